@@ -54,8 +54,9 @@ class FormLauncher {
 
   // Zeroes the counter and the yield list; the eviction word keeps its epoch. Blocks.
   Status BeginTask();
-  // A launch of all of the task's block tasks, with the launcher's counter, eviction word, scratch,
-  // yield list and completion record, and an epoch of its own. Change what a test is about.
+  // The header of a launch of all of the task's block tasks, with the launcher's counter, eviction
+  // word, scratch, yield list and completion record, and an epoch of its own. A test changes the
+  // fields that it is about.
   gpushare_worker_launch Header(const FormTask& task);
 
   // Launches go to this stream from here on, of a green context for example; null: the launcher's
@@ -65,7 +66,7 @@ class FormLauncher {
   Status LaunchOriginal(const FormTask& task);
   Status LaunchWorkers(const FormTask& task, const gpushare_worker_launch& header,
                        uint32_t workers);
-  // The header's block tasks from block_begin on, a block each; without its counter.
+  // Launches the header's block tasks from block_begin on, one block each, without the counter.
   Status LaunchSlice(const FormTask& task, gpushare_worker_launch header);
   // The parts' launchers may be this one and another. A part that has nothing to do has a header
   // of zeros and any params of the right size.
@@ -73,8 +74,8 @@ class FormLauncher {
                      const FusedPart& cuda, uint32_t blocks);
   // Writes {epoch, workers to keep}, on a stream of its own.
   Status Evict(uint32_t epoch, uint32_t workers_to_keep);
-  // The other way: block 0 relays a word in host memory. Such a launch has one block more than
-  // workers.
+  // Instead of Evict's stream write, block 0 relays a word in host memory. Such a launch has one
+  // block more than workers.
   void UseLeader(gpushare_worker_launch* header);
   void EvictByLeader(uint32_t epoch, uint32_t workers_to_keep);
 

@@ -9,7 +9,7 @@
 
 namespace gpushare::kernels {
 
-// Word i is Hash(seed, i) & mask. Waits for that.
+// Sets word i to Hash(seed, i) & mask, and waits until all are set.
 Status FillHashed(const DeviceBuffer& buffer, uint32_t seed, uint32_t mask);
 
 }  // namespace gpushare::kernels

@@ -77,10 +77,11 @@ class Workload {
   uint32_t block_tasks() const { return grid_.x * grid_.y * grid_.z; }
   // Block task b has the same results as b % distinct_block_tasks().
   uint32_t distinct_block_tasks() const { return distinct_block_tasks_; }
-  // In the unit of the kernel's bound.
+  // The work of a block task, in the unit of the kernel's bound.
   double work_per_block_task() const { return work_per_block_task_; }
 
-  // All block tasks at the bound, on `sms` SMs at `clock_mhz`, or with `dram_bytes_per_s`.
+  // The time of all block tasks at the bound, on `sms` SMs at `clock_mhz`, or with
+  // `dram_bytes_per_s`.
   double BoundSeconds(int32_t sms, double clock_mhz, double dram_bytes_per_s) const;
 
   // Fills the output with a pattern that no kernel writes, and waits for that.
@@ -89,7 +90,7 @@ class Workload {
   // one CPU core at most, else a seeded sample. A wrong result is in the verification, not in the
   // status.
   virtual Status Verify(double budget_s, Verification* verification) = 0;
-  // One number over every bit of the output, the same for the same bits.
+  // Sets `checksum` to one number over every bit of the output, the same for the same bits.
   virtual Status Checksum(uint64_t* checksum) = 0;
 
  protected:

@@ -51,15 +51,15 @@ class RecordWorkload : public Workload {
   void Compare(uint64_t index, const uint32_t* words, Verification* verification) const;
 };
 
-// A grid of so many block tasks with whole rows of `across` (which divides them) and y within
+// A grid of `block_tasks` block tasks with whole rows of `across` (which divides them) and y within
 // CUDA's bound; as tall as that allows.
 Grid GridOf(uint32_t block_tasks, uint32_t across);
 
 // min(block tasks, the options' limit or else `fallback`).
 uint32_t RingOf(const WorkloadOptions& options, uint32_t block_tasks, uint32_t fallback);
 
-// A workload of class Made by its own Make(arguments...), which leaves `workload` alone where it
-// fails.
+// Makes a workload of class Made by its own Make(arguments...). A failure leaves `workload` as it
+// was.
 template <class Made, class... Arguments>
 Status MakeAs(std::unique_ptr<Workload>* workload, const Arguments&... arguments) {
   auto made = std::make_unique<Made>();

@@ -33,7 +33,7 @@ struct gpushare_cp {
     float sums[kCpPointsPerThread] = {};
     for (uint32_t first = 0; first < params.atom_count; first += kCpTile) {
       const uint32_t count = min(kCpTile, params.atom_count - first);
-      if (first > 0) ctx.sync();  // the atoms before have been read
+      if (first > 0) ctx.sync();  // all threads have read the previous atoms
       if (thread < count) shared.atoms[thread] = atoms[first + thread];
       ctx.sync();
 #pragma unroll 4

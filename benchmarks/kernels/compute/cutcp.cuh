@@ -11,7 +11,7 @@
 namespace gpushare::kernels {
 namespace cutcp {
 
-// The place of the region's atom, from the region's corner, and its charge.
+// The atom's place relative to the region's corner, and its charge.
 __device__ __forceinline__ float4 LocalAtom(float4 atom, uint32_t bin) {
   const CutcpBinOrigin origin = CutcpOriginOf(bin);
   return make_float4(atom.x + origin.x, atom.y + origin.y, atom.z + origin.z, atom.w - 0.5F);
@@ -42,7 +42,7 @@ struct gpushare_cutcp {
     const uint32_t atoms_in_all = kCutcpBins * per_bin;
     for (uint32_t first = 0; first < atoms_in_all; first += kThreads) {
       const uint32_t count = min(static_cast<uint32_t>(kThreads), atoms_in_all - first);
-      if (first > 0) ctx.sync();  // the atoms before have been read
+      if (first > 0) ctx.sync();  // all threads have read the previous atoms
       if (thread < count) {
         shared.atoms[thread] = LocalAtom(atoms[first + thread], (first + thread) / per_bin);
       }

@@ -14,7 +14,7 @@ struct gpushare_ffma {
   struct State {};
   static constexpr int kThreads = 256;
   static constexpr int kMinBlocksPerSm = 8;
-  // 0.8 % slower than eight (four: 1.6 %), and evicted in two thirds of the time.
+  // Five are 0.8 % slower than eight (four: 1.6 %), and evicted in two thirds of the time.
   static constexpr int kWorkersPerSm = 5;
 
   template <class Ctx>

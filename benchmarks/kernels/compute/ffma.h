@@ -14,7 +14,7 @@
 namespace gpushare::kernels {
 
 constexpr int kFfmaPoints = 4;
-// Iterations of the loop's body; a block task has a multiple of it. The loop's own three
+// Unrolled iterations of the loop; a block task has a multiple of them. The loop's own three
 // instructions are then 2 % of the issue slots.
 constexpr int kFfmaUnroll = 16;
 

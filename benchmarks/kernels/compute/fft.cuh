@@ -35,7 +35,7 @@ __device__ __forceinline__ void Butterfly(float2 v[4]) {
   v[3] = make_float2(even_difference.x - odd_difference.y, even_difference.y + odd_difference.x);
 }
 
-// Input r turned by r times the butterfly's angle, which is a quarter of a turn at most.
+// Turns input r by r times the butterfly's angle, which is a quarter of a turn at most.
 template <uint32_t kPass>
 __device__ __forceinline__ void Turn(uint32_t t, float2 v[4]) {
   constexpr float kTurn = 6.28318530717958648F;
@@ -90,9 +90,9 @@ struct gpushare_fft {
   }
 
  private:
-  // The results of a pass to the threads that need them in the next. FftPlace is linear in r here:
-  // neither a step of a pass nor a quarter carries into the bits that the padding counts, or it is
-  // a multiple of 16.
+  // Hands the results of a pass to the threads that need them in the next. FftPlace is linear in r
+  // here: neither a step of a pass nor a quarter carries into the bits that the padding counts, or
+  // it is a multiple of 16.
   template <uint32_t kPass, class Ctx>
   __device__ __forceinline__ static void Exchange(float2* half, uint32_t t, float2 v[4], Ctx& ctx) {
     constexpr uint32_t kStep = FftPlace(kPass, FftStride(kPass));

@@ -28,7 +28,7 @@ GPUSHARE_HOST_DEVICE constexpr uint32_t FftStride(uint32_t pass) { return 1U << 
 GPUSHARE_HOST_DEVICE constexpr uint32_t FftTarget(uint32_t pass, uint32_t t) {
   return t / FftStride(pass) * FftStride(pass) * 4 + t % FftStride(pass);
 }
-// A fraction of a turn, negative: the transform is the forward one.
+// The angle in turns. It is negative, because the transform is the forward one.
 GPUSHARE_HOST_DEVICE constexpr float FftTurns(uint32_t pass, uint32_t t) {
   return -static_cast<float>(t % FftStride(pass)) / static_cast<float>(4 * FftStride(pass));
 }

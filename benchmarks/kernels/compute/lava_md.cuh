@@ -93,7 +93,8 @@ struct gpushare_lava_md {
     }
   }
 
-  // Over the eight threads, always the same halves first: the same bits in every form.
+  // Sums over the eight threads, always the same halves first, so that every form has the same
+  // bits.
   __device__ __forceinline__ static float ShareSum(float value) {
 #pragma unroll
     for (uint32_t lane = kShare / 2; lane > 0; lane /= 2) {

@@ -118,7 +118,7 @@ struct gpushare_md5 {
   struct State {};
   static constexpr int kThreads = 256;
   static constexpr int kMinBlocksPerSm = 8;
-  // 0.3 % slower than eight, and evicted in half of the time.
+  // Four are 0.3 % slower than eight, and evicted in half of the time.
   static constexpr int kWorkersPerSm = 4;
 
   template <class Ctx>

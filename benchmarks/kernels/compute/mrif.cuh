@@ -36,7 +36,7 @@ struct gpushare_mrif {
     const uint32_t samples_in_all = kMrifBins * per_bin;
     for (uint32_t first = 0; first < samples_in_all; first += kThreads) {
       const uint32_t count = min(static_cast<uint32_t>(kThreads), samples_in_all - first);
-      if (first > 0) ctx.sync();  // the samples before have been read
+      if (first > 0) ctx.sync();  // all threads have read the previous samples
       if (thread < count) {
         shared.samples[thread] = LocalSample(samples[first + thread], (first + thread) / per_bin);
       }
@@ -50,7 +50,7 @@ struct gpushare_mrif {
   }
 
  private:
-  // From the region's corner.
+  // The sample's place relative to the region's corner.
   __device__ __forceinline__ static float4 LocalSample(const float4& sample, uint32_t bin) {
     const MrifBinOrigin origin = MrifOriginOf(bin);
     return make_float4(sample.x + origin.x, sample.y + origin.y, sample.z - 0.5F, sample.w - 0.5F);

@@ -11,8 +11,8 @@ namespace gpushare::kernels {
 namespace {
 
 constexpr uint32_t kRing = 4096;  // 34 MB of results
-// A sample and a cell: distance in y, s, three of the weight, two sums; and of each four cells of a
-// thread two for the distance in x.
+// Instructions for a sample and a cell: distance in y, s, three for the weight, two sums. The
+// distance in x takes two for each four cells of a thread.
 constexpr double kInstructionsPerPair = 7 + 2.0 / kMrifCellsPerThread;
 constexpr double kInputBytesMax = 1 << 30;
 

@@ -15,8 +15,8 @@ struct Voxel {
   float z;
 };
 
-// A whole number of turns taken off, exactly, by adding and taking away 1.5 * 2^23: rounding is an
-// instruction of the special-function pipe.
+// Takes off whole turns, exactly, by adding and subtracting 1.5 * 2^23: a rounding instruction
+// would use the special-function pipe.
 __device__ __forceinline__ float WithinHalfATurn(float turns) {
   constexpr float kRounder = 12582912.0F;
   return turns - ((turns + kRounder) - kRounder);
@@ -50,7 +50,7 @@ struct gpushare_mriq {
     float2 sum = make_float2(0, 0);
     for (uint32_t first = 0; first < params.sample_count; first += kMriqTile) {
       const uint32_t count = min(kMriqTile, params.sample_count - first);
-      if (first > 0) ctx.sync();  // the tile before has been read
+      if (first > 0) ctx.sync();  // all threads have read the previous tile
       if (ctx.thread() < count) shared.samples[ctx.thread()] = samples[first + ctx.thread()];
       ctx.sync();
 #pragma unroll 1

@@ -35,7 +35,7 @@ struct MyocyteCell {
   float w;
 };
 
-// Stimulated enough to beat for ever: the state tells how many iterations there were.
+// The stimulus: enough to beat for ever, so that the state shows how many iterations there were.
 GPUSHARE_HOST_DEVICE inline float MyocyteCurrent(uint32_t seed, uint32_t cell) {
   return Uniform(seed, cell, 0.4F, 0.8F);
 }

@@ -41,7 +41,7 @@ struct gpushare_particle_filter {
 #pragma unroll 1
     for (uint32_t frame = 0; frame < params.frames; ++frame) {
       LoadFrame(params, frame, ctx.thread(), shared);
-      ctx.sync();  // and all draws of the frame before have been made
+      ctx.sync();  // all draws of the previous frame have been made
       const uint32_t moved = slot * kFilterParticles + first;
       const uint4 weights = MoveAndWeigh(params.seed, moved, frame, first, mine, shared);
       all_weights = Cumulate(weights, shared, ctx);
@@ -137,7 +137,7 @@ struct gpushare_particle_filter {
     return found;
   }
 
-  // Sums of whole numbers: in any order the same.
+  // Adds whole numbers, so any order gives the same sum.
   template <class Ctx>
   __device__ __forceinline__ static void Store(uint32_t* out, uint32_t first,
                                                const FilterPlace mine[kMine], uint32_t all_weights,

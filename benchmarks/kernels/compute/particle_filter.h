@@ -35,13 +35,14 @@ struct FilterPlace {
   uint32_t y;
 };
 
-// Of the particle, in [0, 64) both.
+// Where the particle starts: both coordinates are in [0, 64).
 GPUSHARE_HOST_DEVICE inline FilterPlace FilterStart(uint32_t seed, uint32_t particle) {
   const uint32_t hash = Hash(seed, particle);
   return {hash % kFilterWidth, (hash >> 16) % kFilterWidth};
 }
 
-// With the disc, and by up to three pixels to either side; a film's sides meet.
+// Moves a particle with the disc and by up to three pixels to either side. The film's edges wrap
+// around.
 GPUSHARE_HOST_DEVICE inline FilterPlace FilterMove(const FilterPlace& place, uint32_t seed,
                                                    uint32_t particle, uint32_t frame) {
   const uint32_t hash = Hash(seed + 0x9E37U * (frame + 1), particle);

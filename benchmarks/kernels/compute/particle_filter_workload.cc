@@ -14,8 +14,8 @@ namespace {
 
 constexpr uint32_t kRing = 65536;        // 1 MB of results
 constexpr uint32_t kFilmFramesMax = 64;  // 1 MB
-// Of a thread in a frame, as compiled for sm_90: 16 pixels loaded, four particles moved and weighed
-// at 16 probes, the scan, four searches.
+// Instructions of a thread in a frame, as compiled for sm_90: 16 pixels loaded, four particles
+// moved and weighed at 16 probes, the scan, four searches.
 constexpr double kInstructionsPerFrame = 640;
 
 class ParticleFilterWorkload : public RecordWorkload {

@@ -91,8 +91,9 @@ struct gpushare_sgemm {
     float sums[kRows][kColumns] = {};
 #pragma unroll 1
     for (uint32_t s = 0; s < stages; ++s) {
-      // Of s + 3 stages asked for, two may be on their way. All threads have left the stage before,
-      // so its place takes the one that is three ahead. A stage may be empty, but it is counted.
+      // s + 3 stages are requested, and the newest two may be on their way. All threads have left
+      // the previous stage, so the stage that is three ahead takes its place. An empty stage counts
+      // too.
       WaitStages<kStages - 2>();
       ctx.sync();
       if (s + kStages - 1 < stages)
@@ -113,8 +114,8 @@ struct gpushare_sgemm {
     uint32_t column;
   };
 
-  // The same value, but what follows from it is computed here and not kept in registers that the
-  // loop before needs.
+  // Returns `value` so that the compiler computes what depends on it here, and does not keep it in
+  // registers that the loop needs.
   __device__ __forceinline__ static uint32_t ComputeAgain(uint32_t value) {
     asm volatile("" : "+r"(value));
     return value;
@@ -174,9 +175,9 @@ struct gpushare_sgemm {
     }
   }
 
-  // Two columns at a time, down and up the rows in turn, and the column that was last first: then
-  // one factor of nearly every addition is still at hand from the one before, and the register file
-  // is asked for two operands and not for three.
+  // Two columns at a time, alternately down and up the rows, starting with the column used last.
+  // Then nearly every addition reuses one factor of the previous one, and reads two operands from
+  // the register file and not three.
   __device__ __forceinline__ static void AddStep(const Factors& factors,
                                                  float sums[kRows][kColumns]) {
 #pragma unroll

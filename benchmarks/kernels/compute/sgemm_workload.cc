@@ -26,7 +26,8 @@ class SgemmWorkload : public RecordWorkload {
         PerThread(options.block_task_us, kFfmaPerClock, kernel.workers_per_sm);
     k_ = WholeSteps(multiplies * kThreadsPerBlock / kTileElements, kSgemmDepth);
     grid_.x = CountBlockTasks(options, options.block_task_us, kernel.workers_per_sm);
-    // Any number of block tasks: whole rows of tiles, of fewer tiles where that is the number.
+    // Rows are whole for any number of block tasks: a number that the usual width does not divide
+    // gets narrower rows.
     const uint32_t across = grid_.x % kTilesAcross == 0 ? kTilesAcross : 1;
     const double row_bytes = 1.0 * kSgemmTile * k_ * sizeof(float);
     const uint32_t rows_max = static_cast<uint32_t>(

@@ -97,7 +97,7 @@ struct gpushare_sincos_steps {
   // 1.5 us at full occupancy, twice what a read of the eviction word takes.
   static constexpr uint32_t kIterationsAfterLook = 12;
 
-  // Before the step that the context names.
+  // Computes the phase before the step that the context names.
   template <class Ctx>
   __device__ static void Begin(const Params& params, Sum sum, State& state, Ctx& ctx) {
     const uint32_t thread = Thread(params, ctx);

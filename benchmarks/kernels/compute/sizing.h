@@ -16,8 +16,8 @@ constexpr double kFfmaPerClock = 128;
 constexpr double kIntegerPerClock = 64;
 constexpr double kRoundingUnit = 6e-8;  // 2^-24: the largest relative error of a float32 rounding
 
-// Instructions of a pipe that each of 256 threads executes in so many microseconds on the reference
-// GPU, all workers of an SM at work.
+// Instructions of one pipe that each of 256 threads executes in `block_task_us` on the reference
+// GPU, with all workers of an SM at work.
 inline double PerThread(double block_task_us, double per_clock, uint32_t workers_per_sm) {
   return block_task_us * kReferenceClockMhz * per_clock / (workers_per_sm * kThreadsPerBlock);
 }

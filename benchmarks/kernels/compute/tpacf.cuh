@@ -31,7 +31,7 @@ struct gpushare_tpacf {
     float counts[kTpacfBins] = {};  // whole numbers, exact below 2^24
     for (uint32_t first = 0; first < params.partners; first += kTpacfTile) {
       const uint32_t count = min(kTpacfTile, params.partners - first);
-      if (first > 0) ctx.sync();  // the partners before have been read
+      if (first > 0) ctx.sync();  // all threads have read the previous partners
       if (thread < count) {
         const TpacfDirection partner =
             TpacfDirectionOf(TpacfPartnerSeed(params.seed), first + thread);

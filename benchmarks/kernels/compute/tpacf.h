@@ -25,8 +25,8 @@ struct TpacfParams {
 constexpr uint32_t kTpacfBins = 8;
 constexpr uint32_t kTpacfTile = 256;  // partners that a block holds in shared memory
 
-// Of angles of about 0.8, 1.8, 4, 8, 16, 32, 64 and 107 degrees. None is near 0: a product that
-// differs from one of these does so by 2^-27 or more.
+// The cosine that bounds a bin: of angles of about 0.8, 1.8, 4, 8, 16, 32, 64 and 107 degrees. None
+// is near 0: a product that differs from one of these does so by 2^-27 or more.
 GPUSHARE_HOST_DEVICE constexpr float TpacfCosine(uint32_t bin) {
   constexpr float kCosines[kTpacfBins] = {0.9999F, 0.9995F, 0.9976F, 0.9903F,
                                           0.9613F, 0.848F,  0.4384F, -0.2924F};

@@ -63,7 +63,7 @@ class Im2colWorkload : public RecordWorkload {
     const uint64_t image = row / shape_.width / shape_.height;
     const uint64_t channel = column / kIm2colTaps;
     const uint64_t tap = column % kIm2colTaps;
-    // One more than the place in the image, for the zeros above and left.
+    // The place in the image plus one, because zeros surround it.
     const uint64_t y = row / shape_.width % shape_.height + tap / kIm2colSide;
     const uint64_t x = row % shape_.width + tap % kIm2colSide;
     if (y < 1 || y > shape_.height || x < 1 || x > shape_.width) return 0;

@@ -23,7 +23,7 @@ inline uint32_t UnitsPerBlockTask(const WorkloadOptions& options, uint32_t worke
   return std::max(1U, static_cast<uint32_t>(std::lround(bytes / bytes_per_unit)));
 }
 
-// Distinct block tasks of so many bytes each.
+// How many distinct block tasks of `bytes_per_block_task` bytes memory allows.
 inline uint32_t DnnRing(const WorkloadOptions& options, uint32_t block_tasks,
                         double bytes_per_block_task) {
   return RingOf(options, block_tasks, static_cast<uint32_t>(kDnnBytesMax / bytes_per_block_task));

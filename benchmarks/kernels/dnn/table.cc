@@ -49,8 +49,8 @@ std::vector<CatalogueKernel> DnnKernels() {
       {"softmax", gpushare_softmax_variants, Bound::kDram, kDramFormula, false, 27, MakeSoftmax, 4},
       {"layer_norm", gpushare_layer_norm_variants, Bound::kDram, kDramFormula, false, 27,
        MakeLayerNorm, 4},
-      // A tile is 7.7 us at four workers, of floats 15.4 us. Four: 64 registers hold half of the
-      // lines that a thread reads.
+      // A tile takes 7.7 us with four workers, one of floats 15.4 us. Four fit, because 64
+      // registers hold half of the lines that a thread reads.
       {"im2col", gpushare_im2col_variants, Bound::kDram, kDramFormula, false, 31, MakeIm2col, 4,
        kIm2colBecause},
       {"im2col_float", gpushare_im2col_float_variants, Bound::kDram, kDramFormula, false, 46,

@@ -19,7 +19,7 @@ using FusedCatalogueKernel = gpushare_fused_kernel;
 
 std::span<const FusedCatalogueKernel> FusedCatalogue();
 
-// By its own name; null when there is none.
+// Finds a row by its own name; null when there is none.
 const FusedCatalogueKernel* FindFused(const char* name);
 
 struct FusedKind {
@@ -27,7 +27,7 @@ struct FusedKind {
   uint32_t cuda_blocks = 1;
   uint32_t form = GPUSHARE_FUSED_PLAIN;
 };
-// By the names of its catalogue kernels; null when there is none.
+// Finds a row by the names of its catalogue kernels; null when there is none.
 const FusedCatalogueKernel* FindFused(const char* tensor, const char* cuda, const FusedKind& kind);
 
 // Every ratio and form of a pair, in the table's order.

@@ -18,7 +18,8 @@ struct gpushare_bfs {
   static constexpr int kThreads = 256;
   static constexpr int kMinBlocksPerSm = 8;
   static constexpr bool kKeepsL1 = true;  // a list's sector serves eight looks
-  // Eight were 4 % slower in a form before: L1 holds the lists of 1024 searches rather than 2048.
+  // In an earlier form eight were 4 % slower: L1 holds the lists of 1024 searches better than of
+  // 2048.
   static constexpr int kWorkersPerSm = 4;
 
   template <class Ctx>
@@ -58,7 +59,7 @@ struct gpushare_bfs {
       uint32_t level[kLooks];
 #pragma unroll
       for (uint32_t i = 0; i < kLooks; ++i) {
-        // Of another list before `begin` and from `end` on.
+        // Neighbours before `begin` and from `end` on are of other lists.
         const bool mine = edge + i >= begin && edge + i < end;
         level[i] = mine ? params.levels[neighbour[i]] : kBfsUnvisited;
       }

@@ -19,7 +19,7 @@ constexpr uint32_t kBfsNoParent = 0xFFFFFFFFU;
 constexpr uint32_t kBfsVerticesPerPass = 256;
 constexpr uint32_t kBfsLooks = 4;  // neighbours read at once
 
-// An eighth is the frontier, three eighths were visited before, one half was not.
+// An eighth of the vertices is the frontier, three eighths were visited before, one half was not.
 GPUSHARE_HOST_DEVICE inline uint32_t BfsLevelOf(uint32_t seed, uint32_t vertex) {
   const uint32_t part = Hash(seed, vertex) & 7;
   if (part >= 4) return kBfsUnvisited;

@@ -18,7 +18,7 @@ constexpr double kInputBytesMax = 1 << 30;
 // search. A look costs an edge and a sector with the neighbour's level.
 constexpr double kLooksPerVertex = 6.275 / 2;
 constexpr double kBytesPerLook = 4 + 32;
-// Where its list begins, its own level, level and parent written.
+// The looks, where the list begins, the vertex' level, and the level and parent written.
 constexpr double kBytesPerVertex = kLooksPerVertex * kBytesPerLook + 4 + 1 + 8;
 constexpr double kBytesPerPass = kBytesPerVertex * kBfsVerticesPerPass;
 constexpr double kInputBytesPerVertex = 4.0 * BfsShape::kGroupElements / BfsShape::kGroup + 5;

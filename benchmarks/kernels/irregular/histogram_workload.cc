@@ -66,7 +66,7 @@ class HistogramWorkload : public RecordWorkload {
 
   DeviceBuffer input_;
   uint32_t words_per_chunk_ = 0;
-  // Of the chunk that was asked for last.
+  // The counts of the chunk that was asked for last.
   mutable std::array<uint32_t, kHistogramBins> counts_ = {};
   mutable int64_t counted_chunk_ = -1;
 };

@@ -14,7 +14,7 @@ constexpr uint32_t kThreads = 256;
 
 __device__ uint32_t GlobalThread() { return blockIdx.x * kThreads + threadIdx.x; }
 
-// One thread more than rows: the end of the last one.
+// One thread more than rows writes the end of the last row.
 __global__ void FillSpmvKernel(uint32_t seed, uint32_t rows, uint32_t* begins, uint32_t* columns) {
   const uint32_t row = GlobalThread();
   if (row > rows) return;

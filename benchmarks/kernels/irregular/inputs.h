@@ -9,15 +9,15 @@
 
 namespace gpushare::kernels {
 
-// Beginnings and columns of so many rows (spmv.h). Columns are those of seed + 2.
+// Fills the beginnings and columns of `rows` rows (spmv.h). Columns are those of seed + 2.
 Status FillSpmv(uint32_t seed, uint32_t rows, const DeviceBuffer& begins,
                 const DeviceBuffer& columns);
 
-// Lists of so many vertices (bfs.h) by seed and seed + 2, levels by seed + 3.
+// Fills the lists of `vertices` vertices (bfs.h) by seed and seed + 2, their levels by seed + 3.
 Status FillBfs(uint32_t seed, uint32_t vertices, const DeviceBuffer& begins,
                const DeviceBuffer& neighbours, const DeviceBuffer& levels);
 
-// The first word of each node (pointer_chase.h).
+// Fills the first word of each node (pointer_chase.h).
 Status FillChase(uint32_t seed, const DeviceBuffer& links);
 
 }  // namespace gpushare::kernels

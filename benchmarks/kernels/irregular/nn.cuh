@@ -11,7 +11,7 @@ namespace nn {
 constexpr uint32_t kFullWarp = 0xFFFFFFFFU;
 constexpr uint32_t kWarps = 8;
 
-// Bits of floats that are not negative are in the floats' order.
+// Floats that are not negative have the order of their bits.
 struct Nearest {
   uint32_t bits;
   uint32_t index;
@@ -60,7 +60,7 @@ struct gpushare_nn {
   }
 
  private:
-  // A thread's records come in ascending order: of equal ones the first stays.
+  // A thread sees its records in ascending order, so of equally close ones the first stays.
   __device__ static void Consider(const NnQuery& query, float latitude, float longitude,
                                   uint32_t index, Nearest* nearest) {
     const uint32_t bits = __float_as_uint(NnDistance(query, latitude, longitude));

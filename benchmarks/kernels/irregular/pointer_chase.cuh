@@ -1,4 +1,4 @@
-// pointer_chase: bound by latency. One load of a warp at a time, and the next needs its answer.
+// pointer_chase: bound by latency. A warp has one load at a time, and the next needs its answer.
 
 #ifndef GPUSHARE_BENCHMARKS_KERNELS_IRREGULAR_POINTER_CHASE_CUH_
 #define GPUSHARE_BENCHMARKS_KERNELS_IRREGULAR_POINTER_CHASE_CUH_

@@ -49,7 +49,7 @@ GPUSHARE_HOST_DEVICE inline uint32_t ChaseGather(uint32_t node) {
   return number ^ (number >> kChaseShift);
 }
 
-// The node so many links after `node`.
+// The node `links` links after `node`.
 GPUSHARE_HOST_DEVICE inline uint32_t ChaseAfter(const ChaseCycle& cycle, uint32_t node,
                                                 uint32_t links) {
   // number -> factor * number + increment, composed with itself by squaring.

@@ -32,7 +32,7 @@ struct gpushare_spmv {
     uint32_t row_end = params.begins[row + 1];
 #pragma unroll 1
     for (; row < end; row += kWarps) {
-      // Where the next row is; of the last row, itself.
+      // The index of the next row; for the last row its own.
       const uint32_t next = row + kWarps < end ? row + kWarps : row;
       const uint32_t next_begin = params.begins[next];
       const uint32_t next_end = params.begins[next + 1];

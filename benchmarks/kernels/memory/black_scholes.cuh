@@ -40,7 +40,7 @@ struct gpushare_black_scholes {
   struct State {};
   static constexpr int kThreads = 256;
   static constexpr int kMinBlocksPerSm = 8;
-  // 0.3 % slower than eight, and sooner evicted; five are 3.9 % slower.
+  // Six are 0.3 % slower than eight, and sooner evicted; five are 3.9 % slower.
   static constexpr int kWorkersPerSm = 6;
   static constexpr bool kKeepsL1 = true;  // else workers lose 2 to 4 %
 

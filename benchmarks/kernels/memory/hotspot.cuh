@@ -65,8 +65,8 @@ struct gpushare_hotspot {
   }
 
  private:
-  // Where the outer lanes find their outer neighbour, from the thread's first column: at the
-  // field's edge it is the cell itself.
+  // The offset of the outer lanes' outer neighbour from the thread's first column. At the field's
+  // edge the neighbour is the cell itself.
   __device__ static int EdgeOffset(uint32_t lane, uint32_t x, uint32_t width) {
     if (lane == 0) return x == 0 ? 0 : -1;
     return x + 4 == width ? 3 : 4;

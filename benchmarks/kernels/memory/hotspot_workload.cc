@@ -32,7 +32,8 @@ class HotspotWorkload : public RecordWorkload {
     const double bytes = BlockTaskBytes(options, kReferenceDramBytesPerUs, kernel.workers_per_sm);
     const uint32_t rows = WholeUnits(bytes, kBytesPerRow);
     const uint32_t ring = RingWithin(options, grid_.x, kInputBytesMax, kBytesPerRow * 2 / 3 * rows);
-    // Any number of block tasks: whole rows of tiles, of fewer tiles where that is the number.
+    // Rows are whole for any number of block tasks: a number that the usual width does not divide
+    // gets narrower rows.
     const uint32_t across = grid_.x % kTilesAcross == 0 && ring >= kTilesAcross ? kTilesAcross : 1;
     distinct_block_tasks_ = ring / across * across;
     width_ = across * kHotspotTileWidth;

@@ -67,7 +67,7 @@ struct gpushare_lbm {
   }
 
  private:
-  // The index before and behind, in a ring of `size`.
+  // The index moved by `offset`, in a ring of `size`.
   __device__ static uint32_t Wrapped(uint32_t at, int offset, uint32_t size) {
     if (offset == 0) return at;
     if (offset < 0) return at == 0 ? size - 1 : at - 1;

@@ -19,7 +19,8 @@ __device__ __forceinline__ uint32_t Min3(uint32_t a, uint32_t b, uint32_t c) {
 
 struct gpushare_pathfinder {
   using Params = PathfinderParams;
-  // The outer costs of each warp, of this row and of the one before: who is slow may still read it.
+  // The outer costs of each warp, of this row and of the previous one, which slow warps may still
+  // read.
   struct Shared {
     uint32_t first[2][kWarps];
     uint32_t last[2][kWarps];
@@ -34,7 +35,7 @@ struct gpushare_pathfinder {
     const uint32_t first_tile = ctx.block_index() % params.ring * params.tiles;
 #pragma unroll 1
     for (uint32_t tile = first_tile; tile < first_tile + params.tiles; ++tile) {
-      // Wraps below 0, and is then beyond the last column as well.
+      // A column below 0 wraps to one beyond the last, which is outside too.
       const uint32_t column = tile * kPathfinderColumns + ctx.thread() * 4 - kPathfinderHalo;
       const bool inside = column < params.columns;
       const uint32_t* walls = params.walls + column;

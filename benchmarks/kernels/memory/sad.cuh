@@ -37,7 +37,7 @@ struct gpushare_sad {
     for (uint32_t tile = first_tile; tile < first_tile + params.tiles; ++tile) {
       const uint32_t tile_x = tile % params.across;
       const uint32_t tile_y = tile / params.across;
-      if (tile > first_tile) ctx.sync();  // the last window is done with
+      if (tile > first_tile) ctx.sync();  // all threads have read the previous window
       LoadWindow(params, tile_x, tile_y, shared, ctx.thread());
       ctx.sync();
       uint32_t mine = 0;

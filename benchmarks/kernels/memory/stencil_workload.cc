@@ -24,7 +24,8 @@ class StencilWorkload : public RecordWorkload {
     const uint32_t rows =
         std::max(1U, static_cast<uint32_t>(std::lround(bytes_per_block_task / bytes_per_row)));
     const uint32_t block_tasks = CountBlockTasks(options, options.block_task_us);
-    // Any number of block tasks: whole rows of tiles, of fewer tiles where that is the number.
+    // Rows are whole for any number of block tasks: a number that the usual width does not divide
+    // gets narrower rows.
     const uint32_t across = block_tasks % kTilesAcross == 0 ? kTilesAcross : 1;
     grid_ = GridOf(block_tasks, across);
     const double tile_bytes = bytes_per_row / 2 * rows;

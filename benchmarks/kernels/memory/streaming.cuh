@@ -13,8 +13,8 @@ struct gpushare_streaming {
   struct State {};
   static constexpr int kThreads = 256;
   static constexpr int kMinBlocksPerSm = 4;
-  // Enough to keep DRAM busy (0.4 % faster than eight), and a block task takes half of the time:
-  // an eviction waits for less.
+  // Four keep DRAM busy (0.4 % faster than eight), and a block task takes half of the time, so an
+  // eviction waits for less.
   static constexpr int kWorkersPerSm = 4;
 
   template <class Ctx>
@@ -23,9 +23,8 @@ struct gpushare_streaming {
     const uint64_t begin = chunk * params.passes * kThreads + ctx.thread();
     const float4* in = reinterpret_cast<const float4*>(params.in) + begin;
     float4* out = reinterpret_cast<float4*>(params.out) + begin;
-    // Nothing is read twice, but the loads are ordinary ones: what is marked to leave L2 first
-    // never displaces what a library's GEMM before it marked to stay, and is slower by 4 % beside
-    // that.
+    // Plain loads, although nothing is read twice: evict-first lines cannot displace a GEMM's
+    // evict-last lines, which costs 4 % (docs/results/mechanisms.md).
     for (uint32_t pass = 0; pass < params.passes; pass += kStreamingUnroll) {
       float4 values[kStreamingUnroll];
 #pragma unroll

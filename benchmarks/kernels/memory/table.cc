@@ -38,14 +38,14 @@ std::vector<CatalogueKernel> MemoryKernels() {
        MakeVectorAdd, 4},
       {"transpose", gpushare_transpose_variants, Bound::kDram, kDramFormula, false, 50,
        MakeTranspose},
-      // Four: 64 registers hold the 19 populations of a cell.
+      // Four fit: 64 registers hold the 19 populations of a cell.
       {"lbm", gpushare_lbm_variants, Bound::kDram, kDramFormula, false, 40, MakeLbm, 4},
-      // Six: three rows of temperatures and one of power are in registers.
+      // Six fit: three rows of temperatures and one of power are in registers.
       {"hotspot", gpushare_hotspot_variants, Bound::kDram, kDramFormula, false, 50, MakeHotspot, 6},
-      // Six: four rows of walls are in registers.
+      // Six fit: four rows of walls are in registers.
       {"pathfinder", gpushare_pathfinder_variants, Bound::kDram, kDramFormula, false, 40,
        MakePathfinder, 6},
-      // Five: 16 sums are in registers.
+      // Five fit: 16 sums are in registers.
       {"sad", gpushare_sad_variants, Bound::kInteger,
        "7.3 integer instructions a place of a 4x4 block / (64 * SMs * clock)", false, 40, MakeSad,
        5},

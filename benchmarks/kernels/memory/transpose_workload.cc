@@ -23,7 +23,7 @@ class TransposeWorkload : public RecordWorkload {
     const double bytes = BlockTaskBytes(options, kReferenceDramBytesPerUs, kernel.workers_per_sm);
     const uint32_t tiles = WholeUnits(bytes, kBytesPerTile);
     const uint32_t ring = RingWithin(options, grid_.x, kInputBytesMax, kBytesPerTile / 2 * tiles);
-    // Any number of block tasks: whole rows of strips, as many across as divide it.
+    // Rows of strips are whole for any number of block tasks: their width divides it.
     uint32_t across = kAcrossMax;
     while (grid_.x % across != 0 || across > ring) across /= 2;
     distinct_block_tasks_ = ring / across * across;

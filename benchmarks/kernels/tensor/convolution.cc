@@ -23,7 +23,7 @@ Status Refused(const ConvolutionShape& shape, const std::string& why) {
                        std::to_string(shape.filters) + " filters " + why);
 }
 
-// One tile a block task: 11 us at full occupancy on the reference GPU.
+// A block task makes one tile: 11 us at full occupancy on the reference GPU.
 Im2colParams WindowsOf(const ConvolutionShape& shape, const void* input, void* windows) {
   const Im2colShape tensor = {shape.batch, shape.channels, shape.height, shape.width};
   return {input, windows, tensor, Im2colTiles(tensor), 1};

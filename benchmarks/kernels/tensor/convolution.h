@@ -59,7 +59,7 @@ class Convolution {
   Status Make(const ConvolutionShape& shape, const ConvolutionGemm& gemm, const void* input,
               const void* weights, void* output);
 
-  // In this order, one after the other; in any form.
+  // The two tasks, to be run one after the other, each in any form.
   const FormTask& im2col() const { return im2col_; }
   const FormTask& gemm() const { return gemm_; }
 

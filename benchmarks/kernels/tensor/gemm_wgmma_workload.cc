@@ -20,7 +20,7 @@ constexpr double kInputBytesMax = 1 << 30;
 // What an SM of the reference GPU does: 700 TFLOP/s over 132 SMs.
 constexpr double kMultiplyAddsPerUs = 700e6 / 2 / 132;
 
-// So that A and B, about square and k wide, keep to kInputBytesMax.
+// The largest ring for which A and B, with a C that is about square, take at most kInputBytesMax.
 uint32_t RingMaxOf(double tile, uint32_t k, uint32_t most) {
   const double side = kInputBytesMax / (2.0 * k * sizeof(uint16_t));
   return static_cast<uint32_t>(std::clamp(side * side / tile, 1.0, static_cast<double>(most)));

@@ -15,7 +15,7 @@ namespace gpushare::kernels {
 // last place of the largest value that may come, and the error of the float32 sums.
 double PortableTolerance(uint32_t k);
 
-// A float of the upper 16 bits.
+// The float whose upper 16 bits these are.
 float FromBf16(uint16_t bits);
 
 // Words of two bf16 values, checked as two: RecordWorkload by itself reads floats.
