@@ -245,10 +245,10 @@ enum gpushare_reason_value {
   GPUSHARE_REASON_HOLD_HYSTERESIS = 39,        // the LC queues drained only just before
   GPUSHARE_REASON_HOLD_QUIESCED = 40,          // the caller quiesced the runtime
   GPUSHARE_REASON_HOLD_LANE = 41,              // no lane of its place can take it now
-  GPUSHARE_REASON_HOLD_PARTS = 42,             // it has the most launches that a task may have
-  GPUSHARE_REASON_HOLD_RUNNING = 43,           // the most BE tasks are on the device
+  GPUSHARE_REASON_HOLD_PARTS = 42,             // it has as many launches as a task may have
+  GPUSHARE_REASON_HOLD_RUNNING = 43,           // as many BE tasks run as the device may have
   GPUSHARE_REASON_HOLD_COUNTERS = 44,          // every claim counter is in use
-  GPUSHARE_REASON_HOLD_LAUNCHES = 45,          // the most launches are in flight
+  GPUSHARE_REASON_HOLD_LAUNCHES = 45,          // the launch table is full
   GPUSHARE_REASON_HOLD_PLAN = 48,              // its policy's plan entry was dropped
   GPUSHARE_REASON_HOLD_TAIL_CREDIT = 49,       // beyond a budget, and a tail account lacks credit
   GPUSHARE_REASON_HOLD_DUTY = 50,              // BE work has had its share of time
@@ -260,7 +260,7 @@ enum gpushare_reason_value {
   GPUSHARE_REASON_DEPENDENCY_FAILED = 128      // a task that it waited for did not end with OK
 };
 
-// Numbers of reasons to hold a task, from GPUSHARE_REASON_HOLD_HEADROOM on.
+// How many numbers there are for reasons to hold a task, from GPUSHARE_REASON_HOLD_HEADROOM on.
 #define GPUSHARE_HOLD_REASONS 32
 
 // Names of the values above, in lower case: "latency_critical", "memcpy", "fits_headroom".
@@ -503,17 +503,18 @@ typedef struct gpushare_reservation_options {
 #define GPUSHARE_RESERVATION_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_reservation_options)
 
 // Reserves CapSMs for an LC app, or bounds the CapSMs of a BE app (SMGuard 4.1). The policies
-// adaptive and smguard, in all forms, keep to it; the other built-in policies refuse it. BE
-// work without workers runs on a side of the device within its quota and off the reserved SMs;
-// where no side is small enough its submit is refused, and what was accepted before runs alone
-// while no query is active. A spread quota bounds resident workers,
-// and workers that have an SM for themselves may run faster than their share; a packed quota bounds
-// the SMs. A packed one gets a side of a split of the device: a reservation the next larger LC
-// side, a quota the next smaller BE side. While some reservation is packed, every reservation that
-// would leave less than the smallest BE side gets all SMs that are not reserved. Threads: any.
-// Owns: nothing. Blocks: briefly. Errors: INVALID_ARGUMENT negative, more than the device has, or a
-// packed quota below the smallest BE side; RESOURCE_EXHAUSTED all reservations together exceed the
-// device; FAILED_PRECONDITION the policy keeps no reservations, or shut down.
+// adaptive and smguard, in all forms, keep to it; the other built-in policies refuse it. BE work
+// without workers runs on a side of the device within its quota and off the reserved SMs. Where no
+// side is small enough its submit is refused, and what was accepted before runs alone while no
+// query is active. A spread quota bounds resident workers, and workers that have an SM for
+// themselves may run faster than their share; a packed quota bounds the SMs. A packed reservation
+// gets the next larger LC side of a split of the device, a packed quota the next smaller BE side.
+// While some reservation is packed, every reservation that would leave less than the smallest BE
+// side gets all SMs that are not reserved.
+// Threads: any. Owns: nothing. Blocks: briefly.
+// Errors: INVALID_ARGUMENT negative, more than the device has, or a packed quota below the smallest
+// BE side; RESOURCE_EXHAUSTED all reservations together exceed the device; FAILED_PRECONDITION the
+// policy keeps no reservations, or shut down.
 GPUSHARE_API gpushare_status gpushare_reserve_capsm(
     gpushare_app* app, const gpushare_reservation_options* options) GPUSHARE_NOEXCEPT;
 
@@ -710,7 +711,7 @@ typedef struct gpushare_kernel_options {
   // On CUDA no node's duration is known without measure_nodes: a segment has as many nodes as fit
   // into segment_ns at their mean duration, solo_ns over their number, or 9 us each without
   // solo_ns. So segments whose nodes are longer than the mean take longer, as do those of a graph
-  // that would need too many (docs/segments.md). gpushare_kernel_info has what came of it.
+  // that would need too many (docs/segments.md). gpushare_kernel_info has the resulting segments.
   int64_t segment_ns;
   // GRAPH: registering may execute the graph, twice and whole, which measures its nodes: then
   // segments are cut by duration. Never for a graph_exec.
@@ -790,7 +791,8 @@ typedef struct gpushare_kernel_info {
 } gpushare_kernel_info;
 #define GPUSHARE_KERNEL_INFO_INIT GPUSHARE_STRUCT_INIT(gpushare_kernel_info)
 
-// What is known of a kernel by name: of a registered one, else of the one in the runtime's profile.
+// Says what is known of the kernel of a name: of a registered one, else of the one in the runtime's
+// profile.
 // Threads: any. Owns: nothing. Blocks: no.
 // Errors: NOT_FOUND, INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status gpushare_kernel_info_by_name(
@@ -912,7 +914,7 @@ typedef struct gpushare_completion_record {
   int64_t complete_ns;   // the host saw the end
   int64_t predicted_ns;  // predicted duration alone on the whole device
   int64_t predicted_error_ns;  // error bar of predicted_ns
-  int64_t measured_ns;  // time on the device, without the time between evictions and relaunches
+  int64_t measured_ns;  // device time, summed over its launches, two of which may run at once
   int64_t evicted_ns;   // time between evictions and relaunches
   int64_t block_tasks;  // block tasks executed
   int32_t evictions;
@@ -1210,7 +1212,7 @@ typedef struct gpushare_app_stats {
   int64_t rejected;  // refused at submit, for any reason
   int64_t evictions;
   int64_t queue_depth;               // tasks submitted and not complete
-  int64_t device_ns;                 // time that its tasks spent on the device
+  int64_t device_ns;                 // device time, summed over the launches of its tasks
   int64_t work_ns;                   // predicted whole-device time of its completed work
   int64_t block_tasks;               // block tasks executed
   gpushare_latency_summary latency;  // from submit (queries: from arrival) to completion
@@ -1223,8 +1225,8 @@ typedef struct gpushare_app_stats {
 GPUSHARE_API gpushare_status
 gpushare_app_stats_get(gpushare_app* app, gpushare_app_stats* out_stats) GPUSHARE_NOEXCEPT;
 
-// What an app was promised and what it got. Of an LC app over a window of its last 4,096 to 8,192
-// queries, of a BE app since its creation. Fields of the other class are 0.
+// What an app was promised and what it got: an LC app over a window of its last 4,096 to 8,192
+// queries, a BE app since its creation. Fields of the other class are 0.
 typedef struct gpushare_app_guarantee {
   uint32_t struct_size;
   gpushare_app_class app_class;
@@ -1241,7 +1243,7 @@ typedef struct gpushare_app_guarantee {
   // The tail account (docs/glossary.md): queries that BE work may still make late; negative: a
   // debt.
   double tail_credit;
-  int64_t queries_late_for_be;  // late since the app's creation, and met BE work on credit
+  int64_t queries_late_for_be;  // queries that were late and met BE work on credit, since creation
   // BE: time that the planner held the app's queue heads, for GPUSHARE_REASON_HOLD_HEADROOM +
   // index.
   int64_t held_ns[GPUSHARE_HOLD_REASONS];
@@ -1508,8 +1510,8 @@ typedef struct gpushare_judged_prediction {
   uint32_t struct_size;
   uint32_t reserved;
   const char* family;   // what is predicted: "workers", "pinned copies", "fused kernels"
-  const char* model;    // how
-  const char* subject;  // of what
+  const char* model;    // which method predicts it
+  const char* subject;  // the kernel, copy or query
   double predicted;     // ns; of fused kernels and pairs a ratio
   double measured;
 } gpushare_judged_prediction;

@@ -40,7 +40,7 @@ extern "C" {
 
 // --- what is asked -------------------------------------------------------------------------------
 
-// A task whose duration alone on the whole device is asked for.
+// A task whose duration alone on the whole device a model predicts.
 typedef struct gpushare_task_features {
   uint32_t struct_size;
   uint32_t kernel_id;       // as gpushare_kernel_id gives it; 0: a copy, or opaque work
@@ -97,7 +97,8 @@ typedef struct gpushare_prediction {
   int32_t reserved;       // must be 0
 } gpushare_prediction;
 
-// Both kernels start at once. The one that is left runs on alone with the workers that it has.
+// Both kernels start at once. When one has ended, the other runs on alone with the workers that it
+// has.
 typedef struct gpushare_co_resident_prediction {
   double speed[2];     // while both run, relative to alone on the whole device; 0.001 to 1
   double speed_error;  // one standard deviation of the relative error of a speed; 0 to 1
@@ -110,8 +111,8 @@ typedef struct gpushare_co_resident_prediction {
 typedef struct gpushare_co_resident_view {
   const char* kernel_name;  // null without a kernel
   uint32_t kernel_id;
-  int32_t sms;             // 0: it came later, or was not the only one
-  gpushare_bool same_sms;  // on the launch's SMs, so that the launch waited until it had left
+  int32_t sms;             // SMs of the neighbour; 0: it came later, or others ran too
+  gpushare_bool same_sms;  // it was on the launch's SMs, and the launch waited until it had left
   int32_t reserved;
 } gpushare_co_resident_view;
 
@@ -124,20 +125,21 @@ typedef struct gpushare_observation {
   const gpushare_co_resident_view* beside;  // the worst first
   uint32_t beside_count;                    // 0: the task ran alone
   uint32_t beside_stride;
-  // 0: several launches ran the task, and measured_ns estimates them on the whole device.
+  // SMs of the launch. 0: the task had several launches, and measured_ns is an estimate of its time
+  // on the whole device.
   int32_t sms;
   int32_t workers;
   int64_t predicted_ns;
-  int64_t measured_ns;    // time on the device; `evicted`: the eviction latency
+  int64_t measured_ns;    // time on the device; with `evicted` the eviction latency
   gpushare_bool evicted;  // measured_ns is the time from the eviction until the last worker left
   int32_t reserved;
 } gpushare_observation;
 
 // --- the table -----------------------------------------------------------------------------------
 
-// Threads, of all: the one that drives the flow (the scheduler's, or the one that polls or waits);
-// one call at a time. Result of the predict functions: 1, the answer is written; 0, the built-in
-// model answers. What they write into starts as zeros.
+// Threads, for all callbacks: the one that drives the flow (the scheduler's, or the one that polls
+// or waits); one call at a time. Result of the predict functions: 1, the answer is written; 0, the
+// built-in model answers. What they write into starts as zeros.
 
 // The duration of `task` alone on the whole device.
 typedef gpushare_bool (*gpushare_predict_solo_callback)(void* user,

@@ -218,7 +218,7 @@ typedef struct gpushare_snapshot {
   int64_t now_ns;
   uint64_t plan_sequence;  // number of this plan
   double capsms_free;      // CapSMs neither reserved nor in use
-  int64_t queued_ns;       // T_q: predicted time of launched work; of segments, of their eviction
+  int64_t queued_ns;       // T_q: predicted time of launched work; for segments, of their eviction
   gpushare_bool quiesced;  // the caller quiesced the runtime: launch nothing
   gpushare_bool partitions_available;
   gpushare_bool eviction_available;

@@ -86,7 +86,7 @@ absl::Status CheckName(absl::string_view what, const char* name);
 absl::Status CheckText(absl::string_view what, const char* text);
 absl::Status CheckDeadline(int64_t deadline_ns);
 
-// Text functions: writes as much as fits with a NUL, and the size of the whole text.
+// For text functions: writes as much as fits with a NUL, and sets the size of the whole text.
 absl::Status CopyText(absl::string_view text, char* buffer, size_t buffer_size_bytes,
                       size_t* out_size_bytes);
 

@@ -46,7 +46,7 @@ class UserCostModel final : public core::CostModel {
   std::string TakeReport() override;
   int64_t AnswersRefused() const override;
 
-  // The built-in model's alone.
+  // These go to the built-in model alone: the table has no such functions.
   void AddKernel(const core::KernelDesc& kernel) override { built_in_->AddKernel(kernel); }
   void AddFusedKernel(const core::FusedKernelDesc& kernel) override {
     built_in_->AddFusedKernel(kernel);
@@ -88,7 +88,7 @@ class UserCostModel final : public core::CostModel {
   const int32_t sm_count_;
   std::unique_ptr<CostModelCalls> calls_;  // null: the built-in model alone
   bool exchanged_ = false;                 // since the last TakePairChanges
-  // Of the tables that were replaced.
+  // The counts and the report of the tables that were replaced.
   uint64_t past_changes_ = 0;
   int64_t past_refused_ = 0;
   std::string past_report_;

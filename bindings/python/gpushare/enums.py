@@ -180,13 +180,13 @@ class Reason(_Open):
     HOLD_QUIESCED = 40
     # no lane of its place can take it now
     HOLD_LANE = 41
-    # it has the most launches that a task may have
+    # it has as many launches as a task may have
     HOLD_PARTS = 42
-    # the most BE tasks are on the device
+    # as many BE tasks run as the device may have
     HOLD_RUNNING = 43
     # every claim counter is in use
     HOLD_COUNTERS = 44
-    # the most launches are in flight
+    # the launch table is full
     HOLD_LAUNCHES = 45
     # its policy's plan entry was dropped
     HOLD_PLAN = 48

@@ -186,7 +186,7 @@ class KernelOptions(TypedDict, total=False):
     # On CUDA no node's duration is known without measure_nodes: a segment has as many nodes as fit
     # into segment_ns at their mean duration, solo_ns over their number, or 9 us each without
     # solo_ns. So segments whose nodes are longer than the mean take longer, as do those of a graph
-    # that would need too many (docs/segments.md). gpushare_kernel_info has what came of it.
+    # that would need too many (docs/segments.md). gpushare_kernel_info has the resulting segments.
     segment_ns: int
     # GRAPH: registering may execute the graph, twice and whole, which measures its nodes: then
     # segments are cut by duration. Never for a graph_exec.

@@ -134,7 +134,7 @@ class CompletionRecord:
     predicted_ns: int
     # error bar of predicted_ns
     predicted_error_ns: int
-    # time on the device, without the time between evictions and relaunches
+    # device time, summed over its launches, two of which may run at once
     measured_ns: int
     # time between evictions and relaunches
     evicted_ns: int
@@ -346,7 +346,7 @@ class AppStats:
     evictions: int
     # tasks submitted and not complete
     queue_depth: int
-    # time that its tasks spent on the device
+    # device time, summed over the launches of its tasks
     device_ns: int
     # predicted whole-device time of its completed work
     work_ns: int
@@ -397,7 +397,7 @@ class AppGuarantee:
     # The tail account (docs/glossary.md): queries that BE work may still make late; negative: a
     # debt.
     tail_credit: float
-    # late since the app's creation, and met BE work on credit
+    # queries that were late and met BE work on credit, since creation
     queries_late_for_be: int
     # BE: time that the planner held the app's queue heads, for GPUSHARE_REASON_HOLD_HEADROOM +
     # index.
