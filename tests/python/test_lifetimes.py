@@ -66,7 +66,7 @@ def test_a_dropped_runtime_closes_and_is_collected():
             gc.collect()
             if gone() is None:
                 break
-            gpushare.runtime.threading.Event().wait(0.05)
+            threading.Event().wait(0.05)
         assert gone() is None
 
 

@@ -17,21 +17,31 @@ import os
 import select
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeAlias
 
+from gpushare import abi
 from gpushare._callbacks import Inside
 from gpushare._library import check, library
 from gpushare.enums import Status
 from gpushare.errors import FailedPreconditionError
 from gpushare.records import CompletionRecord
 
-if TYPE_CHECKING:
-    from gpushare.ticket import Ticket
-
-    RecordFuture = concurrent.futures.Future[CompletionRecord]
+RecordFuture: TypeAlias = 'concurrent.futures.Future[CompletionRecord]'
 
 ARMED_MAX = 32  # eventfds of one queue; each is two file descriptors, of which the library has one
 RETRY_S = 0.01  # when no file descriptor was left
+
+
+class Awaited(Protocol):
+    """What is needed of a ticket."""
+
+    @property
+    def runtime_handle(self) -> int: ...
+
+    @property
+    def c_value(self) -> abi.gpushare_ticket: ...
+
+    def result(self) -> CompletionRecord: ...
 
 
 class _Lane:
@@ -39,24 +49,24 @@ class _Lane:
 
     def __init__(self) -> None:
         self.armed = 0
-        self.waiting: collections.deque[tuple[Ticket, RecordFuture]] = collections.deque()
+        self.waiting: collections.deque[tuple[Awaited, RecordFuture]] = collections.deque()
 
 
 class Completions:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._lanes: dict[int, _Lane] = collections.defaultdict(_Lane)
-        self._armed: dict[int, tuple[int, Ticket, RecordFuture]] = {}  # by file descriptor
+        self._armed: dict[int, tuple[int, Awaited, RecordFuture]] = {}  # by file descriptor
         self._epoll = select.epoll()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._epoll.register(self._wake, select.EPOLLIN)
-        self._ready: collections.deque[tuple[Ticket, RecordFuture]] = collections.deque()
+        self._ready: collections.deque[tuple[Awaited, RecordFuture]] = collections.deque()
         self._closing = False
         self._ended: BaseException | None = None  # why the thread resolves nothing any more
         self._thread = threading.Thread(target=self._run, name='gpushare-completions', daemon=True)
         self._thread.start()
 
-    def add(self, queue: int, ticket: Ticket) -> RecordFuture:
+    def add(self, queue: int, ticket: Awaited) -> RecordFuture:
         """A future of the ticket's record. It keeps the ticket until it is resolved."""
         future: RecordFuture = concurrent.futures.Future()
         # A task goes on when its future is cancelled, so that a future never is.
@@ -169,7 +179,7 @@ class Completions:
             ticket = future = error = None  # type: ignore[assignment]  # a waiting thread keeps nothing alive
 
 
-def _resolve(ticket: Ticket, future: RecordFuture) -> None:
+def _resolve(ticket: Awaited, future: RecordFuture) -> None:
     try:
         record = ticket.result()
     except BaseException as error:  # also SystemExit of an enqueue function: the thread must go on

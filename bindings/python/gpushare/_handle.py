@@ -6,9 +6,8 @@ import ctypes
 import os
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from gpushare import _callbacks
 from gpushare._library import check, library
 from gpushare.enums import Status
 from gpushare.errors import FailedPreconditionError
@@ -24,18 +23,26 @@ def make(function: Callable[..., int], *arguments: Any) -> int:
     return handle.value
 
 
+class Owner(Protocol):
+    """What a handle needs of its runtime."""
+
+    def _adopt(self, child: Handle) -> None: ...
+
+    def _release_later(self, release: str, handle: int) -> None: ...
+
+
 class Handle:
     """A handle that this object owns. `_release` is the C function that gives it back."""
 
     _release = ''
 
-    def __init__(self, handle: int, runtime: Any = None) -> None:
+    def __init__(self, handle: int, runtime: Owner | None = None) -> None:
         self._handle: int | None = handle
         self._process = os.getpid()
         # A child keeps its runtime object, which releases what cannot be released yet.
         self._runtime = runtime
         if runtime is not None:
-            runtime._children.add(self)
+            runtime._adopt(self)
 
     @property
     def handle(self) -> int:
@@ -55,9 +62,7 @@ class Handle:
             return
         status = getattr(library(), self._release)(handle)
         if status == Status.FAILED_PRECONDITION and self._runtime is not None:
-            self._runtime._leftovers.append((self._release, handle))
-            if self._runtime.closed:  # inside a callback: it was the runtime's last reference
-                _callbacks.elsewhere(self._runtime._release_leftovers)
+            self._runtime._release_later(self._release, handle)
         else:
             check(status)
 

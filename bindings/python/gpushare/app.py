@@ -14,6 +14,7 @@ from gpushare import abi
 from gpushare._callbacks import Inside
 from gpushare._handle import Handle, make
 from gpushare._library import check, library
+from gpushare._runtime_base import RuntimeBase
 from gpushare._structs import init
 from gpushare.enums import AppClass, TaskKind
 from gpushare.errors import described
@@ -25,15 +26,13 @@ from gpushare.ticket import Ticket
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gpushare.runtime import Runtime
-
 
 class App(Handle):
     """An owner of work, latency-critical or best-effort. Made by Runtime.create_app."""
 
     _release = 'gpushare_app_release'
 
-    def __init__(self, runtime: Runtime, name: str, app_class: AppClass, options: AppOptions) -> None:
+    def __init__(self, runtime: RuntimeBase, name: str, app_class: AppClass, options: AppOptions) -> None:
         self.name = name
         self.app_class = AppClass(app_class)
         self.runtime = runtime
@@ -161,7 +160,7 @@ class Queue(_QueueHandle):
             if enqueued is not None:
                 enqueued.drop()
             raise
-        return Ticket(self, value.value, enqueued)
+        return Ticket(self.runtime, self, value.value, enqueued)
 
     def begin_query(self, arrival_ns: int = 0, input_size: float = 0) -> Query:
         """Begins a query of an LC app: its tasks are those that name it. End it by end() or a with block.
@@ -182,7 +181,7 @@ class Queue(_QueueHandle):
         value, stream = abi.gpushare_ticket(), ctypes.c_void_p()
         check(library().gpushare_region_begin(self.handle, ctypes.byref(struct), ctypes.byref(value),
                                               ctypes.byref(stream)))
-        return Region(Ticket(self, value.value), stream.value or 0)
+        return Region(Ticket(self.runtime, self, value.value), stream.value or 0)
 
 
 class _OwnQueue(Queue):

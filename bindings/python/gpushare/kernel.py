@@ -10,6 +10,7 @@ from gpushare import abi
 from gpushare._callbacks import Inside
 from gpushare._handle import Handle, make
 from gpushare._library import library
+from gpushare._runtime_base import RuntimeBase
 from gpushare._structs import init
 from gpushare.enums import Status, TaskKind
 from gpushare.errors import InvalidArgumentError
@@ -17,8 +18,6 @@ from gpushare.options import FusedKernelOptions, KernelOptions, LibraryCall
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from gpushare.runtime import Runtime
 
 # Enqueues a graph's work on a stream (the address of a cudaStream_t) that is being captured for a place of so
 # many SMs.
@@ -75,7 +74,7 @@ class Kernel(Handle):
 
     _release = 'gpushare_kernel_release'
 
-    def __init__(self, runtime: Runtime, spec: KernelSpec) -> None:
+    def __init__(self, runtime: RuntimeBase, spec: KernelSpec) -> None:
         self.name = spec.name
         try:
             handle = make(library().gpushare_kernel_register, runtime.handle, ctypes.byref(spec.struct))
@@ -98,7 +97,7 @@ class FusedKernel(Handle):
 
     _release = 'gpushare_fused_kernel_release'
 
-    def __init__(self, runtime: Runtime, name: str, tensor_part: Kernel, cuda_part: Kernel,
+    def __init__(self, runtime: RuntimeBase, name: str, tensor_part: Kernel, cuda_part: Kernel,
                  options: FusedKernelOptions) -> None:
         self.name = name
         struct = init(abi.gpushare_fused_kernel_options, {

@@ -1,29 +1,22 @@
 """A runtime: one device with its scheduler. Everything else of the package is made by one.
 
-At the end of the interpreter an open runtime is closed before Python is: the library's threads end while
-callbacks can still run. In a child after fork() the package does nothing; every call raises
-FailedPreconditionError there.
+_runtime_base.py has how it ends.
 """
 
 from __future__ import annotations
 
-import atexit
-import collections
 import ctypes
 import os
-import threading
-import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpushare import _callbacks, _waits, abi
-from gpushare._completions import Completions
-from gpushare._handle import Handle, make
+from gpushare._handle import make
 from gpushare._library import check, library
+from gpushare._runtime_base import RuntimeBase
 from gpushare._structs import init, read_text, text_of
 from gpushare.app import App
-from gpushare.enums import AppClass, Drive, GuaranteeBit, LogLevel, Status, TaskKind
-from gpushare.errors import FailedPreconditionError
+from gpushare.enums import AppClass, Drive, GuaranteeBit, LogLevel, TaskKind
 from gpushare.kernel import Capture, FusedKernel, Kernel, KernelSpec
 from gpushare.options import AppOptions, FusedKernelOptions, KernelOptions, LibraryCall, RuntimeOptions, TraceOptions
 from gpushare.records import DeviceInfo, KernelInfo, RuntimeStats, TraceSummary
@@ -31,12 +24,8 @@ from gpushare.records import DeviceInfo, KernelInfo, RuntimeStats, TraceSummary
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-CLOSE_TIMEOUT_S = 30.0
 
-_open: weakref.WeakSet[Runtime] = weakref.WeakSet()
-
-
-class Runtime(Handle):
+class Runtime(RuntimeBase):
     """One device with its scheduler.
 
     with gpushare.Runtime(device='sim') as runtime: ...
@@ -45,18 +34,8 @@ class Runtime(Handle):
     thread that logs and must not call gpushare.
     """
 
-    _release = 'gpushare_runtime_release'
-
     def __init__(self, *, log: Callable[[LogLevel, str], None] | None = None,
                  **options: Unpack[RuntimeOptions]) -> None:
-        self._children: weakref.WeakSet[Handle] = weakref.WeakSet()
-        self._leftovers: collections.deque[tuple[str, int]] = collections.deque()
-        self._lock = threading.Lock()
-        self._close_lock = threading.RLock()
-        self._closing = False
-        self._waiter: Completions | None = None
-        self._waits = _waits.Waits()
-        self._kept: list[Any] = []
         struct = init(abi.gpushare_runtime_options, options)
         self._log = _log_callback(log)
         if self._log is not None:
@@ -64,7 +43,6 @@ class Runtime(Handle):
         self.drive = Drive(struct.drive)
         self.device_ordinal: int = struct.device_ordinal
         super().__init__(make(library().gpushare_runtime_create, ctypes.byref(struct)))
-        _open.add(self)
 
     def __repr__(self) -> str:
         return '<gpushare.Runtime, closed>' if self.closed else f'<gpushare.Runtime on {self.device().name}>'
@@ -196,106 +174,6 @@ class Runtime(Handle):
         """Saves the runtime's profile with the learned values."""
         check(library().gpushare_profile_save(self.handle, text_of('path', path)))
 
-    # --- ending ---
-
-    @property
-    def closing(self) -> bool:
-        """Whether close() has begun, or has ended."""
-        return self._closing or self._handle is None
-
-    def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
-        """Shuts down, then gives everything back that the runtime made. A second call does nothing.
-
-        Raises DeadlineExceededError if some work was cut off at the timeout, which is on the device's clock, and
-        FailedPreconditionError in a callback of a future. Of two threads that close, the second waits for the first.
-        """
-        waiter = self._waiter
-        if waiter is not None and waiter.on_thread() and self._handle is not None:
-            raise FailedPreconditionError(
-                Status.FAILED_PRECONDITION, 'A callback of a future cannot close its runtime: the close waits for it.')
-        self._close(timeout_s)
-
-    def __del__(self) -> None:
-        if getattr(self, '_handle', None) is None:
-            return
-        if not _callbacks.inside():
-            try:
-                self._close(CLOSE_TIMEOUT_S)
-            except Exception:  # nobody is left to handle it; or in a callback that the package does not know
-                pass
-        if self._handle is not None:
-            _callbacks.elsewhere(self._close_dropped)
-
-    def _close_dropped(self) -> None:
-        self._close(CLOSE_TIMEOUT_S)
-
-    def _close(self, timeout_s: float) -> None:
-        if os.getpid() != self._process:  # another thread of the parent may have held the lock
-            self._handle = None
-            return
-        with self._close_lock:
-            if self._closing:  # a signal handler on the thread that closes
-                return
-            self._closing = True
-            try:
-                self._close_once(timeout_s)
-            finally:
-                self._closing = False
-
-    def _close_once(self, timeout_s: float) -> None:
-        if self._handle is None:
-            return
-        handle = self._handle
-        functions = library()
-        failure = None
-        status = functions.gpushare_runtime_shutdown(handle, _waits.deadline_ns(handle, timeout_s))
-        if status == Status.FAILED_PRECONDITION:
-            check(status)  # inside a callback: nothing is closed
-        try:
-            check(status)
-        except Exception as error:
-            failure = error
-        with self._lock:
-            waiter = self._waiter
-        if waiter is not None:
-            waiter.close()
-        self._waits.end()
-        for child in list(self._children):
-            child.close()
-        self._release_leftovers()
-        _open.discard(self)
-        super().close()
-        self._release_leftovers()  # of a child that was dropped meanwhile
-        self._kept.clear()
-        if failure is not None:
-            raise failure
-
-    def keep(self, memory: Any) -> None:
-        """Keeps an object that tasks in flight use, until unkeep() or the runtime's end."""
-        self._kept.append(memory)
-
-    def unkeep(self, memory: Any) -> None:
-        """Drops an object that keep() got."""
-        self._kept = [kept for kept in self._kept if kept is not memory]
-
-    def _completions(self) -> Completions:
-        with self._lock:
-            if self._handle is None:
-                raise FailedPreconditionError(Status.FAILED_PRECONDITION, 'This Runtime is closed.')
-            if self._waiter is None:
-                self._waiter = Completions()
-            return self._waiter
-
-    def _release_leftovers(self) -> None:
-        """Releases what had tasks in flight when it was dropped."""
-        for _ in range(len(self._leftovers)):
-            try:
-                release, handle = self._leftovers.popleft()
-            except IndexError:  # another thread was first
-                return
-            if getattr(library(), release)(handle) == Status.FAILED_PRECONDITION:
-                self._leftovers.append((release, handle))
-
 
 def _log_callback(log: Callable[[LogLevel, str], None] | None) -> Any:
     if log is None:
@@ -306,15 +184,3 @@ def _log_callback(log: Callable[[LogLevel, str], None] | None) -> Any:
             log(LogLevel(level), message.decode('utf-8', 'replace'))
 
     return abi.gpushare_log_callback(call)
-
-
-def _close_all() -> None:
-    for runtime in list(_open):
-        try:
-            runtime.close()
-        except Exception:  # work was cut off, and the process ends
-            continue
-    _callbacks.finish()
-
-
-atexit.register(_close_all)

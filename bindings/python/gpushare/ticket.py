@@ -8,17 +8,16 @@ import ctypes
 import os
 import threading
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpushare import _waits, abi
+from gpushare._handle import Handle
 from gpushare._library import check, library
+from gpushare._runtime_base import RuntimeBase
 from gpushare._structs import init
 from gpushare.enums import Status, Verdict
 from gpushare.errors import FailedPreconditionError, InvalidArgumentError, TaskError
 from gpushare.records import CompletionRecord
-
-if TYPE_CHECKING:
-    from gpushare.app import Queue
 
 _future_lock = threading.Lock()
 _record_lock = threading.RLock()  # what drop() frees may run code of the application
@@ -31,9 +30,10 @@ class Ticket:
     TaskError for every other verdict. record() gives the record whatever the verdict.
     """
 
-    __slots__ = ('_enqueued', '_future', '_process', '_queue', '_record', '_value')
+    __slots__ = ('_enqueued', '_future', '_process', '_queue', '_record', '_runtime', '_value')
 
-    def __init__(self, queue: Queue, value: int, enqueued: Any = None) -> None:
+    def __init__(self, runtime: RuntimeBase, queue: Handle, value: int, enqueued: Any = None) -> None:
+        self._runtime = runtime
         self._queue = queue
         self._value = value
         self._enqueued = enqueued
@@ -53,7 +53,7 @@ class Ticket:
 
     @property
     def runtime_handle(self) -> int:
-        return self._queue.runtime.handle
+        return self._runtime.handle
 
     def done(self) -> bool:
         """Whether the task is complete. It does not drive the flow."""
@@ -82,7 +82,7 @@ class Ticket:
                     self.record()  # a close frees the runtime as soon as this wait has ended
                 return status
 
-            _waits.wait(self._queue.runtime._waits, runtime, wait_until, timeout_s)
+            _waits.wait(self._runtime._waits, runtime, wait_until, timeout_s)
 
     def record(self) -> CompletionRecord:
         """What happened to the task, which must be complete."""
@@ -129,7 +129,7 @@ class Ticket:
             self._check_usable()
             with _future_lock:  # a ticket has at most one eventfd
                 if self._future is None:
-                    self._future = self._queue.runtime._completions().add(self._queue.handle, self)
+                    self._future = self._runtime._completions().add(self._queue.handle, self)
         return self._future
 
     def _check_usable(self) -> None:
@@ -137,7 +137,7 @@ class Ticket:
         try:
             self.done()
         except InvalidArgumentError:
-            if self._queue.runtime.closing:
+            if self._runtime.closing:
                 raise FailedPreconditionError(Status.FAILED_PRECONDITION, 'This Runtime is closed.') from None
             raise
 
@@ -146,9 +146,8 @@ class Ticket:
 
     def release(self) -> None:
         """Gives the ticket back before it is garbage. A record that was read stays."""
-        runtime = self._queue.runtime
-        if self._value and not runtime.closed and os.getpid() == self._process:
-            check(library().gpushare_ticket_release(runtime.handle, self.c_value))
+        if self._value and not self._runtime.closed and os.getpid() == self._process:
+            check(library().gpushare_ticket_release(self.runtime_handle, self.c_value))
         self._value = 0
 
     def __del__(self) -> None:

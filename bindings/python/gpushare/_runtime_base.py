@@ -1,0 +1,167 @@
+"""What apps, kernels and tickets need of their runtime: its handle, its waits, its futures and its end.
+
+The class Runtime is built on it and makes them. They name this class alone, so that no module needs one that is
+built on it.
+
+At the end of the interpreter an open runtime is closed before Python is: the library's threads end while
+callbacks can still run. In a child after fork() the package does nothing; every call raises
+FailedPreconditionError there.
+"""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import os
+import threading
+import weakref
+from typing import Any
+
+from gpushare import _callbacks, _waits
+from gpushare._completions import Completions
+from gpushare._handle import Handle
+from gpushare._library import check, library
+from gpushare.enums import Status
+from gpushare.errors import FailedPreconditionError
+
+CLOSE_TIMEOUT_S = 30.0
+
+_open: weakref.WeakSet[RuntimeBase] = weakref.WeakSet()
+
+
+class RuntimeBase(Handle):
+    """The lifetime of a runtime and of what was made by it."""
+
+    _release = 'gpushare_runtime_release'
+
+    def __init__(self, handle: int) -> None:
+        self._children: weakref.WeakSet[Handle] = weakref.WeakSet()
+        self._leftovers: collections.deque[tuple[str, int]] = collections.deque()
+        self._lock = threading.Lock()
+        self._close_lock = threading.RLock()
+        self._closing = False
+        self._waiter: Completions | None = None
+        self._waits = _waits.Waits()
+        self._kept: list[Any] = []
+        super().__init__(handle)
+        _open.add(self)
+
+    @property
+    def closing(self) -> bool:
+        """Whether close() has begun, or has ended."""
+        return self._closing or self._handle is None
+
+    def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
+        """Shuts down, then gives everything back that the runtime made. A second call does nothing.
+
+        Raises DeadlineExceededError if some work was cut off at the timeout, which is on the device's clock, and
+        FailedPreconditionError in a callback of a future. Of two threads that close, the second waits for the first.
+        """
+        waiter = self._waiter
+        if waiter is not None and waiter.on_thread() and self._handle is not None:
+            raise FailedPreconditionError(
+                Status.FAILED_PRECONDITION, 'A callback of a future cannot close its runtime: the close waits for it.')
+        self._close(timeout_s)
+
+    def __del__(self) -> None:
+        if getattr(self, '_handle', None) is None:
+            return
+        if not _callbacks.inside():
+            try:
+                self._close(CLOSE_TIMEOUT_S)
+            except Exception:  # nobody is left to handle it; or in a callback that the package does not know
+                pass
+        if self._handle is not None:
+            _callbacks.elsewhere(self._close_dropped)
+
+    def _close_dropped(self) -> None:
+        self._close(CLOSE_TIMEOUT_S)
+
+    def _close(self, timeout_s: float) -> None:
+        if os.getpid() != self._process:  # another thread of the parent may have held the lock
+            self._handle = None
+            return
+        with self._close_lock:
+            if self._closing:  # a signal handler on the thread that closes
+                return
+            self._closing = True
+            try:
+                self._close_once(timeout_s)
+            finally:
+                self._closing = False
+
+    def _close_once(self, timeout_s: float) -> None:
+        if self._handle is None:
+            return
+        handle = self._handle
+        functions = library()
+        failure = None
+        status = functions.gpushare_runtime_shutdown(handle, _waits.deadline_ns(handle, timeout_s))
+        if status == Status.FAILED_PRECONDITION:
+            check(status)  # inside a callback: nothing is closed
+        try:
+            check(status)
+        except Exception as error:
+            failure = error
+        with self._lock:
+            waiter = self._waiter
+        if waiter is not None:
+            waiter.close()
+        self._waits.end()
+        for child in list(self._children):
+            child.close()
+        self._release_leftovers()
+        _open.discard(self)
+        super().close()
+        self._release_leftovers()  # of a child that was dropped meanwhile
+        self._kept.clear()
+        if failure is not None:
+            raise failure
+
+    def keep(self, memory: Any) -> None:
+        """Keeps an object that tasks in flight use, until unkeep() or the runtime's end."""
+        self._kept.append(memory)
+
+    def unkeep(self, memory: Any) -> None:
+        """Drops an object that keep() got."""
+        self._kept = [kept for kept in self._kept if kept is not memory]
+
+    def _completions(self) -> Completions:
+        with self._lock:
+            if self._handle is None:
+                raise FailedPreconditionError(Status.FAILED_PRECONDITION, 'This Runtime is closed.')
+            if self._waiter is None:
+                self._waiter = Completions()
+            return self._waiter
+
+    def _adopt(self, child: Handle) -> None:
+        """Closes a handle of this runtime with the runtime, if it is still open then."""
+        self._children.add(child)
+
+    def _release_later(self, release: str, handle: int) -> None:
+        """Keeps a handle that has tasks in flight. `release` is the C function that gives it back."""
+        self._leftovers.append((release, handle))
+        if self.closed:  # inside a callback: it was the runtime's last reference
+            _callbacks.elsewhere(self._release_leftovers)
+
+    def _release_leftovers(self) -> None:
+        """Releases what had tasks in flight when it was dropped."""
+        for _ in range(len(self._leftovers)):
+            try:
+                release, handle = self._leftovers.popleft()
+            except IndexError:  # another thread was first
+                return
+            if getattr(library(), release)(handle) == Status.FAILED_PRECONDITION:
+                self._leftovers.append((release, handle))
+
+
+def _close_all() -> None:
+    for runtime in list(_open):
+        try:
+            runtime.close()
+        except Exception:  # work was cut off, and the process ends
+            continue
+    _callbacks.finish()
+
+
+atexit.register(_close_all)
