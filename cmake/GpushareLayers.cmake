@@ -1,5 +1,5 @@
 # The layer rules of the sources, checked in every build: a file that includes what its layer may not
-# use fails the target `gpushare_check_layers`, and with it the build.
+# use fails the target `gpushare_check_layers`, and with it the build. So does a circle of Python imports.
 
 include_guard(GLOBAL)
 find_package(Python3 COMPONENTS Interpreter)
@@ -22,4 +22,11 @@ add_custom_command(OUTPUT ${stamp}
   COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
   DEPENDS ${PROJECT_SOURCE_DIR}/tools/check_layers.py ${gpushare_checked_sources}
   COMMENT "Checking the layer rules" VERBATIM)
-add_custom_target(gpushare_check_layers ALL DEPENDS ${stamp})
+set(imports ${PROJECT_BINARY_DIR}/imports)
+add_custom_command(OUTPUT ${imports}.stamp
+  COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/check_imports.py --root ${PROJECT_SOURCE_DIR}
+          --depfile ${imports}.d
+  COMMAND ${CMAKE_COMMAND} -E touch ${imports}.stamp
+  DEPENDS ${PROJECT_SOURCE_DIR}/tools/check_imports.py ${PROJECT_SOURCE_DIR}/tools/check_layers.py
+  DEPFILE ${imports}.d COMMENT "Checking the Python imports for circles" VERBATIM)
+add_custom_target(gpushare_check_layers ALL DEPENDS ${stamp} ${imports}.stamp)

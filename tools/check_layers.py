@@ -305,16 +305,15 @@ def circles(graph):
                 yield circle
 
 
-def check_circles(root):
-    """Circles among units and among rooms, each with the include that starts it, as printable lines."""
+def circle_lines(edges):
+    """Circles among units and among folders, each with the include or import that starts it, as printable lines."""
     problems = []
-    edges = list(include_edges(root))
     for kind, group in (('files', lambda path: path.with_suffix('').as_posix()),
-                        ('rooms', lambda path: path.parent.as_posix())):
+                        ('folders', lambda path: path.parent.as_posix())):
         graph = collections.defaultdict(dict)
-        for includer, included, number in edges:
-            if group(includer) != group(included):
-                graph[group(includer)].setdefault(group(included), f'{includer}:{number}')
+        for user, used, number in edges:
+            if group(user) != group(used):
+                graph[group(user)].setdefault(group(used), f'{user}:{number}')
         for circle in circles(graph):
             steps = ', '.join(f'{graph[a][b]} -> {b}' for a, b in zip(circle[1:], circle[2:]))
             problems.append(f'{graph[circle[0]][circle[1]]}: a circle among {kind}: '
@@ -324,7 +323,7 @@ def check_circles(root):
 
 def check(root):
     """All broken rules as printable lines."""
-    return check_includes(root) + check_circles(root)
+    return check_includes(root) + circle_lines(list(include_edges(root)))
 
 
 SELF_TEST_BAD = {
@@ -422,7 +421,7 @@ SELF_TEST_CHAINS = (
         'include/gpushare/b.hpp': ['#include <gpushare/a.hpp>'],
     }),
     # Rooms whose layers allow both includes, and no circle among files.
-    ('a circle among rooms: bindings/c -> bindings/c/deep', {
+    ('a circle among folders: bindings/c -> bindings/c/deep', {
         'bindings/c/a.cc': ['#include "bindings/c/deep/b.h"'],
         'bindings/c/c.h': ['#include <vector>'],
         'bindings/c/deep/b.h': ['#include "bindings/c/c.h"'],
