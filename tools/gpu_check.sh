@@ -451,6 +451,9 @@ group_samples_more() {
     --seconds "$(($(left) - 30))" --samples "$file" --out "$out/sampled_more.json"
 }
 
+# Writes what a build writes into the Python package of the source tree: this machine may have no build.
+declare_python() { python3 -B "$root/bindings/python/generate.py" > /dev/null; }
+
 group_resnet() {
   local library catalogue file="$out/resnet50.txt"
   library="$(find "$folder" -name 'libgpushare.so.1' -print -quit)"
@@ -459,6 +462,7 @@ group_resnet() {
     report resnet resnet50 FAILED 0 'the libraries are not in the folder'
     return
   fi
+  declare_python
   execute "$file" env GPUSHARE_LIBRARY="$library" PYTHONPATH="$root/bindings/python" \
     python3 -B "$root/examples/pytorch/resnet50.py" --catalogue "$catalogue" --queries 1500 --calibrate-seconds 5 --out "$out/resnet50.json"
   tail -n 12 "$file"
@@ -481,6 +485,7 @@ group_python() {
     fi
     variables=(-u GPUSHARE_LIBRARY PYTHONPATH="$site")
   elif [[ -n "$library" ]]; then
+    declare_python
     variables=(GPUSHARE_LIBRARY="$library" PYTHONPATH="$root/bindings/python")
   else
     report python torch_check FAILED 0 'neither a wheel nor the library is in the folder'

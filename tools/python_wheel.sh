@@ -24,6 +24,7 @@ scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 cp -R "$root/bindings/python" "$scratch/python"
 rm -rf "$scratch/python/build" "$scratch"/python/*.egg-info
+"$python_tools/bin/python" -B "$scratch/python/generate.py" --headers "$root/bindings/c"
 mkdir -p "$scratch/python/gpushare/lib"
 cp -L "$library" "$scratch/python/gpushare/lib/libgpushare.so.1"
 strip "$scratch/python/gpushare/lib/libgpushare.so.1"

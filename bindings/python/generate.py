@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Writes the declarations of the Python package from the C headers of bindings/c.
+"""Writes the declarations of the Python package from the C headers of bindings/c. The build runs it.
 
-  generate.py            writes abi.py, enums.py, options.py and records.py into bindings/python/gpushare
-  generate.py --check    writes nothing; fails and names the files that differ from what it would write
-  generate.py --layout CC    compares every size and offset with those of the C compiler
+  generate.py                writes abi.py, enums.py, options.py and records.py into bindings/python/gpushare
+  generate.py --layout CC    compares every size and offset in abi.py with those of the C compiler
 
   --headers DIR   the folder of the C headers (default: bindings/c)
   --package DIR   the package (default: bindings/python/gpushare)
 
-A field, value or function that is appended to a header appears in the package by running this again.
-Exit code 0: done, or all is equal; 1: a difference, or an unknown declaration; 2: bad use.
+The files are not committed. A field, value or function that is appended to a header appears in the package by the
+next build. Exit code 0: done, or all is equal; 1: a difference, or an unknown declaration; 2: bad use.
 """
 
 import argparse
+import ctypes
 import importlib.util
+import os
 import pathlib
 import re
 import subprocess
@@ -98,7 +99,7 @@ def init(kind: type[Struct], **fields: Any) -> Struct:
     """A struct with struct_size and the given fields set; every other field is zero, as with its _INIT macro."""
     struct = kind(**fields)
     if hasattr(kind, 'struct_size'):
-        setattr(struct, 'struct_size', ctypes.sizeof(kind))  # noqa: B010
+        setattr(struct, 'struct_size', ctypes.sizeof(kind))
     return struct
 
 
@@ -381,13 +382,17 @@ def write_records(header: Header) -> str:
 
 
 def outputs(header: Header) -> dict[str, str]:
-    return {'abi.py': write_abi(header), 'enums.py': write_enums(header),
-            'options.py': write_options(header), 'records.py': write_records(header)}
+    """The text of each file. abi.py is the last one: where it exists, all do."""
+    return {'enums.py': write_enums(header), 'options.py': write_options(header),
+            'records.py': write_records(header), 'abi.py': write_abi(header)}
 
 
-def differences(package: pathlib.Path, texts: dict[str, str]) -> list[str]:
-    return [name for name, text in texts.items()
-            if not (package / name).is_file() or (package / name).read_text(encoding='utf-8') != text]
+def write(package: pathlib.Path, texts: dict[str, str]) -> None:
+    """Replaces each file at once: another build or a test may read it meanwhile."""
+    for name, text in texts.items():
+        partial = package / f'{name}.{os.getpid()}'
+        partial.write_text(text, encoding='utf-8')
+        partial.replace(package / name)
 
 
 def load_abi(package: pathlib.Path) -> types.ModuleType:
@@ -419,8 +424,7 @@ def c_layout(header: Header, folder: pathlib.Path, compiler: str) -> dict[str, t
     return {key: (int(offset), int(size)) for key, offset, size in (line.split() for line in text.splitlines())}
 
 
-def layout_differences(header: Header, module: types.ModuleType, layout: dict[str, tuple[int, int]]) -> list[str]:
-    import ctypes
+def layout_differences(module: types.ModuleType, layout: dict[str, tuple[int, int]]) -> list[str]:
     problems = []
     for key, expected in layout.items():
         owner, name = key.split('.')
@@ -438,7 +442,6 @@ def layout_differences(header: Header, module: types.ModuleType, layout: dict[st
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--check', action='store_true')
     parser.add_argument('--layout', metavar='CC', default='')
     parser.add_argument('--headers', type=pathlib.Path, default=HERE.parent / 'c')
     parser.add_argument('--package', type=pathlib.Path, default=HERE / 'gpushare')
@@ -449,19 +452,13 @@ def main(argv: list[str] | None = None) -> int:
     except UnknownError as error:
         print(error, file=sys.stderr)
         return 1
-    if not arguments.check and not arguments.layout:
-        for name, text in texts.items():
-            (arguments.package / name).write_text(text, encoding='utf-8')
+    if not arguments.layout:
+        write(arguments.package, texts)
         print(f'{len(header.functions)} functions, {len(header.structs)} structs, {len(header.enums)} enums.')
         return 0
-    problems = []
-    if arguments.check:
-        problems = [f'{arguments.package.name}/{name} is not what the C headers declare; run '
-                    'bindings/python/generate.py.' for name in differences(arguments.package, texts)]
-    if arguments.layout and not problems:
-        layout = c_layout(header, arguments.headers, arguments.layout)
-        problems = layout_differences(header, load_abi(arguments.package), layout)
-        print(f'{len(layout)} sizes and offsets compared with the C compiler.')
+    layout = c_layout(header, arguments.headers, arguments.layout)
+    problems = layout_differences(load_abi(arguments.package), layout)
+    print(f'{len(layout)} sizes and offsets compared with the C compiler.')
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0

@@ -1,11 +1,23 @@
-"""A wheel with a library in gpushare/lib is for its platform, but for every Python: the package has no extension."""
+"""Packs the package: writes the declarations first, and gives a wheel with a library the tag of its platform.
+
+A wheel with a library in gpushare/lib is for its platform, but for every Python: the package has no extension.
+"""
 
 import pathlib
+import subprocess
+import sys
 
 from setuptools import Distribution, setup
 
-CARRIES_LIBRARY = any(pathlib.Path(__file__).parent.glob('gpushare/lib/*.so*'))
+HERE = pathlib.Path(__file__).resolve().parent
+CARRIES_LIBRARY = any(HERE.glob('gpushare/lib/*.so*'))
 COMMANDS = {}
+
+if (HERE.parent / 'c/gpushare.h').is_file():  # not in a source distribution, which carries the declarations
+    subprocess.run([sys.executable, '-B', str(HERE / 'generate.py')], check=True)
+elif not (HERE / 'gpushare/abi.py').is_file():
+    sys.exit('The declarations of gpushare are missing, and bindings/c, from which they are written, is not beside '
+             f'{HERE}. Install from a complete source tree.')
 
 if CARRIES_LIBRARY:
     try:

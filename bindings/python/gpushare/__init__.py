@@ -15,8 +15,17 @@
 docs/python.md of the project explains it; <gpushare/gpushare.h> documents each function.
 """
 
+try:
+    from gpushare.abi import GPUSHARE_NEVER as NEVER
+except ModuleNotFoundError as error:
+    if error.name != 'gpushare.abi':
+        raise
+    raise ImportError(
+        'This gpushare is a source tree whose declarations of the C ABI are not written yet. A build writes them '
+        f"(target gpushare_python); so does: python3 '{__file__.removesuffix('gpushare/__init__.py')}generate.py'"
+    ) from error
+
 from gpushare._library import library, library_path
-from gpushare.abi import GPUSHARE_NEVER as NEVER
 from gpushare.app import App, Query, Queue, Region
 from gpushare.enums import (
     AppClass,
