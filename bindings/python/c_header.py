@@ -31,7 +31,7 @@ class UnknownError(Exception):
 class Field:
     type: str  # as in C, without const and volatile: 'int32_t', 'char*', 'gpushare_ticket*'
     name: str
-    count: str  # '' or the length of an array
+    count: str  # length of an array, a number or a constant's name; '' for no array
     comment: str
 
 
@@ -52,7 +52,7 @@ class Header:
     structs: dict[str, list[Field]] = dataclasses.field(default_factory=dict)
     callbacks: dict[str, Function] = dataclasses.field(default_factory=dict)
     functions: dict[str, Function] = dataclasses.field(default_factory=dict)
-    order: list[str] = dataclasses.field(default_factory=list)  # structs and callbacks
+    order: list[str] = dataclasses.field(default_factory=list)  # names of structs and callbacks, as declared
 
     def enum_of(self, type_name: str) -> str:
         """The enum of an alias such as gpushare_verdict, or ''."""
@@ -83,7 +83,7 @@ def without_comments(text: str) -> str:
 
 
 def without_directives(text: str) -> str:
-    """The text without preprocessor lines and without what only C++ sees."""
+    """The text without preprocessor lines and without code that only C++ compiles."""
     kept, skipping = [], 0
     for line in text.replace('\\\n', ' ').splitlines():
         word = re.match(r'\s*#\s*(\w+)', line)
@@ -100,7 +100,7 @@ def without_directives(text: str) -> str:
                 skipping = 1
         elif word[1] == 'endif' and skipping:
             skipping = 0 if skipping == -1 else skipping - 1
-        if skipping == -1:  # the branch of C: its lines count
+        if skipping == -1:  # the #else of `#ifdef __cplusplus`: C compiles these lines
             skipping = 0
     return '\n'.join(kept) + '\n'
 

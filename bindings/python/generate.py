@@ -26,7 +26,7 @@ from c_header import HEADERS, SCALARS, Field, Header, UnknownError, arguments_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# What the methods of the package take by other means than a keyword of the same name and type.
+# Fields that are no keyword arguments: the methods of the package set them from other parameters.
 BY_HAND = {
     'gpushare_app_options': {'name', 'app_class'},
     'gpushare_kernel_options': {'name'},
@@ -183,7 +183,7 @@ def class_name(name: str) -> str:
 
 
 def common_prefix(names: list[str]) -> str:
-    """The words that all names begin with, but never the whole of one."""
+    """The longest run of whole words that all names begin with. At least one word of each name is left."""
     words = [name.split('_') for name in names]
     count = 0
     while all(len(word) > count + 1 and word[count] == words[0][count] for word in words):
@@ -322,7 +322,7 @@ def _by_reason(held_ns: Iterable[int]) -> dict[Reason, int]:
 
 
 def result_structs(header: Header) -> list[str]:
-    """The structs that functions fill, in the header's order, and those that they hold."""
+    """The structs that functions fill, and the structs inside them, in the header's order."""
     found = {field.type[:-1] for function in header.functions.values() for field in function.arguments
              if field.name.startswith('out_') and field.type[:-1] in header.structs}
     found |= {'gpushare_kernel_calibration', 'gpushare_calibration_progress'}
@@ -388,7 +388,7 @@ def outputs(header: Header) -> dict[str, str]:
 
 
 def write(package: pathlib.Path, texts: dict[str, str]) -> None:
-    """Replaces each file at once: another build or a test may read it meanwhile."""
+    """Writes the files. Each is replaced in one step: another build or a test may be reading it."""
     for name, text in texts.items():
         partial = package / f'{name}.{os.getpid()}'
         partial.write_text(text, encoding='utf-8')

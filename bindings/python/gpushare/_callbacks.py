@@ -1,7 +1,7 @@
-"""Functions of the caller that the library, or a thread of the package, calls.
+"""Callbacks: functions of the caller that the library or a thread of the package calls.
 
-A runtime cannot be shut down inside one: the shutdown would wait for the function. Garbage collection may drop
-a runtime there, so that `elsewhere` closes it on a thread of its own.
+A callback cannot shut a runtime down, because the shutdown waits until the callback has returned. But garbage
+collection may drop a runtime inside a callback. `elsewhere` then closes the runtime on another thread.
 
 Threads: any. elsewhere() is called by finalizers, so it takes no lock.
 """
@@ -16,12 +16,12 @@ from types import TracebackType
 
 _local = threading.local()
 
-# What threads of elsewhere() have not finished. finish() does it at the end of the interpreter.
+# Functions that elsewhere() has not completed. finish() runs them at the end of the interpreter.
 _unfinished: collections.deque[Callable[[], None]] = collections.deque()
 
 
 class Inside:
-    """A with block around a call of the caller's function. What the block drops is dropped inside."""
+    """A with block around the call of a callback. inside() is true in it."""
 
     def __enter__(self) -> None:
         _local.depth = getattr(_local, 'depth', 0) + 1
@@ -32,32 +32,32 @@ class Inside:
 
 
 def inside() -> bool:
-    """Whether this thread is inside a function of the caller."""
+    """Whether this thread is inside a callback."""
     return getattr(_local, 'depth', 0) > 0
 
 
 def elsewhere(function: Callable[[], None]) -> None:
-    """Runs a function soon, on a thread that is not inside a callback. It may be called again at the end."""
+    """Runs a function soon, on another thread. finish() may run it a second time."""
     _unfinished.append(function)
 
     def run() -> None:
         try:
             function()
-        except Exception:  # nobody is left to handle it
+        except Exception:  # no caller is left that could handle it
             pass
         finally:
             _unfinished.remove(function)
 
     try:
-        _thread.start_new_thread(run, ())  # threading.Thread takes a lock that the finalizer's thread may hold
+        _thread.start_new_thread(run, ())  # threading.Thread takes a lock that this thread may hold already
     except RuntimeError:  # the interpreter ends, or the process has too many threads: finish() runs it
         pass
 
 
 def finish() -> None:
-    """Runs what is not finished."""
+    """Runs every function of elsewhere() that has not completed."""
     for function in list(_unfinished):
         try:
             function()
-        except Exception:  # work was cut off, and the process ends
+        except Exception:  # the timeout cut work off; the process ends anyway
             continue

@@ -1,8 +1,9 @@
 """Resolves the futures of a runtime's tickets, on one thread of its own.
 
-The library makes an eventfd of each awaited ticket readable, so that no Python code runs on the thread that
-drives the flow: waiting for the interpreter's lock there would delay launches. A queue launches its tasks in
-order, so only its oldest ARMED_MAX tickets have an eventfd, and the file descriptors stay few.
+A ticket has an eventfd, which the library makes readable when the task is complete. The thread waits for these
+eventfds. A Python callback would instead run on the thread that drives the flow, and would delay launches while it
+waits for the interpreter's lock. A queue launches its tasks in order. So only the oldest ARMED_MAX awaited
+tickets of a queue have an eventfd, which bounds the open file descriptors.
 
 Threads: add and close may be called from any. Futures are resolved on the thread `gpushare-completions`.
 """
@@ -28,12 +29,12 @@ from gpushare.records import CompletionRecord
 
 RecordFuture: TypeAlias = 'concurrent.futures.Future[CompletionRecord]'
 
-ARMED_MAX = 32  # eventfds of one queue; each is two file descriptors, of which the library has one
-RETRY_S = 0.01  # when no file descriptor was left
+ARMED_MAX = 32  # eventfds of one queue; each needs two file descriptors, one here and one in the library
+RETRY_S = 0.01  # until the next attempt, when the process had no file descriptor left
 
 
 class Awaited(Protocol):
-    """What is needed of a ticket."""
+    """The part of a ticket that is used here."""
 
     @property
     def runtime_handle(self) -> int: ...
@@ -45,7 +46,7 @@ class Awaited(Protocol):
 
 
 class _Lane:
-    """The awaited tickets of one queue, oldest first."""
+    """The awaited tickets of one queue: the number with an eventfd, and those that wait for one, oldest first."""
 
     def __init__(self) -> None:
         self.armed = 0
@@ -62,14 +63,14 @@ class Completions:
         self._epoll.register(self._wake, select.EPOLLIN)
         self._ready: collections.deque[tuple[Awaited, RecordFuture]] = collections.deque()
         self._closing = False
-        self._ended: BaseException | None = None  # why the thread resolves nothing any more
+        self._ended: BaseException | None = None  # set when the thread has ended: the error of every later future
         self._thread = threading.Thread(target=self._run, name='gpushare-completions', daemon=True)
         self._thread.start()
 
     def add(self, queue: int, ticket: Awaited) -> RecordFuture:
         """A future of the ticket's record. It keeps the ticket until it is resolved."""
         future: RecordFuture = concurrent.futures.Future()
-        # A task goes on when its future is cancelled, so that a future never is.
+        # A future that runs cannot be cancelled. Cancelling it would not stop the task.
         future.set_running_or_notify_cancel()
         with self._lock:
             if self._ended is not None:
@@ -96,7 +97,7 @@ class Completions:
             self._thread.join()
 
     def _arm(self, queue: int) -> list[tuple[RecordFuture, BaseException]]:
-        """Gives the queue's oldest tickets an eventfd. Returns the futures whose ticket cannot have one."""
+        """Gives the queue's oldest tickets an eventfd. Returns the futures for which that failed, with the error."""
         lane = self._lanes[queue]
         refused: list[tuple[RecordFuture, BaseException]] = []
         while lane.waiting and lane.armed < ARMED_MAX:
@@ -124,7 +125,7 @@ class Completions:
 
     def _run(self) -> None:
         try:
-            with Inside():  # callbacks of futures; and the close of a runtime waits for this thread
+            with Inside():  # this thread runs callbacks of futures, and the close of a runtime waits for it
                 self._serve()
         except BaseException as error:  # a future that is never resolved would block its waiter for ever
             self._abandon(error)
@@ -134,7 +135,7 @@ class Completions:
             os.close(self._wake)
 
     def _abandon(self, error: BaseException) -> None:
-        """Fails every future, those of now and those to come."""
+        """Fails every future, and those that add() makes later."""
         with self._lock:
             self._ended = error
             left = [future for _, _, future in self._armed.values()] + [future for _, future in self._ready]
@@ -176,13 +177,13 @@ class Completions:
                 _resolve(ticket, future)
                 self._ready.popleft()
             del refused
-            ticket = future = error = None  # type: ignore[assignment]  # a waiting thread keeps nothing alive
+            ticket = future = error = None  # type: ignore[assignment]  # a thread that waits keeps no ticket alive
 
 
 def _resolve(ticket: Awaited, future: RecordFuture) -> None:
     try:
         record = ticket.result()
-    except BaseException as error:  # also SystemExit of an enqueue function: the thread must go on
+    except BaseException as error:  # even a SystemExit that left an enqueue function: the thread must go on
         _settle(future.set_exception, error)
     else:
         _settle(future.set_result, record)
@@ -191,5 +192,5 @@ def _resolve(ticket: Awaited, future: RecordFuture) -> None:
 def _settle(settle: Callable[[Any], None], value: Any) -> None:
     try:
         settle(value)
-    except BaseException:  # of a callback; the future itself has its result
+    except BaseException:  # raised by a callback of the future, which has its result by now
         logging.getLogger(__name__).exception('A callback of a future raised an exception.')

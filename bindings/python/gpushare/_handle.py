@@ -16,7 +16,7 @@ Self = TypeVar('Self', bound='Handle')
 
 
 def make(function: Callable[..., int], *arguments: Any) -> int:
-    """The new handle that a function stores behind its last argument."""
+    """Calls a C function that makes a handle, and returns the handle. Its last argument is where it stores it."""
     handle = ctypes.c_void_p()
     check(function(*arguments, ctypes.byref(handle)))
     assert handle.value is not None
@@ -24,7 +24,7 @@ def make(function: Callable[..., int], *arguments: Any) -> int:
 
 
 class Owner(Protocol):
-    """What a handle needs of its runtime."""
+    """The part of a runtime that its handles use."""
 
     def _adopt(self, child: Handle) -> None: ...
 
@@ -39,7 +39,7 @@ class Handle:
     def __init__(self, handle: int, runtime: Owner | None = None) -> None:
         self._handle: int | None = handle
         self._process = os.getpid()
-        # A child keeps its runtime object, which releases what cannot be released yet.
+        # Keeps the runtime alive: it releases this handle later, if close() is too early.
         self._runtime = runtime
         if runtime is not None:
             runtime._adopt(self)
@@ -56,7 +56,7 @@ class Handle:
         return self._handle is None
 
     def close(self) -> None:
-        """Gives the reference back. With tasks in flight the library gets it back when they are complete."""
+        """Gives the reference back. With tasks in flight the runtime does it later."""
         handle, self._handle = self._handle, None
         if handle is None or os.getpid() != self._process:
             return
@@ -77,5 +77,5 @@ class Handle:
         if getattr(self, '_handle', None) is not None:
             try:
                 self.close()
-            except Exception:  # nobody is left to handle it, and the library has logged what matters
+            except Exception:  # no caller is left that could handle it; the library has logged the error
                 self._handle = None

@@ -1,10 +1,10 @@
-"""What apps, kernels and tickets need of their runtime: its handle, its waits, its futures and its end.
+"""The part of a runtime that apps, kernels and tickets use: its handle, waits, futures and close.
 
-The class Runtime is built on it and makes them. They name this class alone, so that no module needs one that is
-built on it.
+Runtime derives from RuntimeBase and makes these objects. They import RuntimeBase alone, so that no imports form a
+circle.
 
-At the end of the interpreter an open runtime is closed before Python is: the library's threads end while
-callbacks can still run. In a child after fork() the package does nothing; every call raises
+At the end of the interpreter open runtimes are closed first: the library's threads must end while callbacks can
+still run. In a child after fork() the package does nothing; every call raises
 FailedPreconditionError there.
 """
 
@@ -30,7 +30,7 @@ _open: weakref.WeakSet[RuntimeBase] = weakref.WeakSet()
 
 
 class RuntimeBase(Handle):
-    """The lifetime of a runtime and of what was made by it."""
+    """Closes a runtime and every object that it made, in an order that is safe with tasks in flight."""
 
     _release = 'gpushare_runtime_release'
 
@@ -48,7 +48,7 @@ class RuntimeBase(Handle):
 
     @property
     def closing(self) -> bool:
-        """Whether close() has begun, or has ended."""
+        """Whether close() has begun."""
         return self._closing or self._handle is None
 
     def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
@@ -69,7 +69,7 @@ class RuntimeBase(Handle):
         if not _callbacks.inside():
             try:
                 self._close(CLOSE_TIMEOUT_S)
-            except Exception:  # nobody is left to handle it; or in a callback that the package does not know
+            except Exception:  # no caller is left; or a C callback of the caller runs, which inside() does not know
                 pass
         if self._handle is not None:
             _callbacks.elsewhere(self._close_dropped)
@@ -78,11 +78,11 @@ class RuntimeBase(Handle):
         self._close(CLOSE_TIMEOUT_S)
 
     def _close(self, timeout_s: float) -> None:
-        if os.getpid() != self._process:  # another thread of the parent may have held the lock
+        if os.getpid() != self._process:  # after fork() the lock may be held by a thread that is not in this process
             self._handle = None
             return
         with self._close_lock:
-            if self._closing:  # a signal handler on the thread that closes
+            if self._closing:  # a signal handler calls close() on the thread that is closing
                 return
             self._closing = True
             try:
@@ -98,7 +98,7 @@ class RuntimeBase(Handle):
         failure = None
         status = functions.gpushare_runtime_shutdown(handle, _waits.deadline_ns(handle, timeout_s))
         if status == Status.FAILED_PRECONDITION:
-            check(status)  # inside a callback: nothing is closed
+            check(status)  # raises: inside a callback nothing can be closed
         try:
             check(status)
         except Exception as error:
@@ -113,17 +113,17 @@ class RuntimeBase(Handle):
         self._release_leftovers()
         _open.discard(self)
         super().close()
-        self._release_leftovers()  # of a child that was dropped meanwhile
+        self._release_leftovers()  # again: a child may have been dropped meanwhile
         self._kept.clear()
         if failure is not None:
             raise failure
 
     def keep(self, memory: Any) -> None:
-        """Keeps an object that tasks in flight use, until unkeep() or the runtime's end."""
+        """Keeps an object alive that tasks in flight use, until unkeep() or close()."""
         self._kept.append(memory)
 
     def unkeep(self, memory: Any) -> None:
-        """Drops an object that keep() got."""
+        """Ends keep() for this object."""
         self._kept = [kept for kept in self._kept if kept is not memory]
 
     def _completions(self) -> Completions:
@@ -135,21 +135,21 @@ class RuntimeBase(Handle):
             return self._waiter
 
     def _adopt(self, child: Handle) -> None:
-        """Closes a handle of this runtime with the runtime, if it is still open then."""
+        """Registers a handle that close() must close."""
         self._children.add(child)
 
     def _release_later(self, release: str, handle: int) -> None:
         """Keeps a handle that has tasks in flight. `release` is the C function that gives it back."""
         self._leftovers.append((release, handle))
-        if self.closed:  # inside a callback: it was the runtime's last reference
+        if self.closed:  # a callback dropped the runtime's last reference
             _callbacks.elsewhere(self._release_leftovers)
 
     def _release_leftovers(self) -> None:
-        """Releases what had tasks in flight when it was dropped."""
+        """Releases the handles of _release_later() that have no tasks in flight any more."""
         for _ in range(len(self._leftovers)):
             try:
                 release, handle = self._leftovers.popleft()
-            except IndexError:  # another thread was first
+            except IndexError:  # another thread took the last one
                 return
             if getattr(library(), release)(handle) == Status.FAILED_PRECONDITION:
                 self._leftovers.append((release, handle))
@@ -159,7 +159,7 @@ def _close_all() -> None:
     for runtime in list(_open):
         try:
             runtime.close()
-        except Exception:  # work was cut off, and the process ends
+        except Exception:  # the timeout cut work off; the process ends anyway
             continue
     _callbacks.finish()
 

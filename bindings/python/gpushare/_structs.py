@@ -1,6 +1,7 @@
 """Fills options structs from keyword arguments and reads text, with the checks that ctypes leaves out.
 
-ctypes cuts an integer that does not fit, and C ends a string at its first NUL; both are errors here.
+ctypes silently drops the high bits of an integer that does not fit, and C ends a string at its first NUL. Here both
+raise InvalidArgumentError.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def _field_types(kind: type[ctypes.Structure]) -> dict[str, Any]:
 
 
 def init(kind: type[Struct], values: Mapping[str, Any] | None = None) -> Struct:
-    """A struct with struct_size and the given fields set; every other field is zero. None is the default."""
+    """A struct with struct_size and the given fields set; every other field is zero. None counts as not given."""
     struct = abi.init(kind)
     types = _field_types(kind)
     for name, value in (values or {}).items():
@@ -78,7 +79,7 @@ def text_of(name: str, value: str | bytes | os.PathLike[str]) -> bytes:
 
 
 def read_text(write: Callable[..., int]) -> str:
-    """The text of a text function. It is asked again when the text grew between two calls."""
+    """The text that a function of the C ABI writes into a buffer. Repeats the call when the text grew meanwhile."""
     size = ctypes.c_size_t()
     check(write(None, 0, ctypes.byref(size)))
     while True:

@@ -1,7 +1,7 @@
-"""Waits in short slices, so that Ctrl-C ends a wait: a signal is handled only between two calls of C.
+"""Waits in slices of SLICE_NS, so that Ctrl-C ends a wait: Python handles a signal only between two calls of C.
 
-A handle must live as long as a call that uses it. So a runtime that closes ends the waits of other threads
-before it gives its handle back.
+A handle must live as long as a call that uses it. So the close of a runtime ends the waits of other threads before
+it releases the handle.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def deadline_ns(runtime: int, timeout_s: float | None) -> int:
 
 
 class Waits:
-    """The waits for one runtime that are under way. A with block is around each."""
+    """The threads that wait for one runtime. Each wait is a with block."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -58,9 +58,10 @@ class Waits:
             raise FailedPreconditionError(Status.FAILED_PRECONDITION, 'This Runtime is closed.')
 
     def end(self) -> None:
-        """Ends the waits of other threads, each after its slice at the latest, and lets no new one begin.
+        """Ends the waits of other threads, each within SLICE_NS, and refuses new ones.
 
-        A wait of this thread is below a signal handler that closes, and finds a handle that is not live.
+        It does not wait for its own thread: that one waits only if a signal handler interrupted it and closes the
+        runtime. Its next slice then fails.
         """
         own = threading.get_ident()
         with self._changed:
@@ -69,7 +70,7 @@ class Waits:
 
 
 def wait(waits: Waits, runtime: int, call: Callable[[int], int], timeout_s: float | None) -> None:
-    """Repeats a call that takes a deadline until it is done or the timeout has passed."""
+    """Repeats a C call that takes a deadline, slice by slice, until it is done or the timeout has passed."""
     with waits:
         deadline = deadline_ns(runtime, timeout_s)
         while True:

@@ -56,7 +56,7 @@ class App(Handle):
 
     @property
     def queue(self) -> Queue:
-        """The queue of submit(), which the first use makes."""
+        """The queue that submit() uses. The first use makes it."""
         with self._lock:
             if self._own_handle is None or self._own_handle.closed:
                 self._own_handle, self._own_queue = _QueueHandle(self), None
@@ -74,7 +74,7 @@ class App(Handle):
                                  wait_events=wait_events, enqueue=enqueue, **options)
 
     def reserve_capsms(self, capsms: int, packed: bool = False) -> None:
-        """Reserves CapSMs for an LC app, or bounds those of a BE app. 0 removes it."""
+        """Reserves CapSMs for an LC app, or bounds those of a BE app. 0 removes the reservation or bound."""
         struct = init(abi.gpushare_reservation_options, {'capsms': capsms, 'packed': packed})
         check(library().gpushare_reserve_capsm(self.handle, ctypes.byref(struct)))
 
@@ -85,13 +85,13 @@ class App(Handle):
         return AppStats.from_c(struct)
 
     def guarantee(self) -> AppGuarantee:
-        """What the app was promised and what it got: an LC app's latencies, and why BE work was held."""
+        """The app's bounds beside what was measured: latencies of an LC app, and why BE work was held."""
         struct = init(abi.gpushare_app_guarantee)
         check(library().gpushare_app_guarantee_get(self.handle, ctypes.byref(struct)))
         return AppGuarantee.from_c(struct)
 
     def close(self) -> None:
-        """Gives the app and its own queue back. Tasks in flight go on."""
+        """Releases the app and its own queue. Tasks in flight go on."""
         if self._own_handle is not None:
             self._own_handle.close()
         super().close()
@@ -106,7 +106,7 @@ class _QueueHandle(Handle):
 
 
 class Queue(_QueueHandle):
-    """A FIFO of an app's tasks. Made by App.create_queue. It keeps its app, and its tickets keep the queue."""
+    """A FIFO of an app's tasks. Made by App.create_queue. It keeps its app alive, and its tickets keep it alive."""
 
     def __init__(self, app: App) -> None:
         self.app = app
@@ -126,8 +126,8 @@ class Queue(_QueueHandle):
         arguments: the packed arguments of the kernel; copied.
         wait_tickets: tasks that must end with Verdict.OK first. wait_events: cudaEvent_t that the device waits
         for; they must live until the task is complete.
-        enqueue: for OPAQUE work, gets the address of a cudaStream_t and enqueues on it. It runs once, on a
-        thread that launches, and must not call gpushare. If it raises, the task fails.
+        enqueue: a function that enqueues OPAQUE work on a stream; its argument is the address of a cudaStream_t. It
+        runs once, on a thread that launches, and must not call gpushare. If it raises, the task fails.
         """
         struct = init(abi.gpushare_task_options, options)
         if kernel is not None:
@@ -163,9 +163,9 @@ class Queue(_QueueHandle):
         return Ticket(self.runtime, self, value.value, enqueued)
 
     def begin_query(self, arrival_ns: int = 0, input_size: float = 0) -> Query:
-        """Begins a query of an LC app: its tasks are those that name it. End it by end() or a with block.
+        """Begins a query of an LC app. Its tasks are submitted with query=. End it by end() or a with block.
 
-        input_size is that of the query's input, in any unit. By it the library predicts how long the query takes.
+        input_size: the size of the query's input, in any unit. The library predicts the query's duration from it.
         """
         struct = init(abi.gpushare_query_options, {'arrival_ns': arrival_ns, 'input_size': input_size})
         value = abi.gpushare_query()
@@ -173,7 +173,7 @@ class Queue(_QueueHandle):
         return Query(self, value.value)
 
     def begin_region(self, bound_ns: int) -> Region:
-        """A region whose stream takes any work for at most bound_ns of device time.
+        """Begins a region: a stream on which the caller enqueues any work, for at most bound_ns of device time.
 
         Raises UnavailableError when it may not start now: try again later.
         """
@@ -185,7 +185,7 @@ class Queue(_QueueHandle):
 
 
 class _OwnQueue(Queue):
-    """The app's own queue. The app has its handle and not this object, so that no cycle keeps a dropped app."""
+    """The app's own queue. The app holds its handle and not this object: a cycle would keep a dropped app alive."""
 
     def __init__(self, app: App, shared: _QueueHandle) -> None:
         self.app = app
@@ -207,7 +207,7 @@ class _OwnQueue(Queue):
 
 
 class _Enqueue:
-    """A Python function that a launching thread calls once. It stays registered until then."""
+    """A Python function that a launching thread calls once. `waiting` keeps it alive until then."""
 
     waiting: dict[int, _Enqueue] = {}
 
@@ -230,7 +230,7 @@ def _call_enqueue(stream: int, user: int) -> None:
     enqueued = _Enqueue.waiting.pop(user)
     try:
         enqueued.function(stream)
-    except BaseException as error:  # nothing may leave a callback of C; Ticket.result raises it
+    except BaseException as error:  # no exception may pass through C; Ticket.result raises this one
         enqueued.error = error
         library().gpushare_enqueue_fail(described(error).encode('utf-8', 'replace').replace(b'\0', b''))
 
@@ -255,7 +255,7 @@ class Query:
         return abi.gpushare_query(self._value)
 
     def end(self) -> None:
-        """Says that the query gets no more tasks. Its tasks go on."""
+        """Ends the query: it gets no more tasks. Submitted tasks go on."""
         if self._value and os.getpid() == self._process:
             check(library().gpushare_query_end(self._queue.runtime.handle, self.c_value))
         self._value = 0
@@ -270,7 +270,7 @@ class Query:
     def __del__(self) -> None:
         try:
             self.end()
-        except Exception:  # the runtime is gone
+        except Exception:  # the runtime is closed
             self._value = 0
 
 
@@ -284,7 +284,7 @@ class Region:
         self._open = True
 
     def end(self) -> Ticket:
-        """Says that nothing more is enqueued. The ticket completes when the stream has done its work."""
+        """Ends the region: nothing more is enqueued. The ticket completes when the stream has done its work."""
         if self._open:
             check(library().gpushare_region_end(self.ticket.runtime_handle, self.ticket.c_value))
             self._open = False
@@ -304,5 +304,5 @@ class Region:
     def __del__(self) -> None:
         try:
             self.end()
-        except Exception:  # the runtime is gone, and the region with it
+        except Exception:  # the runtime is closed, and the region ended with it
             self._open = False

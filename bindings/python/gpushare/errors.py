@@ -1,7 +1,7 @@
 """The exceptions of the package.
 
-A call that fails raises Error, or the subclass of its status, with the library's sentence. A task that does
-not end with Verdict.OK raises TaskError where its end is awaited.
+A call that fails raises Error, or the subclass of its status, with the library's message. The wait for a task
+that does not end with Verdict.OK raises TaskError.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gpushare.records import CompletionRecord
 class Error(Exception):
     """A status that is not OK.
 
-    `status` is the code; `message` is the library's sentence.
+    `status` is the code; `message` is the library's.
     """
 
     def __init__(self, status: int, message: str) -> None:
@@ -23,11 +23,11 @@ class Error(Exception):
 
 
 class InvalidArgumentError(Error, ValueError):
-    """The call is wrong in every state."""
+    """An argument is wrong, whatever the state of the runtime."""
 
 
 class DeadlineExceededError(Error, TimeoutError):
-    """The time that the caller gave has passed."""
+    """The caller's timeout has passed."""
 
 
 class NotFoundError(Error, LookupError):
@@ -43,7 +43,7 @@ class ResourceExhaustedError(Error):
 
 
 class FailedPreconditionError(Error):
-    """The state is wrong: shut down, inside a callback, after a fork."""
+    """The call is not possible now: after a shutdown, inside a callback, after a fork."""
 
 
 class UnimplementedError(Error, NotImplementedError):
@@ -95,7 +95,7 @@ def described(error: BaseException) -> str:
     """An exception in words, on one line: "KeyError: 'weight'"."""
     try:
         text = str(error).strip().partition('\n')[0].rstrip('.')
-    except Exception:  # an exception that cannot say what it is
+    except Exception:  # the exception's own __str__ raised
         text = ''
     return f'{type(error).__name__}: {text}' if text else type(error).__name__
 

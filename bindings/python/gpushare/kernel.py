@@ -19,8 +19,8 @@ from gpushare.options import FusedKernelOptions, KernelOptions, LibraryCall
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-# Enqueues a graph's work on a stream (the address of a cudaStream_t) that is being captured for a place of so
-# many SMs.
+# A function that enqueues a graph's work. Arguments: the address of the cudaStream_t that is being captured, and the
+# number of SMs of the place that the capture is for.
 Capture = Callable[[int, int], None]
 
 
@@ -52,13 +52,13 @@ class KernelSpec:
             self.struct.capture = _capture_callback(capture, self._raised)
 
     def raise_captured(self, cause: BaseException) -> None:
-        """Raises the exception that left `capture`, if one did."""
+        """Raises the exception that `capture` raised, if it did."""
         if self._raised:
             raise self._raised.pop() from cause
 
 
 def _memory_range(address: int, size: int) -> abi.gpushare_memory_range:
-    """ctypes would cut numbers that do not fit."""
+    """Checks the numbers: ctypes silently drops the high bits of one that does not fit."""
     if not 0 < address < 2**64 or not 0 < size < 2**64:
         raise InvalidArgumentError(
             Status.INVALID_ARGUMENT, f'A range of the warm memory has the address {address} and {size} bytes.')
@@ -68,8 +68,8 @@ def _memory_range(address: int, size: int) -> abi.gpushare_memory_range:
 class Kernel(Handle):
     """A registered kernel, graph or library call. Made by Runtime.register_kernel.
 
-    Its name stays taken until the runtime ends, also when this object is closed. The device memory of a closed graph
-    is free from the next registration of a graph on.
+    Its name stays taken until the runtime is closed, even if this object is closed before. The next registration of a
+    graph frees the device memory of closed graphs.
     """
 
     _release = 'gpushare_kernel_release'
@@ -110,7 +110,7 @@ def _capture_callback(capture: Capture, raised: list[BaseException]) -> Any:
         try:
             with Inside():
                 capture(stream or 0, sm_count)
-        except BaseException as error:  # nothing may leave a callback of C
+        except BaseException as error:  # no exception may pass through C
             raised.append(error)
             return 1
         return 0

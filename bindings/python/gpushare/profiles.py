@@ -41,8 +41,8 @@ def calibrate(output_path: str | os.PathLike[str], items: Sequence[CalibrationIt
               **options: Unpack[CalibrationOptions]) -> None:
     """Measures a device and kernels on it, and writes their profile. No runtime may use the device.
 
-    progress runs on this thread, between measurements; its argument lives for the call. An exception that
-    leaves it is raised here after the calibration.
+    progress: runs on this thread between measurements. Its argument is valid during the call. An exception that it
+    raises ends the calibration and is raised here.
     """
     rows = (abi.gpushare_calibration_item * len(items))()
     for row, (kernel, task) in zip(rows, items, strict=True):
@@ -60,7 +60,7 @@ def calibrate(output_path: str | os.PathLike[str], items: Sequence[CalibrationIt
             if progress is not None:
                 with Inside():
                     progress(given.contents)
-        except BaseException as error:  # nothing may leave a callback of C; the calibration stops soon
+        except BaseException as error:  # no exception may pass through C; `cancel` stops the calibration
             raised.append(error)
             cancel.value = 1
 

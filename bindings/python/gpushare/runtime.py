@@ -1,7 +1,4 @@
-"""A runtime: one device with its scheduler. Everything else of the package is made by one.
-
-_runtime_base.py has how it ends.
-"""
+"""A runtime: one device with its scheduler. It makes the apps and kernels. _runtime_base.py closes it."""
 
 from __future__ import annotations
 
@@ -58,7 +55,7 @@ class Runtime(RuntimeBase):
                         simulation: abi.gpushare_simulation_record | None = None,
                         library_call: LibraryCall | None = None, warm_memory: Sequence[tuple[int, int]] = (),
                         **options: Unpack[KernelOptions]) -> Kernel:
-        """Registers a kernel, a graph or a library call. A name of the profile needs no more on a simulated device.
+        """Registers a kernel, a graph or a library call. On a simulated device a name of the profile is enough.
 
         capture: makes a graph by enqueueing on the given stream, once for each place, on this thread. It must
         not register or wait.
@@ -69,7 +66,7 @@ class Runtime(RuntimeBase):
             **options))
 
     def register(self, spec: KernelSpec) -> Kernel:
-        """register_kernel of options that are kept, such as those that were calibrated."""
+        """register_kernel with options in a KernelSpec, such as one that calibrate() measured."""
         return Kernel(self, spec)
 
     def register_fused_kernel(self, name: str, tensor_part: Kernel, cuda_part: Kernel,
@@ -98,15 +95,15 @@ class Runtime(RuntimeBase):
         check(library().gpushare_runtime_resume(self.handle))
 
     def shutdown(self, timeout_s: float | None = None) -> None:
-        """Refuses new work and runs every accepted task. What waits at the timeout ends with Verdict.SHUTDOWN.
+        """Refuses new work and runs every accepted task. Tasks that wait at the timeout end with Verdict.SHUTDOWN.
 
-        Raises DeadlineExceededError if some work was cut off. Ctrl-C does not end it.
+        Raises DeadlineExceededError if the timeout cut work off. Ctrl-C does not end the wait.
         """
         handle = self.handle
         check(library().gpushare_runtime_shutdown(handle, _waits.deadline_ns(handle, timeout_s)))
 
     def poll(self) -> bool:
-        """Drives the flow once. For Drive.POLL only. Says whether anything happened."""
+        """Drives the flow once. For Drive.POLL only. Returns whether anything happened."""
         progress = ctypes.c_int32()
         check(library().gpushare_poll(self.handle, ctypes.byref(progress)))
         return bool(progress.value)
@@ -116,7 +113,7 @@ class Runtime(RuntimeBase):
         check(library().gpushare_poll_until(self.handle, time_ns))
 
     def set_policy(self, name: str) -> None:
-        """Replaces the policy, between two plans."""
+        """Replaces the policy. The next plan uses the new one."""
         check(library().gpushare_set_policy(self.handle, text_of('name', name)))
 
     # --- observing ---
@@ -134,7 +131,7 @@ class Runtime(RuntimeBase):
         return RuntimeStats.from_c(struct)
 
     def kernel_info(self, name: str) -> KernelInfo:
-        """What is known of a registered kernel, else of the profile's kernel of this name."""
+        """What the runtime knows of a registered kernel, or else of the profile's kernel of this name."""
         struct = init(abi.gpushare_kernel_info)
         check(library().gpushare_kernel_info_by_name(self.handle, text_of('name', name), ctypes.byref(struct)))
         return KernelInfo.from_c(struct)

@@ -20,11 +20,11 @@ from gpushare.errors import FailedPreconditionError, InvalidArgumentError, TaskE
 from gpushare.records import CompletionRecord
 
 _future_lock = threading.Lock()
-_record_lock = threading.RLock()  # what drop() frees may run code of the application
+_record_lock = threading.RLock()  # reentrant: drop() may free objects whose finalizers wait for tickets
 
 
 class Ticket:
-    """One submitted task. It goes on when the ticket is dropped; nobody learns then how it ended.
+    """One submitted task. A task whose ticket is dropped goes on, and its record is lost.
 
     wait(), await and future() give the completion record of a task that ended with Verdict.OK, and raise
     TaskError for every other verdict. record() gives the record whatever the verdict.
@@ -56,7 +56,7 @@ class Ticket:
         return self._runtime.handle
 
     def done(self) -> bool:
-        """Whether the task is complete. It does not drive the flow."""
+        """Whether the task is complete. With Drive.POLL it does not drive the flow."""
         if self._record is not None:
             return True
         complete = ctypes.c_int32()
@@ -72,28 +72,28 @@ class Ticket:
         return self.result()
 
     def wait_complete(self, timeout_s: float | None = None) -> None:
-        """wait() for any verdict: it raises no TaskError."""
+        """As wait(), but returns for every verdict and raises no TaskError."""
         if self._record is None:
             runtime, value = self.runtime_handle, self.c_value
 
             def wait_until(deadline_ns: int) -> int:
                 status: int = library().gpushare_ticket_wait(runtime, value, deadline_ns)
                 if status == Status.OK:
-                    self.record()  # a close frees the runtime as soon as this wait has ended
+                    self.record()  # read it here: once this wait has ended, a close may free the runtime
                 return status
 
             _waits.wait(self._runtime._waits, runtime, wait_until, timeout_s)
 
     def record(self) -> CompletionRecord:
-        """What happened to the task, which must be complete."""
+        """The completion record of the task, which must be complete."""
         if self._record is None:
             struct = init(abi.gpushare_completion_record)
             check(library().gpushare_ticket_record(self.runtime_handle, self.c_value, ctypes.byref(struct)))
-            with _record_lock:  # one object, also for threads that ask at once
+            with _record_lock:  # threads that ask at once get the same object
                 if self._record is None:
                     self._record = CompletionRecord.from_c(struct)
                     if self._enqueued is not None:
-                        self._enqueued.drop()  # a task that is complete never calls it
+                        self._enqueued.drop()  # a complete task never calls its enqueue function
         return self._record
 
     def result(self) -> CompletionRecord:
@@ -108,7 +108,7 @@ class Ticket:
         return record
 
     def cancel(self) -> bool:
-        """Asks the library not to run the task, or to evict it. False: it is complete or cannot be evicted.
+        """Asks the library not to run the task, or to evict it. Returns False if it is complete or cannot be evicted.
 
         A task that is cancelled in time ends with Verdict.CANCELLED.
         """
@@ -127,13 +127,13 @@ class Ticket:
         """
         if self._future is None:
             self._check_usable()
-            with _future_lock:  # a ticket has at most one eventfd
+            with _future_lock:  # two threads must not make two eventfds of one ticket
                 if self._future is None:
                     self._future = self._runtime._completions().add(self._queue.handle, self)
         return self._future
 
     def _check_usable(self) -> None:
-        """Raises where the ticket or the process cannot be used; a runtime that closes meanwhile is closed."""
+        """Raises if the ticket cannot be used, with FailedPreconditionError if its runtime is being closed."""
         try:
             self.done()
         except InvalidArgumentError:
@@ -145,7 +145,7 @@ class Ticket:
         return asyncio.wrap_future(self.future()).__await__()
 
     def release(self) -> None:
-        """Gives the ticket back before it is garbage. A record that was read stays."""
+        """Releases the ticket now and not by garbage collection. A record that was read before stays."""
         if self._value and not self._runtime.closed and os.getpid() == self._process:
             check(library().gpushare_ticket_release(self.runtime_handle, self.c_value))
         self._value = 0
@@ -153,7 +153,7 @@ class Ticket:
     def __del__(self) -> None:
         try:
             self.release()
-        except Exception:  # a ticket that is stale already, or the interpreter's end
+        except Exception:  # the library has ended this ticket, or the interpreter ends
             self._value = 0
 
     def __repr__(self) -> str:

@@ -7,9 +7,9 @@
     output = service(image)          # called like the function
     tickets[-1].wait()
 
-Both capture their function as a CUDA graph, on streams and in memory of their own, so that eager PyTorch
-work beside them stays right. What a captured function must keep to is in docs/python.md.
-PlaceCaptures is the capture function of a kernel that you register yourself.
+Both capture their function as a CUDA graph, on streams and in memory of their own, so that they do not disturb eager
+PyTorch work. docs/python.md lists the rules for a captured function.
+PlaceCaptures captures a function for a kernel that you register yourself.
 """
 
 try:

@@ -1,7 +1,7 @@
-"""Captures a function once for each place, as the library's capture callback asks.
+"""Captures a function once for each place, when the library calls its capture callback.
 
-Each capture has a memory pool of its own, which lives as long as this object: nothing else may use the memory
-that a graph reads and writes. Where PyTorch can, cuBLAS is told the number of SMs of the place.
+Each capture has a memory pool of its own, which lives as long as PlaceCaptures: nothing else may use the memory that
+a graph reads and writes. Where PyTorch has the setting, cuBLAS plans for the number of SMs of the place.
 
 Threads: the one that registers.
 """
@@ -25,7 +25,7 @@ class PlaceCaptures:
 
     def __init__(self, function: Callable[[], Any], outputs: Any) -> None:
         self._function = function
-        self._outputs = outputs  # where every place leaves its results
+        self._outputs = outputs  # the results of every place are copied into it
         self._sms = torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count
         self._pools: list[Any] = []
         # The number of SMs of each captured place, by its index in completion records.
@@ -43,7 +43,7 @@ class PlaceCaptures:
 
 @contextlib.contextmanager
 def _sm_count(device_sms: int, place_sms: int) -> Iterator[None]:
-    """Tells cuBLAS how many SMs the kernels that it chooses will have."""
+    """Around a capture: cuBLAS chooses kernels for `place_sms` SMs."""
     carve_out = getattr(torch._C, '_set_sm_carveout_experimental', None)
     if carve_out is None or place_sms >= device_sms:
         yield
@@ -57,5 +57,5 @@ def _sm_count(device_sms: int, place_sms: int) -> Iterator[None]:
 
 
 def backward_on_this_thread() -> Any:
-    """Autograd runs backward passes on the calling thread: only its allocations go to the capture's pool."""
+    """Around a capture: autograd runs backward passes on this thread, whose allocations go to the capture's pool."""
     return torch.autograd.set_multithreading_enabled(False)

@@ -1,4 +1,4 @@
-"""The tensors that a warm-up changes, put back as they were.
+"""Puts the tensors that a warm-up changes back as they were.
 
   with Snapshot(state) as snapshot:
       run the step, as often as the warm-up does
@@ -29,7 +29,7 @@ _MOMENTUM = 'momentum_buffer'
 
 
 class _Noting(dict[Any, Any]):
-    """The state of one parameter. It passes on each tensor that is stored under a new key."""
+    """An optimizer's state of one parameter. It reports each tensor that is stored under a new key."""
 
     def __init__(self, note: Callable[[Any, Any], None]) -> None:
         super().__init__()
@@ -51,12 +51,12 @@ class _Noting(dict[Any, Any]):
 
 
 class Snapshot:
-    """The tensors of modules, optimizers (anything with a state_dict) and nests of tensors."""
+    """A copy of the tensors of modules, optimizers (anything with a state_dict) and nests of tensors."""
 
     def __init__(self, state: Sequence[Any]) -> None:
         self._state = state
         self._saved = {place: tensor.detach().clone() for place, tensor in _places(state)}
-        # By address: a tensor that an optimizer made, and its first value; None where that is not known.
+        # By address: a tensor that an optimizer made, and its value before the first step; None if that is unknown.
         self._made: dict[int, tuple[Any, Any]] = {}
         self._optimizers = [item for item in state
                             if isinstance(getattr(item, 'state', None), collections.defaultdict)]
@@ -82,7 +82,7 @@ class Snapshot:
                         if place in self._saved])
 
     def restore(self) -> None:
-        """Puts every tensor back. Raises UnimplementedError if the first value of a new one is not known."""
+        """Puts every tensor back. Raises UnimplementedError for a new tensor whose first value is unknown."""
         pairs = []
         for place, tensor in _places(self._state):
             if tensor.numel() == 0:
@@ -116,12 +116,12 @@ class Snapshot:
 
 
 def _uniform(value: Any) -> bool:
-    """Whether all elements are equal, as in a first value that depends on no gradient."""
+    """Whether all elements are equal. Such a first value does not depend on a gradient."""
     return value.numel() == 0 or bool(torch.equal(value, torch.full_like(value, value.flatten()[0].item())))
 
 
 def _places(state: Sequence[Any]) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """The tensors of the state and where each one is: the item's number, then keys and indices."""
+    """Each tensor of the state with its place: the item's number, then the keys and indices that lead to it."""
     for number, item in enumerate(state):
         yield from _walk((number,), item.state_dict() if hasattr(item, 'state_dict') else item)
 

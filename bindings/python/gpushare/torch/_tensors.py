@@ -14,7 +14,7 @@ from gpushare.runtime import Runtime
 
 
 def map_tensors(function: Callable[[Any], Any], value: Any) -> Any:
-    """The same nest with function(tensor) in the place of each tensor. Numbers, strings and None stay as they are."""
+    """The nest with function(tensor) in place of each tensor. Numbers, strings and None stay."""
     if isinstance(value, torch.Tensor):
         return function(value)
     if isinstance(value, dict):
@@ -64,7 +64,7 @@ def _pair(target: Any, source: Any, what: str, pairs: list[tuple[Any, Any]]) -> 
             _pair(left, right, what, pairs)
     else:
         _require_constant(source)
-        if not (target == source or (target != target and source != source)):  # NaN is as it was
+        if not (target == source or (target != target and source != source)):  # NaN on both sides counts as equal
             _refuse(f'{what} has {source!r} where the captured one has {target!r}. The graph keeps the captured value.')
 
 
@@ -89,7 +89,7 @@ def require_cuda(runtime: Runtime) -> None:
 
 
 def require_on_gpu(tensor: Any) -> Any:
-    """The tensor, if it is on a GPU."""
+    """The tensor. Raises unless it is on a GPU."""
     if not tensor.is_cuda:
         _refuse(f'An input of shape {tuple(tensor.shape)} is on the CPU, and the captured function reads its inputs on '
                 'the GPU. Pass example inputs that are there: tensor.cuda().')
@@ -97,7 +97,7 @@ def require_on_gpu(tensor: Any) -> Any:
 
 
 def warm_up(function: Callable[[], Any], stream: Any, runs: int, what: str) -> Any:
-    """Runs a function eagerly on `stream`, so that a capture finds handles, workspaces and plans. Returns its result.
+    """Runs a function eagerly, so that libraries make handles and plans before a capture. Returns its result.
 
     Raises if it draws random numbers on the GPU: every launch of its graph would repeat them.
     """
@@ -137,7 +137,7 @@ def recorded_event() -> Any:
 
 
 def native_events(simulated: bool, events: Iterable[Any]) -> list[int]:
-    """The cudaEvent_t of events, for a task to wait for. On a simulated device, which has none, the host waits."""
+    """The cudaEvent_t of each event, for wait_events. For a simulated device it waits here and returns none."""
     if simulated:
         for event in events:
             event.synchronize()

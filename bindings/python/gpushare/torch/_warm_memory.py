@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
-# Of the L2 cache. Each of a GPU's two halves of the cache keeps its own copy of what its SMs read.
+# Most part of the L2 cache. The cache has two halves, and each keeps a copy of what its SMs read.
 _SHARE_MOST = 0.5
-_RANGES_MOST = 4096  # of the library
+_RANGES_MOST = 4096  # the library's limit
 
 
 def weight_tensors(weights: Any) -> tuple[Any, ...]:
-    """The tensors on the GPU of a module, or of an iterable of tensors; none of another function."""
+    """The GPU tensors of a module or of an iterable of tensors. A function has none."""
     if isinstance(weights, torch.nn.Module):
         tensors = [*weights.parameters(), *weights.buffers()]
     elif callable(weights):
@@ -24,9 +24,9 @@ def weight_tensors(weights: Any) -> tuple[Any, ...]:
 
 
 def warm_memory_of(tensors: tuple[Any, ...]) -> list[tuple[int, int]]:
-    """Address and bytes of each storage, once; none where they take too much of the L2 cache."""
+    """Address and bytes of each storage, once. Empty if together they need too much of the L2 cache."""
     storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors}
-    storages.pop(0, None)  # of a tensor subclass that keeps its data elsewhere
+    storages.pop(0, None)  # address 0: a tensor subclass that keeps its data elsewhere
     cache = getattr(torch.cuda.get_device_properties(torch.cuda.current_device()), 'L2_cache_size', 0)
     if sum(storages.values()) > _SHARE_MOST * cache or len(storages) > _RANGES_MOST:
         return []

@@ -35,13 +35,13 @@ class Service:
     inputs: example inputs on the GPU, a tensor or a tuple of fn's positional arguments. Each query has the same
     shapes and types; a query's tensors may also be on the CPU.
     name: of the app and its kernel; a profile knows the kernel by it. Default: 'service-1' and so on.
-    weights: a module, or tensors that each query reads. Where they take at most half of the L2 cache, a query reads
-    them into it beside its first kernels: BE work displaces them. They must stay where they are. Default: fn, if it
-    is a module.
+    weights: a module, or tensors that each query reads. If they need at most half of the L2 cache, each query reads
+    them into it while its first kernels run, because BE work has displaced them. They must keep their addresses.
+    Default: fn, if it is a module.
     measure: the registration executes the graph in each place, for about a second, so that a loose bound can give
     part of the GPU's SMs to BE work while a query runs.
-    p99_bound: most p99 latency over p99 alone. Further options are those of Runtime.create_app: a service
-    that knows its p99 alone gives p99_alone_ns.
+    p99_bound: the highest p99 latency, as a multiple of the p99 of the service alone. Further options are those of
+    Runtime.create_app, such as p99_alone_ns.
 
     Threads: any may call the service; one query is in flight at a time. close() ends it; so does the
     runtime's close.
@@ -55,8 +55,8 @@ class Service:
         self._runtime = runtime
         self._simulated = runtime.device().simulated
         self._lock = threading.Lock()
-        self._pending: Ticket | None = None  # a query whose caller left
-        self._events: list[Any] = []  # that the query in flight waits for
+        self._pending: Ticket | None = None  # a query whose wait was interrupted
+        self._events: list[Any] = []  # the query in flight waits for them
         self._read: Any = None  # event behind the last copy of the results
         given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
         self._inputs = map_tensors(lambda tensor: require_on_gpu(tensor).detach().clone(), tuple(given))
@@ -69,16 +69,16 @@ class Service:
         self._outputs = map_tensors(torch.empty_like, example)
         self.captures = PlaceCaptures(call, self._outputs)
         kept = weight_tensors(fn if weights is None else weights)
-        self._kernel = runtime.register_kernel(  # -1: the graphs of LC apps run whole
+        self._kernel = runtime.register_kernel(  # segment_ns=-1: the graph is not cut into segments
             self.name, kind=TaskKind.GRAPH, capture=self.captures, segment_ns=-1, measure_places=measure,
             warm_memory=warm_memory_of(kept))
-        # Graphs in flight use the memory, also when the service was dropped.
+        # Graphs in flight use this memory even after the service was dropped.
         self._memory = (self._inputs, self._outputs, self.captures, self._events, kept)
         runtime.keep(self._memory)
         self.app = runtime.create_app(self.name, AppClass.LATENCY_CRITICAL, p99_bound=p99_bound, **app_options)
 
     def __call__(self, *inputs: Any) -> Any:
-        """Answers one query: fn(*inputs), with results of its own. Work on the current stream stays in order.
+        """Answers one query: returns new tensors with the results of fn(*inputs), in order with the current stream.
 
         It returns when the query is complete. Raises TaskError if it did not end with Verdict.OK.
         """
@@ -95,13 +95,13 @@ class Service:
             return result
 
     def _finish_pending(self) -> None:
-        """A query whose wait was interrupted still uses the inputs."""
+        """Waits for a query whose wait was interrupted: it still uses the inputs."""
         if self._pending is not None:
             self._pending.wait_complete()
             self._pending = None
 
     def close(self) -> None:
-        """Waits for a query in flight, then gives the app and the memory back."""
+        """Waits for the query in flight, then releases the app and the memory."""
         with self._lock:
             if not self._runtime.closed:
                 self._finish_pending()

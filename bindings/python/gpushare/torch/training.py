@@ -25,14 +25,13 @@ _numbers = itertools.count(1)
 class Training:
     """A training step as BE work.
 
-    step: runs one step on tensors that stay where they are: zero_grad(), forward, backward(), optimizer.step().
-    It must not wait for the GPU, draw random numbers on it or change shapes; Adam needs capturable=True.
-    state: the modules and optimizers (anything with a state_dict) and tensors that the step changes. They are put
-    back after the registration, so that the first submitted step is the first step. Without it the steps of the
-    warm-up and of the measurement count.
+    step: a function that runs zero_grad(), forward, backward() and optimizer.step() on tensors that keep their
+    addresses. It must not wait for the GPU, draw random numbers on it or change shapes; Adam needs capturable=True.
+    state: the modules and optimizers (anything with a state_dict) and tensors that the step changes. The registration
+    runs steps to warm up and to measure, and then restores the state. Without it these steps stay part of the training.
     name: of the app and its kernel; a profile knows the kernel by it. Default: 'training-1' and so on.
-    measure: the registration executes the step, twice as a whole and up to a second in places, so that its segments
-    are cut by the durations of its kernels and its speed on part of the SMs is known.
+    measure: the registration executes the step, twice as a whole and for up to a second in places. The durations of its
+    kernels decide where it is cut into segments, and its speed on part of the SMs becomes known.
     kernel_options are those of Runtime.register_kernel, such as segment_ns; app_options those of Runtime.create_app.
 
     The step is captured once, by PyTorch, in a memory pool of its own; the library makes a copy of the graph for
@@ -54,7 +53,7 @@ class Training:
         # The events that steps in flight wait for, oldest first, and the tickets of those steps.
         self._events: collections.deque[Any] = collections.deque()
         self._event_tickets: collections.deque[Ticket] = collections.deque()
-        # Why the graph runs on the whole device only; '' where it can be confined.
+        # Why the graph runs on the whole device only; '' if it can run in a place.
         self.unconfinable = ''
         stream = torch.cuda.Stream()
         try:
@@ -66,7 +65,7 @@ class Training:
                 snapshot.restore()
         finally:
             torch.cuda.current_stream().synchronize()
-        # Steps in flight use the memory, also when the training was dropped.
+        # Steps in flight use this memory even after the training was dropped.
         self._memory = (self._graph, self.outputs, tuple(state), step, self._events)
         runtime.keep(self._memory)
         self.app = runtime.create_app(self.name, AppClass.BEST_EFFORT, **app_options)
@@ -75,7 +74,7 @@ class Training:
         try:
             warm_up(step, stream, max(1, runs), f"Training '{self.name}'")
         finally:
-            stream.synchronize()  # steps before one that raised may still run
+            stream.synchronize()  # a step that raised may leave earlier ones running
 
     def _capture(self, step: Callable[[], Any], stream: Any) -> None:
         # keep_graph: the library instantiates the graph itself, once for each place.
@@ -119,7 +118,7 @@ class Training:
                     self._last = self.app.submit(self._kernel, wait_events=events, wait_tickets=self._previous())
                 except Exception:
                     if number == 0:
-                        self._events.pop()  # no step waits for it
+                        self._events.pop()  # no step was submitted that waits for it
                     raise
                 tickets.append(self._last)
                 if number == 0:
@@ -127,7 +126,7 @@ class Training:
             return tickets
 
     def _previous(self) -> list[Ticket]:
-        """The step before the next one, unless it is complete: a step that fails also fails those behind it."""
+        """The newest step unless it is complete. The next step waits for it, and so fails if it fails."""
         last = self._last
         return [] if last is None or not last.value or last.done() else [last]
 
@@ -139,7 +138,7 @@ class Training:
             last.wait(timeout_s)
 
     def close(self) -> None:
-        """Waits for every submitted step, then gives the app and the memory back."""
+        """Waits for every submitted step, then releases the app and the memory."""
         with self._lock:
             if self._last is not None and not self._runtime.closed:
                 self._last.wait_complete()
@@ -155,7 +154,7 @@ class Training:
 
 
 def _captured(graph: Any, step: Callable[[], Any]) -> Any:
-    # relaxed: other threads may allocate meanwhile.
+    # relaxed: other threads may allocate memory during the capture.
     graph.capture_begin(capture_error_mode='relaxed')
     try:
         outputs = step()
