@@ -17,12 +17,11 @@ import importlib.util
 import os
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
 import types
 
-from c_header import HEADERS, SCALARS, Field, Header, UnknownError, arguments_of, parse
+from c_header import SCALARS, Field, Header, UnknownError, arguments_of, parse
+from c_layout import Layout, c_layout
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -403,40 +402,21 @@ def load_abi(package: pathlib.Path) -> types.ModuleType:
     return module
 
 
-def c_layout(header: Header, folder: pathlib.Path, compiler: str) -> dict[str, tuple[int, int]]:
-    """(offset, size) of every struct and field, as the C compiler has them."""
-    rows = [(name, '', f'(size_t)0, sizeof({name})') for name in header.structs]
-    rows += [(name, field.name, f'offsetof({name}, {field.name}), sizeof((({name}*)0)->{field.name})')
-             for name, fields in header.structs.items() for field in fields]
-    with tempfile.TemporaryDirectory() as scratch:
-        include = pathlib.Path(scratch) / 'gpushare'
-        include.mkdir()
-        for name in HEADERS:
-            (include / name).write_text((folder / name).read_text(encoding='utf-8'), encoding='utf-8')
-        source = pathlib.Path(scratch) / 'layout.c'
-        body = ''.join(f'  printf("{owner}.{name} %zu %zu\\n", {value});\n' for owner, name, value in rows)
-        includes = ''.join(f'#include <gpushare/{name}>\n' for name in HEADERS)
-        source.write_text(f'{includes}#include <stdio.h>\n'
-                          f'int main(void) {{\n{body}  return 0;\n}}\n')
-        program = pathlib.Path(scratch) / 'layout'
-        subprocess.run([compiler, '-std=c99', f'-I{scratch}', str(source), '-o', str(program)], check=True)
-        text = subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
-    return {key: (int(offset), int(size)) for key, offset, size in (line.split() for line in text.splitlines())}
-
-
-def layout_differences(module: types.ModuleType, layout: dict[str, tuple[int, int]]) -> list[str]:
+def layout_differences(module: types.ModuleType, layout: Layout) -> list[str]:
+    """Where the ctypes structs of abi.py differ from the C compiler's, as sentences."""
     problems = []
-    for key, expected in layout.items():
-        owner, name = key.split('.')
+    for owner, fields in layout.fields.items():
         struct = getattr(module, owner, None)
-        field = getattr(struct, name, None) if name else None
-        if struct is None or (name and field is None):
-            problems.append(f'{key} is missing in abi.py.')
-            continue
-        ours = (field.offset, field.size) if field is not None else (0, ctypes.sizeof(struct))
-        if ours != expected:
-            problems.append(f'{key} lies at {ours[0]} with {ours[1]} bytes in abi.py, and at {expected[0]} '
-                            f'with {expected[1]} bytes in C.')
+        rows = [(owner, (0, layout.sizes[owner]), struct and (0, ctypes.sizeof(struct)))]
+        for name, expected in fields.items():
+            field = getattr(struct, name, None)
+            rows.append((f'{owner}.{name}', expected, field and (field.offset, field.size)))
+        for name, expected, ours in rows:
+            if ours is None:
+                problems.append(f'{name} is missing in abi.py.')
+            elif ours != expected:
+                problems.append(f'{name} lies at {ours[0]} with {ours[1]} bytes in abi.py, and at {expected[0]} '
+                                f'with {expected[1]} bytes in C.')
     return problems
 
 
@@ -458,7 +438,7 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     layout = c_layout(header, arguments.headers, arguments.layout)
     problems = layout_differences(load_abi(arguments.package), layout)
-    print(f'{len(layout)} sizes and offsets compared with the C compiler.')
+    print(f'{sum(map(len, layout.fields.values()))} fields compared with the C compiler.')
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0

@@ -6,8 +6,9 @@
   abi_gates.py symbols  --shared-object LIB --symbols FILE --headers DIR [--self-test]
       exported symbols, bindings/c/symbols.txt and the declared functions are the same set, under
       the SONAME and the symbol version of GPUSHARE_ABI_VERSION
-  abi_gates.py layout   --headers DIR --layout FILE --cc CC [--self-test]
-      sizes, offsets and enum values are as frozen in layout_test.c
+  abi_gates.py layout   --headers DIR --layout FILE --cc CC [--self-test | --update]
+      sizes, offsets and enum values are as frozen in bindings/c/layout.txt. --update writes it again, and
+      refuses what breaks callers of the same version
   abi_gates.py abidiff  --headers DIR --baseline FILE --cc CC [--self-test | --update]
       types and symbols are those of the last reviewed baseline; skips (77) without abidiff.
       --update writes the baseline again, and refuses what breaks callers of the same version
@@ -26,6 +27,8 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree
+
+import layout_table
 
 # The first is included by the others.
 C_HEADERS = ('gpushare.h', 'gpushare_policy.h', 'gpushare_cost_model.h')
@@ -190,24 +193,42 @@ def self_test_symbols(arguments):
 
 
 def check_layout(arguments, headers=None):
-    result = run(arguments.cc, '-std=c11', *WARNINGS, f'-I{headers or arguments.headers}',
-                 '-fsyntax-only', arguments.layout)
-    if result.returncode != 0:
-        raise Failure(f'The layout differs from the frozen one:\n{result.stderr}')
-    print('The layout is as frozen.')
+    headers = pathlib.Path(headers or arguments.headers)
+    now = layout_table.measured(headers / 'gpushare', arguments.cc)
+    frozen = layout_table.read(arguments.layout)
+    if arguments.update:
+        same_version = str(frozen.numbers['constants']['GPUSHARE_ABI_VERSION']) == abi_version(headers)
+        breaks = list(layout_table.changed(frozen, now, growing_structs(headers))) if same_version else []
+        if breaks:
+            raise Failure(f'Callers of ABI version {abi_version(headers)} break (docs/abi.md):\n' + '\n'.join(breaks))
+        layout_table.write(arguments.layout, now)
+        print(f'{arguments.layout} is the layout of the headers now.')
+        return
+    problems = list(layout_table.differences(frozen, now))
+    if problems:
+        raise Failure(f'The layout differs from the frozen one ({arguments.layout}):\n' + '\n'.join(problems))
+    print(f'{len(list(layout_table.entries(now)))} sizes, offsets and values are as frozen.')
 
 
 def self_test_layout(arguments):
-    cases = (
+    """Every change fails the gate; a breaking change is refused as a new table too."""
+    breaks = (
         ('a field in the middle', '  int64_t submit_ns;\n', '  int64_t submit_ns;\n  int64_t other_ns;\n'),
         ('fields that change places', '  int32_t evictions;\n  int32_t launches;\n',
          '  int32_t launches;\n  int32_t evictions;\n'),
         ('another enum value', 'GPUSHARE_TASK_OPAQUE = 5', 'GPUSHARE_TASK_OPAQUE = 6'),
+        ('another constant', '#define GPUSHARE_HOLD_REASONS 32', '#define GPUSHARE_HOLD_REASONS 40'),
+        ('a field that went', RECORD_END, ''),
+        ('a field more in a struct without a size', SUMMARY_END,
+         '  int64_t max_ns;\n  int64_t p999_ns;\n} gpushare_latency_summary;'),
     )
-    for what, old, new in cases:
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = doctored_headers(scratch, arguments.headers, old, new)
-            must_fail(what, lambda folder=folder: check_layout(arguments, folder))
+    growths = (
+        ('a field at the end', RECORD_END, f'{RECORD_END}  int64_t other_ns;\n'),
+        ('a value more', 'GPUSHARE_TASK_OPAQUE = 5', 'GPUSHARE_TASK_OPAQUE = 5,\n  GPUSHARE_TASK_LATER = 77'),
+        ('a struct more', 'typedef int32_t gpushare_bool;',
+         'typedef int32_t gpushare_bool;\ntypedef struct gpushare_later {\n  int64_t value;\n} gpushare_later;'),
+    )
+    must_be_refused(arguments, 'layout', check_layout, breaks, growths)
 
 
 def stub_source(headers):
@@ -343,22 +364,27 @@ GROWTHS = (
 )
 
 
-def self_test_abidiff(arguments):
-    """Every change fails the gate; a breaking change is refused as a new baseline too."""
-    for breaks, cases in ((True, BREAKS), (False, GROWTHS)):
+def must_be_refused(arguments, committed, check, breaks, growths):
+    """Every change fails a check, and a break is refused where the check updates its committed file."""
+    for is_break, cases in ((True, breaks), (False, growths)):
         for what, old, new in cases:
             with tempfile.TemporaryDirectory() as scratch:
                 folder = doctored_headers(scratch, arguments.headers, old, new)
-                baseline = pathlib.Path(scratch) / 'baseline.abi'
-                shutil.copyfile(arguments.baseline, baseline)
-                update = argparse.Namespace(**vars(arguments))
-                update.update, update.baseline = True, baseline
-                must_fail(what, lambda folder=folder: check_abidiff(arguments, folder))
-                if breaks:
-                    must_fail(f'{what}, taken over into the baseline',
-                              lambda update=update, folder=folder: check_abidiff(update, folder))
+                copy = pathlib.Path(scratch) / 'committed'
+                shutil.copyfile(getattr(arguments, committed), copy)
+                update = argparse.Namespace(**{**vars(arguments), 'update': True, committed: copy})
+                must_fail(what, lambda folder=folder: check(arguments, folder))
+                if is_break:
+                    must_fail(f'{what}, taken over into the committed file',
+                              lambda update=update, folder=folder: check(update, folder))
                 else:
-                    check_abidiff(update, folder)
+                    check(update, folder)
+                    check(argparse.Namespace(**{**vars(update), 'update': False}), folder)
+
+
+def self_test_abidiff(arguments):
+    """Every change fails the gate; a breaking change is refused as a new baseline too."""
+    must_be_refused(arguments, 'baseline', check_abidiff, BREAKS, GROWTHS)
 
 
 # Enum, name function, prefix of its values, and the page that lists them (None: the header does).
