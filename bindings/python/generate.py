@@ -436,6 +436,9 @@ def main(argv: list[str] | None = None) -> int:
         write(arguments.package, texts)
         print(f'{len(header.functions)} functions, {len(header.structs)} structs, {len(header.enums)} enums.')
         return 0
+    if not (arguments.package / 'abi.py').is_file():
+        print(f'{arguments.package} has no abi.py; run generate.py without --layout, or build.', file=sys.stderr)
+        return 1
     layout = c_layout(header, arguments.headers, arguments.layout)
     problems = layout_differences(load_abi(arguments.package), layout)
     print(f'{sum(map(len, layout.fields.values()))} fields compared with the C compiler.')

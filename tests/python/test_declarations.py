@@ -80,12 +80,14 @@ def test_a_field_that_moved_fails_against_the_compiler(doctored, capsys, old, ne
     assert 'gpushare_app_options' in capsys.readouterr().err
 
 
-def test_a_source_tree_without_declarations_says_how_to_write_them(doctored, run_python):
+def test_a_source_tree_without_declarations_says_how_to_write_them(doctored, run_python, capsys):
     package = pathlib.Path(doctored('', '')[3])
     (package / 'abi.py').unlink()
     said = run_python('import gpushare', expected=1, PYTHONPATH=str(package.parent))
     assert "ImportError: This gpushare is a source tree" in said
     assert f"python3 '{package.parent}/generate.py'" in said
+    assert generate.main(['--layout', 'cc', '--package', str(package)]) == 1
+    assert 'has no abi.py' in capsys.readouterr().err
 
 
 def test_an_unknown_declaration_is_refused(doctored, capsys):
