@@ -295,9 +295,6 @@ inline constexpr double kSliceGapNs = 10'000;
 // adaptive: the least gain for which two BE kernels share SMs, share of the device. When one of
 // them ends, the other runs below its speed for the time of a launch. Range 0.02 to 0.2.
 inline constexpr double kBePairGainMin = 0.05;
-// adaptive: time, ns, that a query beside BE workers keeps until its deadline beyond what is
-// predicted: a plan and an eviction's write, several times over. Range 10,000 to 200,000.
-inline constexpr int64_t kOverlapSlackNsMin = 50'000;
 // adaptive: shortest LC query, ns, whose grids may wait for empty SMs (empty_sms.h). An H200 showed
 // a gain for kernels of 2 ms and more (bfs took 1.5 times as long without), and none for nn, which
 // takes 0.7 ms. Range 5e5 to 5e6.

@@ -1,4 +1,4 @@
-// What adaptive launches, evicts and holds under a layout.
+// What adaptive launches, evicts and holds under an arrangement.
 
 #include <gtest/gtest.h>
 
@@ -775,7 +775,7 @@ TEST_F(WholeTest, ACopyMayRunBesideAQueryThatHasHeadroom) {
   EXPECT_EQ(FindHold(plan, copy)->limit_ns, -5);
 }
 
-// Layout changes.
+// Arrangement changes.
 
 TEST_F(ElasticTest, BeOnTheWholeDeviceLeavesForABetterLayout) {
   const RunningView& running = builder.AddRunningBe(be, kernel, 8 * kMs, {{kWholeDevice}});

@@ -1,6 +1,6 @@
 // adaptive: after which evictions an LC grid waits for empty SMs.
 
-#include "src/core/policies/adaptive/empty_sms.h"
+#include "src/core/policies/adaptive/carry_out/empty_sms.h"
 
 #include <gtest/gtest.h>
 

@@ -398,7 +398,7 @@ RC_GTEST_PROP(EveryPolicy, LaunchesOrHoldsEveryHeadOnceAndEvictsOnlyWhatCanLeave
 
 // --- adaptive -----------------------------------------------------------------------------------
 
-// A grid of be_grids.h, which alone uses plain lanes. It has a property of its own below.
+// A grid of candidates/beside.h, which alone uses plain lanes. It has a property of its own below.
 bool IsBesideQueries(const PlannedLaunch& launch) { return launch.lane_class == LaneClass::kPlain; }
 
 RC_GTEST_PROP(Adaptive, NeverLaunchesBeOnSmsThatActiveLcWorkUses, ()) {
@@ -485,7 +485,7 @@ RC_GTEST_PROP(Adaptive, BesideTargetsAloneBeKeepsHeadroomsAndTheGate, ()) {
     const HeadView& task = *TaskOf(s, launch.task);
     if (IsLc(task)) queued_ns += task.remaining.duration_ns * task.ready_count;
     if (IsLc(task) || IsCopy(task) || !OverlapsAny(s, launch.place, lc)) continue;
-    if (launch.reason == Reason::kCoResident) continue;  // lc_overlap.h
+    if (launch.reason == Reason::kCoResident) continue;  // be_pairs.h
     ++grids;
     const bool segments = launch.form == Form::kSegments;
     RC_ASSERT(launch.lane_class == (segments ? LaneClass::kBe : LaneClass::kPlain));

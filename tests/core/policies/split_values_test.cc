@@ -1,7 +1,7 @@
 // Values kept from one question to the next equal values computed anew, to the last bit, and so do
 // the sides of each kernel.
 
-#include "src/core/policies/adaptive/layout/split_values.h"
+#include "src/core/policies/adaptive/arrangement/split_values.h"
 
 #include <gtest/gtest.h>
 
@@ -75,7 +75,7 @@ class SplitValuesTest : public ::testing::Test {
   }
 
   void ExpectEqual(const char* after) {
-    const LayoutEvaluation evaluation(question_, table_);
+    const Evaluation evaluation(question_, table_);
     values_.Update(question_, evaluation);
     const SplitValues::Values all = values_.All(question_, evaluation);
     for (int32_t split = question_.first_split; split < kSplits; ++split) {
@@ -87,10 +87,10 @@ class SplitValuesTest : public ::testing::Test {
     }
   }
 
-  void ExpectSides(const LayoutEvaluation& evaluation, int32_t split) {
-    Layout anew;
+  void ExpectSides(const Evaluation& evaluation, int32_t split) {
+    Arrangement anew;
     evaluation.SplitValue(split, Mechanism::kBest, Speeds::kPlanned, &anew);
-    Layout kept;
+    Arrangement kept;
     kept.split = split;
     values_.FillSides(question_, evaluation, kept);
     for (int32_t b = 0; b < question_.be_count; ++b) {
@@ -103,7 +103,7 @@ class SplitValuesTest : public ::testing::Test {
   std::mt19937 random_{3};
   std::vector<PairOption> options_;
   PairTable table_;
-  LayoutQuestion question_;
+  Question question_;
   SplitValues values_;
   int positive_ = 0;
   std::array<int, 3> sides_{};  // seen, by Sides

@@ -5,12 +5,12 @@
 #include <algorithm>
 
 #include "src/core/base/tuning.h"
-#include "src/core/policies/adaptive/be_copies.h"
-#include "src/core/policies/adaptive/be_grids.h"
-#include "src/core/policies/adaptive/be_places.h"
-#include "src/core/policies/adaptive/empty_sms.h"
-#include "src/core/policies/adaptive/layout/layout_change.h"
-#include "src/core/policies/adaptive/lc_overlap.h"
+#include "src/core/policies/adaptive/candidates/beside.h"
+#include "src/core/policies/adaptive/carry_out/be_copies.h"
+#include "src/core/policies/adaptive/carry_out/be_places.h"
+#include "src/core/policies/adaptive/carry_out/beside_heads.h"
+#include "src/core/policies/adaptive/carry_out/change.h"
+#include "src/core/policies/adaptive/carry_out/empty_sms.h"
 #include "src/core/policies/parts/be_quota.h"
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/eviction.h"
@@ -22,10 +22,10 @@
 namespace gpushare::core {
 namespace {
 
-LcRoute RouteOf(const Snapshot& snapshot, int32_t layout, bool overlaps) {
+LcRoute RouteOf(const Snapshot& snapshot, int32_t split, bool be_stays) {
   LcRoute route;
-  route.place = LcPlaceOf(snapshot, layout);
-  route.evict_overlapping = snapshot.eviction_available && !overlaps;
+  route.place = LcPlaceOf(snapshot, split);
+  route.evict_overlapping = snapshot.eviction_available && !be_stays;
   return route;
 }
 
@@ -53,8 +53,8 @@ void Pause(const Snapshot& snapshot, Plan& plan) {
   plan.replan_at_ns = std::min(plan.replan_at_ns, snapshot.be_paused_until_ns);
 }
 
-// Whether time alone can change the choice of a layout: no query is active, and a load is not yet
-// rounded to 0.
+// Whether time alone can change the choice of an arrangement: no query is active, and a load is not
+// yet rounded to 0.
 bool LoadFades(const Snapshot& snapshot, const LcActivity& lc) {
   if (lc.active) return false;  // the query's end causes a plan
   return std::any_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), HasLoad);
@@ -67,36 +67,65 @@ bool AccountsGrow(const Snapshot& snapshot, const LcActivity& lc) {
   });
 }
 
-int64_t LcSmsOf(const Snapshot& snapshot, int32_t layout) {
-  return layout < 0 ? snapshot.sm_count : snapshot.splits[static_cast<size_t>(layout)].lc_sms;
+int64_t LcSmsOf(const Snapshot& snapshot, int32_t split) {
+  return split < 0 ? snapshot.sm_count : snapshot.splits[static_cast<size_t>(split)].lc_sms;
 }
 
 // A trial is not chosen for its value, and a forced mechanism compares no others. `shared_value`:
 // of the whole device, shared with active queries; 0: it is not. `split_value`: of the best split
 // then.
-void NoteChoice(const Snapshot& snapshot, const Layout& layout, double shared_value,
+void NoteChoice(const Snapshot& snapshot, const Arrangement& arrangement, double shared_value,
                 double split_value, Plan& plan) {
   PlannedChoice& choice = plan.choice;
   if (shared_value > 0) {
     choice.kind = ChoiceKind::kLayout;
     choice.chosen = snapshot.sm_count;
     choice.value = Millionths(shared_value);
-    choice.runner_up = LcSmsOf(snapshot, layout.split);
+    choice.runner_up = LcSmsOf(snapshot, arrangement.split);
     choice.runner_up_value = Millionths(split_value);
     return;
   }
-  if (!(layout.value > 0) || layout.trial_kernel >= 0) return;
+  if (!(arrangement.value > 0) || arrangement.trial_kernel >= 0) return;
   choice.kind = ChoiceKind::kLayout;
-  choice.chosen = LcSmsOf(snapshot, layout.split);
-  choice.value = Millionths(layout.value);
-  if (layout.runner_up == kUnknownLayout) return;
-  choice.runner_up = LcSmsOf(snapshot, layout.runner_up);
-  choice.runner_up_value = Millionths(layout.runner_up_value);
+  choice.chosen = LcSmsOf(snapshot, arrangement.split);
+  choice.value = Millionths(arrangement.value);
+  if (arrangement.runner_up == kUnknownSplit) return;
+  choice.runner_up = LcSmsOf(snapshot, arrangement.runner_up);
+  choice.runner_up_value = Millionths(arrangement.runner_up_value);
+}
+
+// From one split to another. While BE work of the old one could block LC's new route for longer
+// than the budget, the old routes stay and no BE work is launched.
+struct Change {
+  int32_t from = kNoSplit;
+  int32_t to = kNoSplit;
+  int64_t blocking_ns = 0;
+  int64_t budget_ns = 0;
+  bool waits() const { return blocking_ns > budget_ns; }
+};
+
+// A trial begins with the route to its split.
+void NoteInForce(const Snapshot& snapshot, const Arrangement& arrangement,
+                 const BesideQueries& beside, const Change& change, Plan& plan) {
+  const bool begun = snapshot.trial.split == change.to;
+  if (arrangement.trial_kernel >= 0 && (begun || !change.waits())) {
+    plan.trial_split = change.to;
+    plan.trial_kernel = arrangement.trial_kernel;
+  }
+  if (!change.waits()) plan.segments_run = beside.SegmentsRunOn(arrangement);
 }
 
 bool HoldsFor(const Plan& plan, Reason reason) {
   return std::any_of(plan.holds.begin(), plan.holds.begin() + plan.holds.size(),
                      [reason](const PlannedHold& hold) { return hold.reason == reason; });
+}
+
+// Time alone ends some holds: a load fades, quiet time earns credit, an app is silent at last.
+void LookAgain(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
+  const bool changes = LoadFades(snapshot, lc) || AccountsGrow(snapshot, lc);
+  if (!changes) return;
+  if (!HoldsFor(plan, Reason::kHoldBlocking) && !HoldsFor(plan, Reason::kHoldTailCredit)) return;
+  plan.replan_at_ns = std::min(plan.replan_at_ns, snapshot.now_ns + kLoadLookNs);
 }
 
 }  // namespace
@@ -116,76 +145,66 @@ absl::string_view AdaptivePolicy::name() const {
 }
 
 // Whether BE work takes turns with queries on the whole device, as its duty was measured.
-bool AdaptivePolicy::HasDuty(const Layout& layout) const {
-  return mechanism_ == Mechanism::kBest && layout.split == kWholeLayout;
+bool AdaptivePolicy::HasDuty(int32_t split) const {
+  return mechanism_ == Mechanism::kBest && split == kNoSplit;
+}
+
+bool AdaptivePolicy::SharesSms() const {
+  return mechanism_ == Mechanism::kBest && sharing_ == SmSharing::kWhereItPays;
 }
 
 void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   if (PlanQuiesced(snapshot, plan)) return;
-  const int32_t current = CurrentLayout(snapshot);
+  const int32_t current = CurrentSplit(snapshot);
   idle_shares_.Follow(snapshot);
-  const Layout& apart = layouts_.Choose(snapshot, current, idle_shares_);
-  const bool shares_sms = mechanism_ == Mechanism::kBest && sharing_ == SmSharing::kWhereItPays;
-  const LcOverlap overlap(snapshot, apart, current, shares_sms);
-  const BeGrids grids(snapshot, apart, current, shares_sms && !overlap.applies());
-  const double shared_value = overlap.applies() ? overlap.value() : grids.value();
-  const Layout whole{};
-  const Layout& layout = overlap.applies() || grids.applies() ? whole : apart;
-  const double split_value = overlap.applies() ? apart.value : grids.split_value();
-  NoteChoice(snapshot, apart, shared_value, split_value, plan);
-  const int64_t budget_ns = MinBlockingBudget(snapshot);
-  const int64_t change_ns = BlockingOfChange(snapshot, current, layout.split);
-  const bool waits_for_change = change_ns > budget_ns;
-  // A trial begins with the route to its split.
-  const bool begun = snapshot.trial.split == layout.split;
-  if (layout.trial_kernel >= 0 && (begun || !waits_for_change)) {
-    plan.trial_split = layout.split;
-    plan.trial_kernel = layout.trial_kernel;
-  }
+  const Arrangement& apart = chooser_.Choose(snapshot, current, idle_shares_);
+  const BesideQueries beside(snapshot, apart, current, SharesSms());
+  NoteChoice(snapshot, apart, beside.value(), beside.split_value(), plan);
+  const Arrangement& arrangement = beside.applies() ? whole_ : apart;
+  const Change change = {current, arrangement.split,
+                         BlockingOfChange(snapshot, current, arrangement.split),
+                         MinBlockingBudget(snapshot)};
+  NoteInForce(snapshot, arrangement, beside, change, plan);
 
-  if (!waits_for_change) plan.segments_run = grids.SegmentsRunOn(layout);
-  const bool stays = overlap.applies() || (grids.applies() && grids.any_segments());
-  PublishRoutes(
-      snapshot,
-      RouteOf(snapshot, waits_for_change ? current : layout.split, stays && !waits_for_change),
-      plan);
+  const bool stays = beside.applies() && !change.waits();
+  PublishRoutes(snapshot,
+                RouteOf(snapshot, change.waits() ? current : arrangement.split,
+                        stays && beside.terms().any_segments),
+                plan);
   const int64_t lc_ahead_ns = LaunchLcHeads(snapshot, plan);
   const LcActivity lc = FindLcActivity(snapshot, plan);
   const uint64_t for_lc = lc.active ? lc.places : 0;
-  if (overlap.applies() && lc.active) {
-    overlap.EvictForLc(plan);
-  } else if (grids.applies() && lc.active && !waits_for_change) {
-    grids.EvictForLc(plan);
+  const BesideHeads beside_heads(snapshot, beside.terms());
+  if (stays && lc.active) {
+    beside_heads.EvictForLc(plan);
   } else {
     EvictBeParts(snapshot, for_lc, Reason::kEvictForLc, plan);
   }
-  EvictForLayout(snapshot, layout.split, for_lc, plan);
+  EvictForChange(snapshot, arrangement.split, for_lc, plan);
   EvictOverQuotas(snapshot, plan);
 
-  if (waits_for_change) {
-    HoldBeCompute(snapshot, Reason::kHoldBlocking, change_ns, budget_ns, plan);
-  } else if (HasDuty(layout) && snapshot.now_ns < snapshot.be_paused_until_ns) {
+  if (change.waits()) {
+    HoldBeCompute(snapshot, Reason::kHoldBlocking, change.blocking_ns, change.budget_ns, plan);
+  } else if (HasDuty(arrangement.split) && snapshot.now_ns < snapshot.be_paused_until_ns) {
     Pause(snapshot, plan);
-  } else if (grids.applies()) {
-    grids.PlanHeads(lc, lc_ahead_ns, plan);
+  } else if (beside.applies()) {
+    beside_heads.PlanHeads(lc, lc_ahead_ns, plan);
   } else {
-    const bool forced = mechanism_ != Mechanism::kBest;
-    BePlaces places(snapshot, layout, lc, {forced, shares_sms}, idle_shares_);
-    if (overlap.applies() && lc.active) {
-      const HeadView* const beside = overlap.LaunchBeside(plan);
-      if (beside != nullptr) places.LeaveOut(*beside);
-    }
-    places.Fill(plan);
-    places.HoldRest(plan);
-    if (HasDuty(layout)) plan.replan_at_ns = std::min(plan.replan_at_ns, snapshot.be_pauses_at_ns);
+    FillPlaces(snapshot, arrangement, lc, plan);
   }
   PlanBeCopies(snapshot, lc, plan);
   LetGridsWait(snapshot, plan);
-  // Time alone ends these holds: a load fades, quiet time earns credit, an app is silent at last.
-  const bool changes = LoadFades(snapshot, lc) || AccountsGrow(snapshot, lc);
-  if (changes &&
-      (HoldsFor(plan, Reason::kHoldBlocking) || HoldsFor(plan, Reason::kHoldTailCredit))) {
-    plan.replan_at_ns = std::min(plan.replan_at_ns, snapshot.now_ns + kLoadLookNs);
+  LookAgain(snapshot, lc, plan);
+}
+
+void AdaptivePolicy::FillPlaces(const Snapshot& snapshot, const Arrangement& arrangement,
+                                const LcActivity& lc, Plan& plan) {
+  const BePlaces::Rules rules = {mechanism_ != Mechanism::kBest, SharesSms()};
+  BePlaces places(snapshot, arrangement, lc, rules, idle_shares_);
+  places.Fill(plan);
+  places.HoldRest(plan);
+  if (HasDuty(arrangement.split)) {
+    plan.replan_at_ns = std::min(plan.replan_at_ns, snapshot.be_pauses_at_ns);
   }
 }
 

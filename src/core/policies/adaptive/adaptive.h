@@ -1,11 +1,12 @@
 // adaptive: BE wherever its blocking time fits, by the mechanism with the largest predicted
 // throughput. The default policy.
 //
-// 1. choose a layout (adaptive_layout.h): whole device, or a split, elastic or static; on the whole
-//    device BE work may stay beside LC work (lc_overlap.h, be_grids.h)
+// 1. choose an arrangement (choose.h): whole device, or a split, elastic or static; on the whole
+//    device BE work may stay beside LC work (candidates/beside.h)
 // 2. publish the LC routes and launch every LC head at once
-// 3. evict BE parts that overlap active LC work and may not stay, or a layout that is left
-// 4. launch BE on the places that the layout opens (be_places.h), copies in pieces (be_copies.h)
+// 3. evict BE parts that overlap active LC work and may not stay, or an arrangement that is left
+// 4. launch BE on the places that the arrangement opens (be_places.h), copies in pieces
+// (be_copies.h)
 //
 // Invariants: no LC head is held; no BE launch on a place that overlaps active LC work, but what
 // all queries have time for; BE's blocking time stays within the least blocking budget, also while
@@ -17,30 +18,36 @@
 
 #include <cstdint>
 
-#include "src/core/policies/adaptive/layout/adaptive_layout.h"
+#include "src/core/policies/adaptive/choose.h"
 #include "src/core/policies/parts/idle_share.h"
+#include "src/core/policies/parts/lc_activity.h"
 #include "src/core/seams/policy.h"
 
 namespace gpushare::core {
 
-// Whether kernels share SMs where that pays (lc_overlap.h, be_pairs.h), or never: to measure what
-// it gains.
+// Whether kernels share SMs where that pays (candidates/beside.h, be_pairs.h), or never: to measure
+// what it gains.
 enum class SmSharing : uint8_t { kWhereItPays, kNone };
 
 class AdaptivePolicy final : public Policy {
  public:
   explicit AdaptivePolicy(Mechanism mechanism, SmSharing sharing = SmSharing::kWhereItPays)
-      : mechanism_(mechanism), sharing_(sharing), layouts_(mechanism) {}
+      : mechanism_(mechanism), sharing_(sharing), chooser_(mechanism) {}
   absl::string_view name() const override;
   void MakePlan(const Snapshot& snapshot, Plan& plan) override;
 
  private:
-  bool HasDuty(const Layout& layout) const;
+  bool HasDuty(int32_t split) const;
+  bool SharesSms() const;
+  // Launches or holds BE work on the places that the arrangement opens.
+  void FillPlaces(const Snapshot& snapshot, const Arrangement& arrangement, const LcActivity& lc,
+                  Plan& plan);
 
   Mechanism mechanism_;
   SmSharing sharing_;
+  const Arrangement whole_{};
   IdleShares idle_shares_;
-  LayoutChooser layouts_;
+  Chooser chooser_;
 };
 
 }  // namespace gpushare::core

@@ -29,9 +29,9 @@ int32_t SplitWithin(const Snapshot& snapshot, int32_t sms) {
   return best;
 }
 
-BeQuotas::BeQuotas(const Snapshot& snapshot, int32_t layout)
+BeQuotas::BeQuotas(const Snapshot& snapshot, int32_t split)
     : snapshot_(snapshot),
-      be_sms_(layout < 0 ? snapshot.sm_count : snapshot.splits[static_cast<size_t>(layout)].be_sms),
+      be_sms_(split < 0 ? snapshot.sm_count : snapshot.splits[static_cast<size_t>(split)].be_sms),
       sms_{snapshot.sm_count, snapshot.sm_count - ReservedCapSms(snapshot)} {
   any_ = sms_.unreserved < sms_.device;
   for (const BeAppView& app : snapshot.be_apps) any_ = any_ || app.quota_capsms > 0;

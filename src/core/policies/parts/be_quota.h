@@ -3,8 +3,9 @@
 //
 // A reservation leaves LC its CapSMs free, or freed within an eviction; a quota bounds its app
 // (sm_limit.h). Work that is bounded by a place is *confined*: it runs in its home, the largest BE
-// side within the limit that does not reach into the layout's LC side. All BE sides lie in each
-// other, so what runs in two homes holds no more SMs than the larger one. Homes are found once.
+// side within the limit that does not reach into the arrangement's LC side. All BE sides lie in
+// each other, so what runs in two homes holds no more SMs than the larger one. Homes are found
+// once.
 //
 // Work that no place holds within its limit is *unbounded*. A submit of it is refused; what was
 // accepted before the quota or reservation takes its turn alone, while no query is active.
@@ -34,8 +35,8 @@ int32_t SplitWithin(const Snapshot& snapshot, int32_t sms);
 
 class BeQuotas {
  public:
-  // `layout`: an index into snapshot.splits, or negative for the whole device.
-  BeQuotas(const Snapshot& snapshot, int32_t layout);
+  // `split`: an index into snapshot.splits, or negative for the whole device.
+  BeQuotas(const Snapshot& snapshot, int32_t split);
 
   bool any() const { return any_; }
   // SMs that the task may hold; the device's when nothing bounds it.
@@ -94,7 +95,7 @@ class BeQuotas {
   double LeftOf(const HeadView& task) const;
 
   const Snapshot& snapshot_;
-  int32_t be_sms_;  // of the layout's BE side; of the device without one
+  int32_t be_sms_;  // of the arrangement's BE side; of the device without one
   SmCounts sms_;
   bool any_ = false;
   std::array<Bounds, kMaxApps> bounds_;  // by BE app

@@ -1,0 +1,101 @@
+// The question of which arrangement to use: what of a snapshot the choice depends on.
+//
+// It is small and coarse, so that most plans ask one that was asked before: loads are rounded,
+// blocking times rounded up. Threads: the planner's.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ARRANGEMENT_QUESTION_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ARRANGEMENT_QUESTION_H_
+
+#include <array>
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "src/core/base/limits.h"
+#include "src/core/policies/adaptive/arrangement/arrangement.h"
+#include "src/core/policies/parts/idle_share.h"
+#include "src/core/promise/promise.h"
+#include "src/core/seams/snapshot.h"
+
+namespace gpushare::core {
+
+// One LC app in the question.
+struct LcTerm {
+  bool silent = false;  // it has never sent a query: no arrangement is judged by it
+  double load = 0;
+  PlannedPromise promise;  // its solo duration and target tail are rounded up
+  // With a target: its highest load of late, rounded. What its side must carry, and where the p99
+  // is stated the load at which the side must keep the target: a lull is not the app's load.
+  double peak_load = 0;
+  bool operator==(const LcTerm&) const = default;
+};
+
+// One BE kernel that has a head or runs.
+struct BeTerm {
+  static constexpr double kUnbounded = 1e9;
+  int32_t kernel = -1;
+  bool fits = false;  // its blocking time fits every blocking budget
+  double share = 0;   // of the idle periods in which it runs on the whole device; 1 if it fits
+  bool evictable = false;
+  int64_t blocking_ns = 0;  // rounded up; 0 unless it fits
+  double weight = 1;
+  double most = kUnbounded;  // throughput that its quota or a reservation leaves it
+  bool confined = false;     // it has one place, never the LC side (be_quota.h)
+  int64_t segment_ns = 0;    // of a graph in segments; else 0
+  bool operator==(const BeTerm&) const = default;
+};
+
+struct Question {
+  uint64_t pairs_version = 0;
+  int32_t current = kUnknownSplit;
+  double load_margin = 0;   // the LC load may be that much higher; rounded up
+  int32_t splits = 0;       // 0: no partitions
+  int32_t first_split = 0;  // the first whose LC side holds the reservations
+  // BE apps whose tasks run side by side on the whole device, because quotas leave SMs to others;
+  // else 1. A side of a split has one lane: there they take turns.
+  int32_t beside = 1;
+  TrialView trial;
+  int32_t lc_count = 0;
+  int32_t be_count = 0;
+  std::array<LcTerm, kMaxApps> lc;
+  std::array<BeTerm, kMaxHeads + kMaxRunning> be;  // ascending kernel index
+  bool operator==(const Question& other) const;
+  void CopyFrom(const Question& other);  // only what counts
+};
+
+// Loads in steps, so that a small change asks the same question.
+double RoundLoad(double load);
+// How much higher than measured the load of all LC apps may be, rounded up.
+double LoadMargin(const Snapshot& snapshot);
+LcTerm MakeLcTerm(const LcAppView& app);
+
+// Builds the question of one plan. Allocates nothing.
+class QuestionBuilder {
+ public:
+  // Valid until the next call.
+  const Question& Ask(const Snapshot& snapshot, int32_t current, IdleShares& idle_shares);
+
+ private:
+  // What a kernel's term is made of. Two tasks of a kernel with the same source add the same.
+  struct TermSource {
+    int32_t app = -1;  // where a quota or a reservation may bound it
+    double weight = 0;
+    bool evictable = false;
+    int64_t blocking_ns = 0;
+    bool operator==(const TermSource&) const = default;
+  };
+  struct KernelScratch {
+    BeTerm term;
+    TermSource last;
+  };
+
+  void AddBeTerms(const Snapshot& snapshot, IdleShares& idle_shares);
+  // Of the kernels that are present, a bit each.
+  void TakeTerms(absl::Span<const uint64_t> present);
+
+  Question question_;
+  std::array<KernelScratch, kMaxKernels> by_kernel_;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ARRANGEMENT_QUESTION_H_

@@ -1,0 +1,163 @@
+// The gain of a pair, and who may be in one (be_pairs.h).
+
+#include "src/core/policies/adaptive/carry_out/be_pairs.h"
+
+#include <algorithm>
+#include <bitset>
+
+#include "src/core/base/tuning.h"
+#include "src/core/policies/parts/launch_form.h"
+
+namespace gpushare::core {
+namespace {
+
+// A speed with the gap in which a queue's next task comes.
+double SteadySpeed(const HeadView& task, double speed) {
+  if (!(speed > 0)) return 0;
+  const double pair_ns = static_cast<double>(task.remaining.duration_ns) / speed;
+  return speed * pair_ns / (pair_ns + kSliceGapNs);
+}
+
+// The speeds of two tasks by their rows' order in the table.
+struct PairSides {
+  size_t task;
+  size_t partner;
+};
+
+PairSides PairSidesOf(const HeadView& task, const HeadView& partner) {
+  return task.overlap_index >= partner.overlap_index ? PairSides{0, 1} : PairSides{1, 0};
+}
+
+double GainOf(const CoScheduleOption& option, const PairSides& sides, const HeadView& task,
+              const HeadView& partner, bool runs) {
+  const double sure = 1 - option.speed_error;
+  const double task_speed = option.speed[sides.task] * sure;
+  // Of a task that runs nobody knows here how long it was, and its gap is another decision's.
+  return (runs ? task_speed : SteadySpeed(task, task_speed)) +
+         SteadySpeed(partner, option.speed[sides.partner] * sure) - 1;
+}
+
+// Of a task's pairs: which rows of the co-schedule table may gain beside it. Most rows do not, and
+// many heads have the same row. A pair of tasks gains no more than their kernels do without gaps.
+class GainingRows {
+ public:
+  GainingRows(const CoScheduleTable& table, const HeadView& task, int32_t workers_per_sm)
+      : table_(table), task_(task), workers_per_sm_(workers_per_sm) {}
+
+  bool May(const HeadView& partner) {
+    const auto row = static_cast<size_t>(partner.overlap_index);
+    if (row >= asked_.size()) return false;  // -1 too
+    if (!asked_[row]) {
+      asked_.set(row);
+      gains_[row] = Gains(partner);
+    }
+    return gains_[row];
+  }
+
+ private:
+  bool Gains(const HeadView& partner) const {
+    const PairSides sides = PairSidesOf(task_, partner);
+    const auto options = table_.Of(task_.overlap_index, partner.overlap_index);
+    return std::any_of(options.begin(), options.end(), [&](const CoScheduleOption& option) {
+      return Fits(option, sides) && SpeedSum(option, sides) - 1 > kBePairGainMin;
+    });
+  }
+  bool Fits(const CoScheduleOption& option, const PairSides& sides) const {
+    return workers_per_sm_ <= 0 || option.workers_per_sm[sides.task] == workers_per_sm_;
+  }
+  static double SpeedSum(const CoScheduleOption& option, const PairSides& sides) {
+    const double sure = 1 - option.speed_error;
+    return option.speed[sides.task] * sure + option.speed[sides.partner] * sure;
+  }
+
+  const CoScheduleTable& table_;
+  const HeadView& task_;
+  const int32_t workers_per_sm_;
+  std::bitset<kMaxOverlapKernels> asked_;
+  std::bitset<kMaxOverlapKernels> gains_;
+};
+
+}  // namespace
+
+bool BePairs::Pairs(const HeadView& task) const {
+  return task.kind == TaskKind::kKernel && task.kernel != nullptr && task.overlap_index >= 0 &&
+         CanBeEvicted(snapshot_, task) && !places_.RunsAlone(task) &&
+         !places_.quotas().IsConfined(task) && !places_.quotas().BoundsWorkers(task);
+}
+
+// Beside each other block tasks take longer than the workers' share alone explains.
+bool BePairs::FitsBudget(const HeadView& task, const CoScheduleOption& option, size_t side,
+                         const BePlace& place) const {
+  const double share = static_cast<double>(option.workers_per_sm[side]) /
+                       std::max(task.kernel->workers_per_sm_max, 1);
+  const double stretch = std::max(1.0, share / static_cast<double>(option.speed[side]));
+  HeadView paired = task;
+  paired.remaining.duration_ns = std::min(
+      kMaxDurationNs, static_cast<int64_t>(static_cast<double>(task.remaining.duration_ns) /
+                                           static_cast<double>(option.speed[side])));
+  if (task.eviction_ns != kNever) {
+    paired.eviction_ns = static_cast<int64_t>(static_cast<double>(task.eviction_ns) * stretch);
+  }
+  const Judgement judgement = judge_.JudgeBlocking(paired, place);
+  return judgement.reason == Reason::kNone && !judgement.on_credit;
+}
+
+// Nobody goes before a head that has waited so long, or waits for an empty place.
+bool BePairs::GoesFirst(const HeadView& next) const {
+  return snapshot_.now_ns - next.ready_ns > kBePassedNsMax || places_.RunsAlone(next);
+}
+
+BePair BePairs::FindPartner(const HeadView& task, bool runs, int32_t workers_per_sm,
+                            const HeadView& next, const BePlace& place) const {
+  BePair best;
+  if (!Pairs(task)) return best;
+  const bool only_next = &next != &task && GoesFirst(next);
+  GainingRows rows(snapshot_.co_schedules, task, workers_per_sm);
+  for (const HeadView& head : snapshot_.heads) {
+    if (!rows.May(head)) continue;
+    if (!IsBeCompute(head) || head.queue == task.queue || !Pairs(head)) continue;
+    if (only_next && &head != &next) continue;
+    const PairSides sides = PairSidesOf(task, head);
+    const CoScheduleOption* chosen = nullptr;
+    double gain = std::max(best.runner_up_gain, kBePairGainMin);
+    for (const CoScheduleOption& option :
+         snapshot_.co_schedules.Of(task.overlap_index, head.overlap_index)) {
+      if (workers_per_sm > 0 && option.workers_per_sm[sides.task] != workers_per_sm) continue;
+      const double its = GainOf(option, sides, task, head, runs);
+      if (its <= gain) continue;
+      chosen = &option;
+      gain = its;
+    }
+    if (chosen == nullptr) continue;
+    if (&head != &next && shares_.LeavesTo(head, next.app)) continue;
+    if (judge_.JudgeRoom(head, place).reason != Reason::kNone) continue;
+    if (!FitsBudget(task, *chosen, sides.task, place)) continue;
+    if (!FitsBudget(head, *chosen, sides.partner, place)) continue;
+    if (gain <= best.gain) {
+      best.runner_up = &head;
+      best.runner_up_gain = gain;
+      continue;
+    }
+    best = {.partner = &head,
+            .workers_per_sm = chosen->workers_per_sm[sides.task],
+            .partner_workers_per_sm = chosen->workers_per_sm[sides.partner],
+            .gain = gain,
+            .runner_up = best.partner,
+            .runner_up_gain = best.gain};
+  }
+  return best;
+}
+
+int32_t BePairs::WidthOf(const RunningView& running) const {
+  if (running.parts.size() != 1 || running.parts[0].form != Form::kWorkers) return 0;
+  return running.parts[0].workers / std::max(snapshot_.sm_count, 1);
+}
+
+bool BePairs::IsNarrow(const RunningView& running) const {
+  const int32_t width = WidthOf(running);
+  const HeadView& task = running.task;
+  return width > 0 && Pairs(task) && width < task.kernel->workers_per_sm_max &&
+         task.blocks_left > running.parts[0].workers;
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,275 @@
+// BE work for the places that an arrangement opens (be_places.h).
+
+#include "src/core/policies/adaptive/carry_out/be_places.h"
+
+#include <algorithm>
+
+#include "src/core/base/tuning.h"
+#include "src/core/policies/parts/eviction.h"
+#include "src/core/policies/parts/launch_form.h"
+#include "src/core/seams/launch_claims.h"
+
+namespace gpushare::core {
+namespace {
+
+// Order in which holds are expected to clear. A head is held with the hold that clears first, of
+// all places.
+int Rank(Reason reason) {
+  switch (reason) {
+    case Reason::kHoldWindow:
+      return 0;
+    case Reason::kHoldHysteresis:
+      return 1;
+    case Reason::kHoldLcActive:
+      return 2;
+    default:
+      return 3;
+  }
+}
+
+// The BE task of the only live part on the place; null where there are more, or one of this plan.
+const RunningView* OnlyRunningOn(const Snapshot& snapshot, PlaceIndex place) {
+  const RunningView* only = nullptr;
+  for (const RunningView& running : snapshot.running) {
+    if (!IsBeCompute(running.task) || (running.places & PlaceBit(place)) == 0) continue;
+    if (only != nullptr) return nullptr;
+    only = &running;
+  }
+  return only;
+}
+
+}  // namespace
+
+BePlaces::BePlaces(const Snapshot& snapshot, const Arrangement& arrangement, const LcActivity& lc,
+                   Rules rules, IdleShares& idle_shares)
+    : snapshot_(snapshot),
+      lc_(lc),
+      shares_(snapshot),
+      places_(snapshot, arrangement, lc),
+      judge_(snapshot, arrangement, lc, rules.forced, places_, shares_, idle_shares),
+      pairs_(snapshot, places_, judge_, shares_, rules.shares_sms),
+      turn_(snapshot, places_, judge_, shares_) {}
+
+Reason BePlaces::LaunchReason(const HeadView& task, const BePlace& place) const {
+  if (task.resumed) return Reason::kResume;
+  if (!place.overlaps_lc) {
+    return snapshot_.lc_apps.empty() ? Reason::kIdleDevice : Reason::kBesidePartition;
+  }
+  return judge_.budgets().eviction_ns == kNever ? Reason::kIdleDevice : Reason::kFitsBlockingBudget;
+}
+
+bool BePlaces::Launch(const HeadView& task, BePlace& place, Reason reason, int32_t workers,
+                      Plan& plan) {
+  if (judge_.JudgeBlocking(task, place).on_credit) reason = Reason::kTailCredit;
+  PlannedLaunch launch =
+      MakeLaunch(task.task, EvictableForm(snapshot_, task), place.index, LaneClass::kBe, reason);
+  launch.workers =
+      places_.quotas().BoundsWorkers(task) ? places_.quotas().WorkersLeft(task) : workers;
+  if (!plan.launches.TryAdd(launch)) return false;
+  places_.Take(task, place);
+  return true;
+}
+
+// Launches another part of a task that runs on the other side of the split. The parts share one
+// counter of block tasks.
+bool BePlaces::ReturnRunning(BePlace& place, Plan& plan) {
+  if (place.role != PlaceRole::kBeSide && place.role != PlaceRole::kLcSide) return false;
+  const uint64_t other = PlaceBit(places_.BeSide().index) | PlaceBit(places_.LcSide().index);
+  for (const RunningView& running : snapshot_.running) {
+    const HeadView& task = running.task;
+    if (!IsBeCompute(task) || !CanBeEvicted(snapshot_, task)) continue;
+    if (RunsInSegments(snapshot_, task)) continue;
+    if ((running.places & other & ~PlaceBit(place.index)) == 0) continue;
+    if (running.parts.size() >= kMaxPartsPerTask) continue;
+    if (IsShort(task)) continue;
+    bool joins = true;
+    for (const PartView& part : running.parts) {
+      if (part.place == place.index || !HasWorkers(part.form)) joins = false;
+    }
+    if (!joins || !judge_.MayLaunch(task, place)) continue;
+    if (turn_.Displaces(task)) continue;
+    return Launch(task, place, Reason::kElasticReturn, 0, plan);
+  }
+  return false;
+}
+
+// The head that is next by weight of those that may use the place.
+const HeadView* BePlaces::NextHead(const BePlace& place) const {
+  const size_t count = std::min<size_t>(snapshot_.heads.size(), kMaxHeads);
+  const HeadView* best = nullptr;
+  for (size_t h = 0; h < count; ++h) {
+    const HeadView& head = snapshot_.heads[h];
+    if (!IsBeCompute(head) || launched_[h]) continue;
+    if (best != nullptr && !shares_.GoesBefore(head, *best)) continue;
+    if (!judge_.MayUse(head, place) || judge_.JudgeRoom(head, place).reason != Reason::kNone)
+      continue;
+    if (OlderNeedsRoom(head)) continue;
+    best = &head;
+    if (snapshot_.be_apps.size() == 1) break;  // none goes before the oldest
+  }
+  return best;
+}
+
+bool BePlaces::LaunchHead(BePlace& place, Plan& plan) {
+  // A head that was just launched on the other side gets a part on this side too.
+  if (recent_ >= 0 && recent_place_ != place.index) {
+    const HeadView& head = snapshot_.heads[static_cast<size_t>(recent_)];
+    if (CanBeEvicted(snapshot_, head) && !RunsInSegments(snapshot_, head) &&
+        judge_.MayLaunch(head, place) && !IsShort(head)) {
+      return Launch(head, place, Reason::kElasticReturn, 0, plan);
+    }
+  }
+  const HeadView* const best = NextHead(place);
+  // A graph in segments waits until the place is empty, and nobody goes before it meanwhile.
+  if (best == nullptr || judge_.MustWaitAlone(*best, place) || turn_.LeavesSides(*best, place))
+    return false;
+  BePlace& chosen =
+      place.role == PlaceRole::kBeSide && turn_.PrefersWhole(*best) ? places_.Whole() : place;
+  if (chosen.live == 0 && pairs_.MayPairOn(chosen)) {
+    const BePair pair = pairs_.FindPartner(*best, false, 0, *best, chosen);
+    if (pair.partner != nullptr) {
+      return LaunchNext(*best, chosen, Reason::kCoResident, pair.workers_per_sm, plan) &&
+             LaunchPartner(*best, pair, chosen, plan);
+    }
+  }
+  return LaunchNext(*best, chosen, LaunchReason(*best, chosen), 0, plan);
+}
+
+// Launches a head: it is charged, and no second time a head of this plan.
+bool BePlaces::LaunchNext(const HeadView& head, BePlace& place, Reason reason,
+                          int32_t workers_per_sm, Plan& plan) {
+  if (!Launch(head, place, reason, workers_per_sm * snapshot_.sm_count, plan)) return false;
+  const size_t index = snapshot_.heads.IndexOf(head);
+  launched_.set(index);
+  recent_ = static_cast<int32_t>(index);
+  recent_place_ = place.index;
+  shares_.Charge(head);
+  return true;
+}
+
+bool BePlaces::LaunchPartner(const HeadView& task, const BePair& pair, BePlace& place, Plan& plan) {
+  const auto pair_with = [&](const HeadView& other) {
+    return PlannedChoice::PairOf(task.kernel->id, other.kernel->id);
+  };
+  const HeadView& partner = *pair.partner;
+  if (!LaunchNext(partner, place, Reason::kCoResident, pair.partner_workers_per_sm, plan)) {
+    return false;
+  }
+  plan.choice = {.kind = ChoiceKind::kCoSchedule,
+                 .tasks = {task.task, partner.task},
+                 .chosen = pair_with(partner),
+                 .value = Millionths(pair.gain / (1 + pair.gain))};  // CP
+  if (pair.runner_up != nullptr) {
+    plan.choice.runner_up = pair_with(*pair.runner_up);
+    plan.choice.runner_up_value = Millionths(pair.runner_up_gain / (1 + pair.runner_up_gain));
+  }
+  return true;
+}
+
+// Beside a task that has a part of each SM: a task that pairs with it, or more workers of itself.
+// Beside a task that has all of them: nothing, where the next tasks of both would make a pair.
+bool BePlaces::PairRunning(BePlace& place, Plan& plan) {
+  if (!pairs_.MayPairOn(place)) return false;
+  const RunningView* const running = OnlyRunningOn(snapshot_, place.index);
+  if (running == nullptr || turn_.Displaces(running->task)) return false;
+  const HeadView* const next = NextHead(place);
+  const bool narrow = pairs_.IsNarrow(*running);
+  if (next != nullptr && (narrow || running->task.followed)) {
+    const int32_t width = narrow ? pairs_.WidthOf(*running) : 0;
+    const BePair pair = pairs_.FindPartner(running->task, true, width, *next, place);
+    if (pair.partner != nullptr && narrow) {
+      return LaunchPartner(running->task, pair, place, plan);
+    }
+    if (pair.partner != nullptr && !shares_.LeavesTo(*pair.partner, running->task.app)) {
+      place.window = 1;
+      return true;
+    }
+  }
+  if (!narrow || running->draining || IsShort(running->task)) return false;
+  const HeadView& task = running->task;
+  const int32_t rest = task.kernel->workers_per_sm_max - pairs_.WidthOf(*running);
+  return Launch(task, place, Reason::kCoResident, rest * snapshot_.sm_count, plan);
+}
+
+// Whether an older task of the same app waits for its quota's room in a home. Younger ones would
+// take that room again and again.
+bool BePlaces::OlderNeedsRoom(const HeadView& task) const {
+  if (!places_.quotas().any() ||
+      snapshot_.be_apps[static_cast<size_t>(task.app)].quota_capsms <= 0) {
+    return false;
+  }
+  const size_t count = std::min<size_t>(snapshot_.heads.size(), kMaxHeads);
+  for (size_t h = 0; h < count; ++h) {
+    const HeadView& head = snapshot_.heads[h];
+    if (!IsBeCompute(head) || launched_[h] || head.app != task.app) continue;
+    if (head.sequence >= task.sequence || !places_.quotas().IsConfined(head)) continue;
+    const BePlace* home = places_.HomeOf(head);
+    if (home != nullptr && home->closed == Reason::kNone &&
+        judge_.JudgeBlocking(head, *home).reason == Reason::kNone) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void BePlaces::Fill(Plan& plan) {
+  turn_.ReturnSegments(plan);
+  turn_.EvictForNext(plan);
+  if (places_.any_be()) {
+    for (const BePlace& place : places_.all()) {
+      if (place.closed == Reason::kHoldHysteresis) plan.replan_at_ns = lc_.open_at_ns;
+    }
+  }
+  for (int32_t depth = 0; depth < kQuotaLanes; ++depth) {
+    recent_ = -1;
+    for (BePlace& place : places_.all()) {
+      if (place.closed != Reason::kNone || place.live != depth) continue;
+      if (depth >= kBeWindowPerPlace && !place.within_quotas) continue;
+      if (depth == 0 ? ReturnRunning(place, plan) : PairRunning(place, plan)) continue;
+      LaunchHead(place, plan);
+    }
+  }
+}
+
+// Of the reasons that hold the head, by place, the one that is expected to clear first.
+inline void BePlaces::FindHold(const HeadView& head, PlannedHold& hold) const {
+  hold.reason = Reason::kHoldWindow;
+  hold.value_ns = hold.limit_ns = 0;
+  int first_rank = 100;
+  for (const BePlace& place : places_.all()) {
+    if (!judge_.MayUse(head, place)) continue;
+    const Judgement judgement = judge_.Judge(head, place);
+    if (judgement.reason == Reason::kNone) {  // the plan was full
+      hold.reason = Reason::kHoldWindow;
+      hold.value_ns = hold.limit_ns = kMaxPlannedActions;
+      return;
+    }
+    const int rank = Rank(judgement.reason);
+    if (rank >= first_rank) continue;
+    first_rank = rank;
+    hold.reason = judgement.reason;
+    hold.value_ns = judgement.value_ns;
+    hold.limit_ns = judgement.limit_ns;
+    if (rank == 0) return;  // nothing clears before it
+  }
+}
+
+void BePlaces::HoldRest(Plan& plan) const {
+  const size_t count = std::min<size_t>(snapshot_.heads.size(), kMaxHeads);
+  const HeadView* judged = nullptr;
+  PlannedHold hold;
+  for (size_t h = 0; h < count; ++h) {
+    const HeadView& head = snapshot_.heads[h];
+    if (!IsBeCompute(head) || launched_[h]) continue;
+    // Time alone ends its wait for an empty place.
+    if (head.runs_alone) {
+      plan.replan_at_ns = std::min(plan.replan_at_ns, head.ready_ns + kBePassedNsMax + 1);
+    }
+    hold.task = head.task;
+    if (judged == nullptr || !judge_.AreAlike(head, *judged)) FindHold(head, hold);
+    judged = &head;
+    plan.holds.TryAdd(hold);
+  }
+}
+
+}  // namespace gpushare::core

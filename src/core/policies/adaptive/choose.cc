@@ -1,0 +1,151 @@
+// The best arrangement, and the memory of the last answers (choose.h).
+
+#include "src/core/policies/adaptive/choose.h"
+
+#include <algorithm>
+
+#include "src/core/policies/adaptive/arrangement/value.h"
+#include "src/core/policies/adaptive/candidates/trial.h"
+
+namespace gpushare::core {
+namespace {
+
+struct BestSplit {
+  int32_t split = kNoSplit;
+  double value = 0;
+  int32_t runner_up = kUnknownSplit;
+  double runner_up_value = 0;
+
+  void Beat(int32_t better, double better_value) { *this = {better, better_value, split, value}; }
+};
+
+// The arrangement of the largest predicted throughput. Near a tie the arrangement in force wins,
+// else the whole device, where LC is fastest.
+BestSplit BestKnown(const Question& question, const Evaluation& evaluation, SplitValues& values) {
+  const int32_t current = std::max(question.current, kNoSplit);  // unknown: the whole device
+  if (question.be_count == 0) return {current, 0};
+  const auto bonus = [&](int32_t split) { return split == current ? kLayoutHysteresis : 0.0; };
+  BestSplit best = {kNoSplit, evaluation.WholeValue()};
+  best.value += best.value > 0 ? bonus(kNoSplit) : 0;
+  values.Update(question, evaluation);
+  const SplitValues::Values all = values.All(question, evaluation);
+  // From the largest LC side on: a quota makes BE sides equally good.
+  for (int32_t split = question.splits - 1; split >= question.first_split; --split) {
+    double value = all[static_cast<size_t>(split)];
+    value += value > 0 ? bonus(split) : 0;
+    if (value > best.value + 1e-9) {
+      best.Beat(split, value);
+    } else if (value > best.runner_up_value) {
+      best.runner_up = split;
+      best.runner_up_value = value;
+    }
+  }
+  return best;
+}
+
+// The best split for a forced mechanism: the split of the largest value. Where no split keeps the
+// LC bounds, the value counts as if the BE side were empty (the knee); failing that, the split
+// where LC is fastest.
+int32_t ForcedSplit(const Question& question, Mechanism mechanism, const Evaluation& evaluation) {
+  if (question.be_count == 0) return std::max(question.current, kNoSplit);
+  int32_t best = kNoSplit;
+  double best_value = 0;
+  const auto take = [&](int32_t split, double value) {
+    if (value > 0 && split == question.current) value += kLayoutHysteresis;
+    if (value > best_value + 1e-9) {
+      best = split;
+      best_value = value;
+    }
+  };
+  for (const Speeds speeds : {Speeds::kPlanned, Speeds::kAlone}) {
+    for (int32_t split = question.splits - 1; split >= question.first_split; --split) {
+      take(split, evaluation.SplitValue(split, mechanism, speeds, nullptr));
+    }
+    if (best != kNoSplit) return best;
+  }
+  for (int32_t split = question.first_split; split < question.splits; ++split) {
+    take(split, evaluation.Knee(split));
+  }
+  return best;
+}
+
+void Answer(const Question& question, const PairTable& pairs, Mechanism mechanism,
+            SplitValues& values, Arrangement& arrangement) {
+  const Evaluation evaluation(question, pairs);
+  arrangement.trial_kernel = -1;
+  arrangement.value = arrangement.runner_up_value = 0;
+  arrangement.runner_up = kUnknownSplit;
+  arrangement.whole_value = evaluation.WholeValue();
+  if (mechanism == Mechanism::kEvict || question.splits == 0) {
+    arrangement.split = kNoSplit;
+  } else if (mechanism == Mechanism::kBest) {
+    const BestSplit known = BestKnown(question, evaluation, values);
+    arrangement.split = known.split;
+    arrangement.value = known.value;
+    arrangement.runner_up = known.runner_up;
+    arrangement.runner_up_value = known.runner_up_value;
+    if (question.trial.open && values.any_unknown()) {
+      const int32_t trial = TrialSplit(question, evaluation, known.value);
+      if (trial >= 0) return AnswerTrial(question, evaluation, trial, arrangement);
+    }
+    // A current split below the first one has no values.
+    if (arrangement.split >= question.first_split) {
+      return values.FillSides(question, evaluation, arrangement);
+    }
+  } else {
+    arrangement.split = ForcedSplit(question, mechanism, evaluation);
+  }
+  if (arrangement.split >= 0)
+    evaluation.SplitValue(arrangement.split, mechanism, Speeds::kPlanned, &arrangement);
+}
+
+int32_t SplitOf(const Snapshot& snapshot, PlaceIndex place) {
+  for (size_t s = 0; s < snapshot.splits.size(); ++s) {
+    if (snapshot.splits[s].lc_place == place || snapshot.splits[s].be_place == place) {
+      return static_cast<int32_t>(s);
+    }
+  }
+  return kNoSplit;
+}
+
+}  // namespace
+
+Chooser::Chooser(Mechanism mechanism) : mechanism_(mechanism), remembered_(kLayoutsRemembered) {}
+
+const Arrangement& Chooser::Choose(const Snapshot& snapshot, int32_t current,
+                                   IdleShares& idle_shares) {
+  const Question& question = question_.Ask(snapshot, current, idle_shares);
+  // The newest first: most plans ask what the last one asked.
+  for (size_t age = 1; age <= remembered_.size(); ++age) {
+    const Remembered& entry = remembered_[(next_ + remembered_.size() - age) % remembered_.size()];
+    if (entry.used && entry.question == question) return entry.answer;
+  }
+  Remembered& entry = remembered_[next_];
+  next_ = (next_ + 1) % remembered_.size();
+  entry.used = true;
+  entry.question.CopyFrom(question);
+  Answer(question, snapshot.pairs, mechanism_, values_, entry.answer);
+  return entry.answer;
+}
+
+int32_t CurrentSplit(const Snapshot& snapshot) {
+  int32_t by_lc = kUnknownSplit;
+  int32_t by_leaving = kUnknownSplit;
+  for (const RunningView& running : snapshot.running) {
+    if (running.task.kind == TaskKind::kMemcpy || !running.task.confinable) continue;
+    for (const PartView& part : running.parts) {
+      if (part.place < 0) continue;
+      const int32_t split = SplitOf(snapshot, part.place);
+      if (running.task.app_class == AppClass::kLatencyCritical) {
+        by_lc = split;
+      } else if (part.evicting) {
+        by_leaving = split;
+      } else {
+        return split;
+      }
+    }
+  }
+  return by_leaving != kUnknownSplit ? by_leaving : by_lc;
+}
+
+}  // namespace gpushare::core

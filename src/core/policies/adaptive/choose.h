@@ -1,0 +1,54 @@
+// Which arrangement adaptive uses: the whole device for both, or one of the splits.
+//
+// The arrangement of the largest value (value.h) wins, and a trial of an unknown pair may replace
+// it (candidates/trial.h). A forced mechanism takes its best split. An LC side holds at least the
+// reserved CapSMs.
+//
+// The choice is a pure function of a small question (question.h). The last few answers are
+// remembered, so most plans only build the question and compare it. A new question computes what
+// differs from the one before (split_values.h). Threads: the planner's.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CHOOSE_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CHOOSE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "src/core/base/tuning.h"
+#include "src/core/policies/adaptive/arrangement/arrangement.h"
+#include "src/core/policies/adaptive/arrangement/question.h"
+#include "src/core/policies/adaptive/arrangement/split_values.h"
+#include "src/core/policies/parts/idle_share.h"
+#include "src/core/seams/snapshot.h"
+
+namespace gpushare::core {
+
+class Chooser {
+ public:
+  explicit Chooser(Mechanism mechanism);
+
+  // The answer is valid until the next call. `idle_shares` follow the snapshot.
+  const Arrangement& Choose(const Snapshot& snapshot, int32_t current, IdleShares& idle_shares);
+
+ private:
+  struct Remembered {
+    bool used = false;
+    Question question;
+    Arrangement answer;
+  };
+
+  Mechanism mechanism_;
+  QuestionBuilder question_;
+  std::vector<Remembered> remembered_;  // kLayoutsRemembered, allocated once
+  size_t next_ = 0;
+  SplitValues values_;
+};
+
+// The arrangement in force: where BE kernels run shows it, else where evicted ones still are, else
+// where LC tasks run.
+int32_t CurrentSplit(const Snapshot& snapshot);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CHOOSE_H_
