@@ -124,10 +124,23 @@ LAYERS = (
     Layer('sim', 'src/sim', (own('src/sim'), CORE, ABSEIL)),
     Layer('null', 'src/null', (own('src/null'), CORE, ABSEIL, ATOMIC_QUEUE)),
     Layer('trace', 'src/trace', (own('src/trace'), CORE, ABSEIL, PROTOZERO)),
-    # Device code: no Abseil and no Eigen, not even through a header of ours.
-    Layer('cuda device code', 'src/cuda', (own('src/cuda'), CORE, CUDA, PUBLIC),
-          pattern=r'\.cuh?$', may_reach=(ABSEIL, EIGEN)),
-    Layer('cuda', 'src/cuda', (own('src/cuda'), CORE, ABSEIL, CUDA, KERNEL_CONTRACT)),
+    # The CUDA device, by room; the device and its launcher at the root use them all. Device code: no Abseil
+    # and no Eigen, not even through a header of ours.
+    *(layer
+      for name, below in (
+          ('driver', ''),
+          ('code', 'driver'),
+          ('graphs', 'driver code'),
+          ('library', 'driver'),
+          ('lanes', 'driver library'))
+      for layer in (
+          Layer(f'cuda {name} device code', f'src/cuda/{name}',
+                (*rooms('src/cuda', f'{name} {below}'), CORE, CUDA, PUBLIC),
+                pattern=r'\.cuh?$', may_reach=(ABSEIL, EIGEN)),
+          Layer(f'cuda {name}', f'src/cuda/{name}',
+                (*rooms('src/cuda', f'{name} {below}'), CORE, ABSEIL, CUDA, KERNEL_CONTRACT)))),
+    Layer('cuda', 'src/cuda', (own('src/cuda'), CORE, ABSEIL, CUDA, KERNEL_CONTRACT),
+          pattern=r'^(cuda_device|cuda_device_absent|launcher)\.(h|cc)$'),
     # Kernel bodies: device code that a user may launch, and the C interface that packs its parameters.
     Layer('kernels', 'kernels', (own('kernels'), KERNEL_CONTRACT, KERNEL_INTERFACE, CUDA),
           may_reach=(ABSEIL, EIGEN)),
@@ -343,8 +356,11 @@ SELF_TEST_BAD = {
     'src/sim/a.cc': ['#include "src/models/profile/profile.h"', '  #  include <Eigen/Core>'],
     'src/null/a.cc': ['#include "src/sim/sim_device.h"'],
     'src/trace/a.cc': ['#include <nlohmann/json.hpp>'],
-    'src/cuda/a.cu': ['#include "absl/status/status.h"', '#include <Eigen/Dense>'],
-    'src/cuda/a.cc': ['#include "src/sim/sim_device.h"'],
+    'src/cuda/lanes/a.cu': ['#include "absl/status/status.h"', '#include <Eigen/Dense>',
+                            '#include "src/cuda/graphs/a.h"'],
+    'src/cuda/lanes/a.cc': ['#include "src/sim/sim_device.h"', '#include "src/cuda/launcher.h"'],
+    'src/cuda/code/a.h': ['#include "src/cuda/graphs/b.h"', '#include "src/cuda/lanes/cuda_lane.h"'],
+    'src/cuda/elsewhere.cc': ['#include <vector>'],
     'src/elsewhere/a.cc': ['#include <vector>'],
     'bindings/c/gpushare.h': ['#include "src/core/base/types.h"'],
     'include/gpushare/gpushare.hpp': ['#include "absl/types/span.h"', '#include <cuda_runtime.h>'],
@@ -357,7 +373,7 @@ SELF_TEST_BAD = {
                                 '#include "tools/gpushare/report/table.h"',
                                 '#include "tools/gpushare/cuda/blas.h"'],
     'tools/gpushare/elsewhere/a.cc': ['#include <vector>'],
-    'tools/gpushare/cuda/a.cc': ['#include "src/cuda/driver.h"', '#include "benchmarks/kernels/hash.h"'],
+    'tools/gpushare/cuda/a.cc': ['#include "src/cuda/driver/driver.h"', '#include "benchmarks/kernels/hash.h"'],
     'examples/a.c': ['#include "bindings/c/handles.h"'],
     'kernels/dnn/a.cuh': ['#include "benchmarks/kernels/hash.h"', '#include <gpushare/gpushare.h>',
                           '#include "src/core/base/types.h"', '#include "absl/status/status.h"'],
@@ -375,7 +391,7 @@ SELF_TEST_GOOD = {
     'src/core/flow/fused/a.cc': ['#include "src/core/flow/verbs/finish.h"'],
     'src/core/replay/a.cc': ['#include "src/core/flow/submit.h"', '#include "src/core/log/event_log.h"'],
     'src/models/a.cc': ['#include <nlohmann/json.hpp>', '#include <Eigen/Dense>'],
-    'src/cuda/a.cu': ['#include <cuda_runtime.h>', '#include "src/cuda/probe.h"'],
+    'src/cuda/driver/a.cu': ['#include <cuda_runtime.h>', '#include "src/cuda/driver/probe.h"'],
     'src/trace/a.cc': ['#include <protozero/pbf_writer.hpp>'],
     'bindings/c/a.cc': ['#include "src/sim/sim_device.h"', '#include "absl/status/status.h"'],
     'include/gpushare/gpushare.hpp': ['#include <gpushare/gpushare.h>', '#include <string>'],
@@ -394,8 +410,8 @@ SELF_TEST_GOOD = {
 # Each entry: what the report must say, and a tree that breaks exactly one rule through a chain of includes.
 SELF_TEST_CHAINS = (
     ('may not reach', {
-        'src/cuda/a.cu': ['#include "src/cuda/b.h"'],
-        'src/cuda/b.h': ['#include "src/core/base/c.h"'],
+        'src/cuda/driver/a.cu': ['#include "src/cuda/driver/b.h"'],
+        'src/cuda/driver/b.h': ['#include "src/core/base/c.h"'],
         'src/core/base/c.h': ['#include "absl/types/span.h"'],
     }),
     ('may not reach', {

@@ -6,7 +6,7 @@
 #
 #   --groups a,b      what runs, in this order (default tests,kernels,eviction,cost):
 #     tests           the tests that need a GPU
-#     segments        graphs in segments: the contract suite, and tests/cuda/segments_test.cc, which prints what it measures
+#     segments        graphs in segments: the contract suite, and tests/cuda/graphs/segments_test.cc, which prints what it measures
 #     reservations    reservations and quotas: SMs that BE blocks really hold, by %smid
 #     sanitizer       compute-sanitizer: memcheck and racecheck on the kernel contract, memcheck on the device
 #                     (from PATH, FOLDER/compute-sanitizer or CUDA_HOME)
@@ -299,7 +299,7 @@ group_sanitizer() {
   run_test sanitizer memcheck_kernels_skinny kernels_skinny_test
   run_test sanitizer memcheck_kernels_forms kernels_forms_test
   run_test sanitizer memcheck_kernels_fused kernels_fused_test
-  # The driver refuses one parameter too many, which is how their number is found (src/cuda/parameter_layout.h): it is
+  # The driver refuses one parameter too many, which is how their number is found (src/cuda/code/parameter_layout.h): it is
   # no error of a preparation.
   wrapper=("$sanitizer" --tool memcheck --report-api-errors no --error-exitcode 9)
   run_test sanitizer memcheck_device_contract device_contract_test '--gtest_filter=*/cuda'

@@ -19,11 +19,11 @@
 #include "benchmarks/harness/gpu_forms.h"
 #include "benchmarks/harness/json.h"
 #include "benchmarks/harness/quantiles.h"
-#include "src/cuda/context.h"
-#include "src/cuda/cudnn_convolution.h"
-#include "src/cuda/cudnn_convolution_graph.h"
-#include "src/cuda/driver.h"
-#include "src/cuda/places.h"
+#include "src/cuda/driver/context.h"
+#include "src/cuda/driver/driver.h"
+#include "src/cuda/driver/places.h"
+#include "src/cuda/library/cudnn_convolution.h"
+#include "src/cuda/library/cudnn_convolution_graph.h"
 
 namespace gpushare::benchmarks {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "benchmarks/kernels/device_buffer.h"
 #include "src/core/seams/library_call.h"
-#include "src/cuda/driver_api.h"
-#include "src/cuda/library_backend.h"
+#include "src/cuda/driver/driver_api.h"
+#include "src/cuda/library/library_backend.h"
 
 namespace gpushare::benchmarks {
 

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/base/limits.h"
 #include "src/core/checks/claim_batch.h"
-#include "src/cuda/errors.h"
+#include "src/cuda/driver/errors.h"
 
 namespace gpushare::cuda {
 namespace {

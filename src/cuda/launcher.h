@@ -13,13 +13,13 @@
 
 #include "absl/status/status.h"
 #include "src/core/seams/device.h"
-#include "src/cuda/claim_counters.h"
-#include "src/cuda/context.h"
-#include "src/cuda/cuda_lane.h"
-#include "src/cuda/library_calls.h"
-#include "src/cuda/parameter_layout.h"
-#include "src/cuda/places.h"
-#include "src/cuda/prepared_kernels.h"
+#include "src/cuda/code/parameter_layout.h"
+#include "src/cuda/driver/context.h"
+#include "src/cuda/driver/places.h"
+#include "src/cuda/graphs/prepared_kernels.h"
+#include "src/cuda/lanes/claim_counters.h"
+#include "src/cuda/lanes/cuda_lane.h"
+#include "src/cuda/library/library_calls.h"
 
 namespace gpushare::cuda {
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <thread>
 
-#include "src/cuda/context.h"
+#include "src/cuda/driver/context.h"
 #include "tests/cuda/gpu_fixture.h"
 
 namespace gpushare::cuda {

@@ -11,7 +11,7 @@
 
 #include "src/core/seams/device.h"
 #include "src/cuda/cuda_device.h"
-#include "src/cuda/driver.h"
+#include "src/cuda/driver/driver.h"
 
 namespace gpushare::cuda {
 

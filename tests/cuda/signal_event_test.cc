@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include "src/cuda/context.h"
-#include "src/cuda/driver_api.h"
+#include "src/cuda/driver/context.h"
+#include "src/cuda/driver/driver_api.h"
 #include "tests/cuda/gpu_fixture.h"
 #include "tests/cuda/subject.h"
 

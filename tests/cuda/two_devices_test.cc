@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "src/cuda/context.h"
 #include "src/cuda/cuda_device.h"
-#include "src/cuda/driver.h"
+#include "src/cuda/driver/context.h"
+#include "src/cuda/driver/driver.h"
 
 namespace gpushare::cuda {
 namespace {

@@ -1,0 +1,68 @@
+// Moves the kernels of a graph to the context of a place.
+//
+// A graph binds its nodes to the context of its capture. A kernel node can change context if its
+// CUkernel is known, but not if only its CUfunction is, which belongs to one context. What the
+// application or a library set on the function in the first context (dynamic shared memory above
+// 48 KB, cluster sizes that are not portable) is set on the place's function too.
+// Threads: one at a time; the primary context is current.
+
+#ifndef GPUSHARE_SRC_CUDA_GRAPHS_GRAPH_BINDER_H_
+#define GPUSHARE_SRC_CUDA_GRAPHS_GRAPH_BINDER_H_
+
+#include <array>
+#include <cstddef>
+#include <unordered_set>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "src/core/base/types.h"
+#include "src/cuda/driver/context.h"
+#include "src/cuda/driver/places.h"
+
+namespace gpushare::cuda {
+
+// The depth of child graphs is bounded, and so is the recursion.
+inline constexpr int kGraphDepthMax = 8;
+
+// The attributes of a kernel node that differ from CUDA's defaults. The driver copies attributes
+// only between nodes of one context.
+class NodeAttributes {
+ public:
+  // What a node has that Set does not give to another one, as the end of "The kernel ..."; null:
+  // nothing.
+  static const char* LostByCopy(const DriverApi& api, CUgraphNode node);
+  static NodeAttributes Of(const DriverApi& api, CUgraphNode node);
+  absl::Status Set(const DriverApi& api, CUgraphNode node) const;
+
+ private:
+  static constexpr size_t kCount = 7;
+  static const std::array<CUlaunchAttributeID, kCount> kIds;
+
+  std::array<CUlaunchAttributeValue, kCount> values_{};
+  std::array<bool, kCount> present_{};
+};
+
+class GraphBinder {
+ public:
+  GraphBinder(const Context& context, const Places& places, core::PlaceIndex place)
+      : api_(context.api()), place_(place), target_(places.place(place).context) {}
+
+  // The context that the nodes of the place are bound to.
+  CUcontext target() const { return target_; }
+  // Binds the parameters of one kernel node. False: it cannot leave its context.
+  absl::StatusOr<bool> BindParams(CUDA_KERNEL_NODE_PARAMS& params);
+  // Binds every kernel of the graph and of its child graphs. Copies need no SM and stay.
+  absl::StatusOr<bool> BindGraph(CUgraph graph, int depth = 0);
+
+ private:
+  absl::Status CopyFunctionAttributes(CUkernel kernel);
+
+  const DriverApi& api_;
+  const core::PlaceIndex place_;
+  const CUcontext target_;
+  std::unordered_set<CUkernel> matched_;  // their functions have the attributes
+};
+
+}  // namespace gpushare::cuda
+
+#endif  // GPUSHARE_SRC_CUDA_GRAPHS_GRAPH_BINDER_H_

@@ -1,0 +1,80 @@
+// A graph cut into segments: contiguous parts of one topological order, each a graph of its own.
+//
+// The order is that of creation wherever the edges allow it, so every place gets the same cut. A
+// cut turns the edges across it into the order of the stream, which is the stronger of the two.
+// Branches inside a segment stay. A programmatic edge becomes a full one: the follower does not
+// start early (docs/segments.md says why). Kernels, copies, fills, empty nodes and child graphs of
+// these can be cut around, where a copy of the node is the same node.
+// Threads: one at a time; the primary context is current.
+
+#ifndef GPUSHARE_SRC_CUDA_GRAPHS_GRAPH_SEGMENTS_H_
+#define GPUSHARE_SRC_CUDA_GRAPHS_GRAPH_SEGMENTS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "src/core/seams/kernel.h"
+#include "src/cuda/driver/context.h"
+#include "src/cuda/graphs/graph_binder.h"
+#include "src/cuda/graphs/graph_handle.h"
+
+namespace gpushare::cuda {
+
+// Instances of segments on one device, about 160 KB of device memory each (docs/segments.md): 5.2
+// GB.
+inline constexpr size_t kMaxSegmentInstances = 32'768;
+
+// The room for one more graph in segments.
+struct SegmentRoom {
+  size_t places = 1;  // each has an instance of each segment
+  size_t used = 0;    // instances of the other graphs
+
+  size_t Left() const { return kMaxSegmentInstances - std::min(used, kMaxSegmentInstances); }
+  // A graph takes at most half of what is left, so that the next one still has room.
+  size_t SegmentsMax() const;
+};
+
+struct SegmentedGraph {
+  struct Edge {
+    size_t from = 0;  // positions in `nodes`
+    size_t to = 0;
+  };
+  std::vector<CUgraphNode> nodes;         // in topological order; of the graph that was cut
+  std::vector<std::vector<Edge>> inside;  // by segment: the edges between two of its nodes
+  std::vector<size_t> begins;             // the first node of each segment; one: it runs whole
+  std::vector<int64_t> durations_ns;      // of each segment alone; empty: nobody measured them
+  std::string whole_reason;
+
+  size_t EndOf(size_t segment) const {
+    return segment + 1 < begins.size() ? begins[segment + 1] : nodes.size();
+  }
+};
+
+// Durations of nodes in their order (node_times.h).
+using NodeTimer =
+    std::function<absl::StatusOr<std::vector<int64_t>>(const std::vector<CUgraphNode>&)>;
+
+// With measure_nodes, segments are filled up to segment_ns by what `timer` says. Else nothing is
+// known of a node's duration, and segments have equal numbers of nodes: as many as fit into
+// segment_ns at the mean duration of the graph's nodes, or of kGraphNodeNs where the graph's
+// duration is not known either; at least one. Segments are longer where the room is small.
+absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
+                                        const core::KernelDesc& kernel, const SegmentRoom& room,
+                                        const NodeTimer& timer);
+
+// Adds a copy of the node to another graph, for the binder's place and without edges.
+absl::Status AddNodeCopy(const DriverApi& api, CUgraph graph, CUgraphNode node, GraphBinder& binder,
+                         CUgraphNode& added);
+
+// A new graph of one segment for the binder's place.
+absl::StatusOr<GraphHandle> BuildSegment(const DriverApi& api, const SegmentedGraph& graph,
+                                         size_t segment, GraphBinder& binder);
+
+}  // namespace gpushare::cuda
+
+#endif  // GPUSHARE_SRC_CUDA_GRAPHS_GRAPH_SEGMENTS_H_

@@ -1,0 +1,45 @@
+// Executing a graph to time it: events on the device, and a wait that ends.
+//
+// Threads: one at a time; the primary context is current.
+
+#ifndef GPUSHARE_SRC_CUDA_GRAPHS_TIMED_RUN_H_
+#define GPUSHARE_SRC_CUDA_GRAPHS_TIMED_RUN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "src/cuda/driver/driver_api.h"
+
+namespace gpushare::cuda {
+
+class TimingEvents {
+ public:
+  explicit TimingEvents(const DriverApi& api) : api_(api) {}
+  ~TimingEvents();
+  TimingEvents(const TimingEvents&) = delete;
+  TimingEvents& operator=(const TimingEvents&) = delete;
+
+  absl::Status Make(size_t count);
+  CUevent operator[](size_t i) const { return events_[i]; }
+  // From event i to the next one, in ns; at least 1.
+  absl::StatusOr<int64_t> NsBehind(size_t i) const;
+
+ private:
+  const DriverApi& api_;
+  std::vector<CUevent> events_;
+};
+
+// Launches the instance and waits for its end. DEADLINE_EXCEEDED if it does not end within
+// kTimedRunMaxNs; it then runs on.
+absl::Status RunToEnd(const DriverApi& api, CUgraphExec exec, CUstream stream);
+
+// How long the instance takes on the stream, in ns: the shortest of so many runs.
+absl::StatusOr<int64_t> TimeInstance(const DriverApi& api, CUgraphExec exec, CUstream stream,
+                                     int runs);
+
+}  // namespace gpushare::cuda
+
+#endif  // GPUSHARE_SRC_CUDA_GRAPHS_TIMED_RUN_H_

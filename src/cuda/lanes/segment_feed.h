@@ -1,0 +1,98 @@
+// Feeds a lane with the segments of one graph: at most kSegmentsOutstanding of them on its stream,
+// and a long one alone.
+//
+// Where in the flow: Launch starts the run with the first segments, and each poll of the lane asks
+// for the end of the oldest one and launches the next, unless the lane's eviction word says leave.
+//   Open -> (Start -> Advance ... -> true -> Take) ... -> Close
+// An event without timing behind each segment takes no GPU time (docs/hardware.md).
+// Invariants: after an error nothing more is launched, and the run ends when the stream is empty:
+// an event that was not recorded seems to be reached. Threads: Start under the lane's mutex,
+// Advance and Take on the polling thread, busy on any. The lane takes no launch while it is busy,
+// so nobody else uses its stream.
+
+#ifndef GPUSHARE_SRC_CUDA_LANES_SEGMENT_FEED_H_
+#define GPUSHARE_SRC_CUDA_LANES_SEGMENT_FEED_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "src/core/base/clock.h"
+#include "src/core/base/tuning.h"
+#include "src/cuda/driver/driver_api.h"
+
+namespace gpushare::cuda {
+
+struct SegmentRun {
+  absl::Span<const CUgraphExec> segments;  // of the whole graph
+  absl::Span<const int64_t> durations_ns;  // of each alone; empty: unknown
+  int64_t segment_ns = 0;                  // what the graph was cut by
+  size_t first = 0;                        // the segment that the launch begins with
+  uint64_t sequence = 0;                   // of the launch on its lane
+  uint32_t epoch = 0;                      // low 32 bits of the launch's epoch
+  int32_t counter = 0;
+  const std::atomic<uint64_t>* eviction_word = nullptr;  // null: it is never evicted
+  CUevent signal = nullptr;                              // recorded behind the last segment
+  // Nothing was on the lane before the first segment, so that its duration is known too.
+  bool starts_at_once = false;
+};
+
+class SegmentFeed {
+ public:
+  // Makes the events. The primary context must be current.
+  absl::Status Open(const DriverApi& api);
+  // Destroys them. No other call may follow.
+  void Close(const DriverApi& api);
+
+  // A run was started and not taken.
+  bool busy() const { return busy_.load(std::memory_order_acquire); }
+  // Launches the first segments, which begin at `now_ns` where the run starts at once. An error:
+  // nothing was launched, and the feed is not busy.
+  CUresult Start(const DriverApi& api, CUstream stream, const SegmentRun& run, core::TimeNs now_ns);
+  // Looks at the device and launches what is due. True: the run has ended.
+  bool Advance(const DriverApi& api, CUstream stream, core::TimeNs now_ns);
+  // After the end, or after the loss of the device.
+  void Take() { busy_.store(false, std::memory_order_release); }
+
+  // When the next Advance is due: shortly before the oldest segment on the stream should end, then
+  // at once, and from time to time where it takes longer. Every sixteenth launch of the lane is
+  // looked at without a pause, because only an end that is seen at once is measured. Polling
+  // thread.
+  core::TimeNs NextLookNs(core::TimeNs now_ns) const;
+
+  const SegmentRun& run() const { return run_; }
+  size_t next() const { return next_.load(std::memory_order_relaxed); }  // launched so far
+  bool finished() const { return next() == run_.segments.size(); }
+  CUresult error() const { return error_; }
+  CUresult signal_error() const { return signal_error_; }
+  int64_t longest_ns() const { return longest_ns_; }
+
+ private:
+  static constexpr size_t kOutstanding = core::kSegmentsOutstanding;
+
+  bool IsEvicted() const;
+  // Whether the next segment joins those on the stream.
+  bool HasRoom() const;
+  void Measure(core::TimeNs now_ns);
+  CUresult LaunchNext(const DriverApi& api, CUstream stream);
+  // After an error: nothing of the run is left on the stream, or the device is lost.
+  bool Drained(const DriverApi& api, CUstream stream) const;
+
+  std::array<CUevent, kOutstanding> events_{};  // of segment s: s % kOutstanding
+  std::atomic<bool> busy_{false};
+  SegmentRun run_;
+  std::atomic<size_t> next_{0};
+  size_t ended_ = 0;
+  CUresult error_ = CUDA_SUCCESS;
+  CUresult signal_error_ = CUDA_SUCCESS;
+  core::TimeNs looked_ns_ = 0;    // when the host last looked at the device
+  core::TimeNs last_end_ns_ = 0;  // when the host saw the last segment's end
+  int64_t longest_ns_ = 0;
+};
+
+}  // namespace gpushare::cuda
+
+#endif  // GPUSHARE_SRC_CUDA_LANES_SEGMENT_FEED_H_

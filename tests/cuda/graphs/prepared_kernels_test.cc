@@ -1,0 +1,212 @@
+// What registering a graph leaves behind, with a fake driver: instances are bounded, and a
+// registration that fails leaves none.
+
+#include "src/cuda/graphs/prepared_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/cuda/graphs/fake_graphs.h"
+
+namespace gpushare::cuda {
+namespace {
+
+class PreparedKernelsTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(places_.Split(132).ok()); }
+
+  core::PlaceIndex MakePlace() {
+    core::PlaceSpec spec;
+    spec.groups = 1 + places_.count() % 8;
+    return places_.Create(spec).value();
+  }
+
+  // A chain of kernels, each in a segment of its own.
+  core::KernelDesc Chain(int nodes) {
+    graphs_.push_back(std::make_unique<FakeGraph>());
+    for (int i = 0; i < nodes; ++i) graphs_.back()->AddKernel();
+    core::KernelDesc kernel;
+    kernel.id = core::KernelId{static_cast<uint32_t>(graphs_.size())};
+    kernel.name = "chain" + std::to_string(graphs_.size());
+    kernel.kind = core::TaskKind::kGraph;
+    kernel.graph = graphs_.back()->handle();
+    kernel.segment_ns = 1;
+    return kernel;
+  }
+
+  static size_t Alive() { return FakeGraphs().instances.size() + FakeGraphs().graphs.size(); }
+  static void FailAfter(int instantiations) {
+    FakeGraphs().instantiations_max = FakeGraphs().instantiated + instantiations;
+  }
+
+  const Context context_{MakeFakeGraphs(), 0, FakePrimary()};
+  Places places_{context_};
+  std::vector<std::unique_ptr<FakeGraph>> graphs_;
+};
+
+// How many nodes the instances were made of, in their order.
+std::vector<size_t>& NodesOfInstances() {
+  static std::vector<size_t> nodes;
+  return nodes;
+}
+
+TEST_F(PreparedKernelsTest, EachInstanceReadsTheWarmMemoryOnce) {
+  DriverApi api = MakeFakeGraphs();
+  NodesOfInstances().clear();
+  static decltype(api.cuGraphInstantiate) instantiate;
+  instantiate = api.cuGraphInstantiate;
+  api.cuGraphInstantiate = [](CUgraphExec* instance, CUgraph graph, unsigned long long flags) {
+    NodesOfInstances().push_back(GraphOf(graph).nodes.size());
+    return instantiate(instance, graph, flags);
+  };
+  api.cuDeviceGetAttribute = [](int* value, CUdevice_attribute /*attribute*/, CUdevice /*gpu*/) {
+    *value = 1 << 20;
+    return CUDA_SUCCESS;
+  };
+  api.cuPointerGetAttribute = [](void* out, CUpointer_attribute attribute, CUdeviceptr) {
+    if (attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
+      *static_cast<CUmemorytype*>(out) = CU_MEMORYTYPE_DEVICE;
+    } else {
+      *static_cast<int*>(out) = 0;
+    }
+    return CUDA_SUCCESS;
+  };
+  const Context context(api, 0, FakePrimary());
+  Places places(context);
+  ASSERT_TRUE(places.Split(132).ok());
+  core::PlaceSpec spec;
+  spec.groups = 2;
+  ASSERT_TRUE(places.Create(spec).ok());
+  void* (*const warm_kernel)() = [] { return reinterpret_cast<void*>(uintptr_t{16}); };
+  PreparedKernels kernels(context, places, warm_kernel);
+  core::KernelDesc chain = Chain(5);
+  chain.segment_ns = -1;
+  ASSERT_TRUE(kernels.Prepare(chain).ok());
+  EXPECT_EQ(NodesOfInstances(), (std::vector<size_t>{5, 5}));
+  chain.id = core::KernelId{7};
+  chain.warm_memory = {{uint64_t{1} << 20, 4096}, {uint64_t{1} << 24, 4096}};
+  ASSERT_TRUE(kernels.Prepare(chain).ok());
+  EXPECT_EQ(NodesOfInstances(), (std::vector<size_t>{5, 5, 6, 6}));
+  EXPECT_EQ(graphs_.back()->nodes.size(), 5U) << "the application's graph is its own";
+}
+
+TEST_F(PreparedKernelsTest, ARegistrationThatFailsPartWayLeavesNoInstance) {
+  for (int i = 0; i < 3; ++i) MakePlace();
+  PreparedKernels kernels(context_, places_);
+  const core::KernelDesc chain = Chain(5);
+  for (int made = 0; made < 4; ++made) {
+    FailAfter(made);
+    EXPECT_EQ(kernels.Prepare(chain).code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_EQ(kernels.Find(chain.id), nullptr);
+    EXPECT_EQ(Alive(), 0U) << "after " << made << " instances";
+  }
+}
+
+TEST_F(PreparedKernelsTest, AGraphWhoseSegmentsFailRunsWholeAndKeepsNoneOfThem) {
+  for (int i = 0; i < 3; ++i) MakePlace();
+  for (const int made : {0, 1, 5, 13, 19}) {
+    PreparedKernels kernels(context_, places_);
+    const core::KernelDesc chain = Chain(5);
+    FailAfter(4 + made);
+    EXPECT_TRUE(kernels.Prepare(chain).ok());
+    EXPECT_EQ(Alive(), 4U) << "after " << made << " segments";
+    EXPECT_EQ(kernels.CutOf(chain.id).segments, 1);
+    EXPECT_NE(kernels.CutOf(chain.id).whole_reason.find("cannot be made"), std::string::npos);
+    FakeGraphs().instantiations_max = -1;
+  }
+  EXPECT_EQ(Alive(), 0U);
+}
+
+// The library makes no call to a device that is lost.
+TEST_F(PreparedKernelsTest, NothingIsDestroyedOnALostDevice) {
+  for (int i = 0; i < 3; ++i) MakePlace();
+  PreparedKernels kernels(context_, places_);
+  FailAfter(6);
+  FakeGraphs().failure = CUDA_ERROR_ILLEGAL_ADDRESS;
+  EXPECT_EQ(kernels.Prepare(Chain(5)).code(), absl::StatusCode::kDataLoss);
+  EXPECT_GE(FakeGraphs().instances.size(), 6U);
+}
+
+TEST_F(PreparedKernelsTest, EveryInstanceGoesWithTheDevice) {
+  for (int i = 0; i < 3; ++i) MakePlace();
+  {
+    PreparedKernels kernels(context_, places_);
+    ASSERT_TRUE(kernels.Prepare(Chain(5)).ok());
+    EXPECT_EQ(Alive(), 4U + 4 * 5);
+  }
+  EXPECT_EQ(Alive(), 0U);
+}
+
+TEST_F(PreparedKernelsTest, APlaceThatFailsPartWayLeavesNoInstance) {
+  PreparedKernels kernels(context_, places_);
+  const core::KernelDesc first = Chain(5);
+  const core::KernelDesc second = Chain(5);
+  ASSERT_TRUE(kernels.Prepare(first).ok());
+  ASSERT_TRUE(kernels.Prepare(second).ok());
+  const size_t before = Alive();
+  const core::PlaceIndex place = MakePlace();
+  for (const int made : {0, 1, 4, 6, 7, 11}) {
+    FailAfter(made);
+    EXPECT_FALSE(kernels.AddPlace(place).ok());
+    EXPECT_EQ(Alive(), before) << "after " << made << " instances";
+  }
+  FakeGraphs().instantiations_max = -1;
+  EXPECT_TRUE(kernels.AddPlace(place).ok());
+  EXPECT_TRUE(kernels.Confines(second.id, place));
+}
+
+TEST_F(PreparedKernelsTest, TheSegmentsOfAllGraphsStayWithinTheBound) {
+  while (places_.count() < 29) MakePlace();
+  PreparedKernels kernels(context_, places_);
+  constexpr int kGraphs = 6;
+  int segments = 4'000;
+  for (int i = 0; i < kGraphs; ++i) {
+    const core::KernelDesc chain = Chain(4'000);
+    ASSERT_TRUE(kernels.Prepare(chain).ok());
+    const core::GraphCut cut = kernels.CutOf(chain.id);
+    EXPECT_GT(cut.segments, 1) << cut.whole_reason;
+    EXPECT_LT(cut.segments, segments) << "Each graph leaves half of the room to the next.";
+    segments = cut.segments;
+  }
+  EXPECT_LE(FakeGraphs().instances.size(),
+            kMaxSegmentInstances + static_cast<size_t>(kGraphs * places_.count()));
+}
+
+TEST_F(PreparedKernelsTest, APlaceForWhichTheSegmentsAreTooManyIsRefused) {
+  PreparedKernels kernels(context_, places_);
+  const core::KernelDesc chain = Chain(4'000);
+  ASSERT_TRUE(kernels.Prepare(chain).ok());
+  ASSERT_EQ(kernels.CutOf(chain.id).segments, 4'000);
+  absl::Status status;
+  while (places_.count() < 12 && status.ok()) status = kernels.AddPlace(MakePlace());
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(),
+            "Graph 'chain1' needs 4000 instances of segments in a new place, and the device has "
+            "32000 of at most 32768; make places before graphs, or make segments longer.");
+}
+
+TEST_F(PreparedKernelsTest, AReleasedGraphGivesEverythingBack) {
+  while (places_.count() < 29) MakePlace();
+  PreparedKernels kernels(context_, places_);
+  int segments = 0;
+  for (int i = 0; i < 4; ++i) {
+    const core::KernelDesc chain = Chain(4'000);
+    ASSERT_TRUE(kernels.Prepare(chain).ok());
+    if (i > 0) {
+      EXPECT_EQ(kernels.CutOf(chain.id).segments, segments);
+    }
+    segments = kernels.CutOf(chain.id).segments;
+    kernels.Release(chain.id);
+    EXPECT_EQ(Alive(), 0U);
+    EXPECT_EQ(kernels.Find(chain.id), nullptr);
+  }
+  kernels.Release(core::KernelId{99});
+}
+
+}  // namespace
+}  // namespace gpushare::cuda

@@ -1,0 +1,213 @@
+// The feed of a lane, with a fake driver: the test decides what ends and what fails.
+
+#include "src/cuda/lanes/segment_feed.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace gpushare::cuda {
+namespace {
+
+// A stream: what was launched on it, and how much of it has ended.
+struct Stream {
+  int launched = 0;
+  int ended = 0;
+  std::map<CUevent, int> recorded;  // event: what was launched before it
+  int events = 0;
+  // By count of launches: the answer to the event behind that one.
+  std::map<int, CUresult> record_answers;
+  CUresult query_answer = CUDA_SUCCESS;
+  CUresult launch_answer = CUDA_SUCCESS;
+  CUresult stream_answer = CUDA_SUCCESS;
+};
+
+Stream& Fake() {
+  static Stream stream;
+  return stream;
+}
+
+DriverApi FakeDriver() {
+  Fake() = Stream();
+  DriverApi api;
+  api.cuGetErrorName = api.cuGetErrorString = [](CUresult /*code*/, const char** text) {
+    *text = "an error";
+    return CUDA_SUCCESS;
+  };
+  api.cuEventCreate = [](CUevent* event, unsigned int /*flags*/) {
+    *event = reinterpret_cast<CUevent>(static_cast<intptr_t>(++Fake().events));  // NOLINT
+    return CUDA_SUCCESS;
+  };
+  api.cuEventRecord = [](CUevent event, CUstream /*stream*/) {
+    Stream& stream = Fake();
+    const auto answer = stream.record_answers.find(stream.launched);
+    if (answer != stream.record_answers.end()) return answer->second;
+    stream.recorded[event] = stream.launched;
+    return CUDA_SUCCESS;
+  };
+  // As CUDA: an event that was never recorded has been reached.
+  api.cuEventQuery = [](CUevent event) {
+    const Stream& stream = Fake();
+    if (stream.query_answer != CUDA_SUCCESS) return stream.query_answer;
+    const auto recorded = stream.recorded.find(event);
+    const bool reached = recorded == stream.recorded.end() || recorded->second <= stream.ended;
+    return reached ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  };
+  api.cuStreamQuery = [](CUstream /*stream*/) {
+    const Stream& stream = Fake();
+    if (stream.stream_answer != CUDA_SUCCESS) return stream.stream_answer;
+    return stream.ended == stream.launched ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  };
+  api.cuGraphLaunch = [](CUgraphExec /*graph*/, CUstream /*stream*/) {
+    if (Fake().launch_answer == CUDA_SUCCESS) ++Fake().launched;
+    return Fake().launch_answer;
+  };
+  return api;
+}
+
+class SegmentFeedTest : public testing::Test {
+ protected:
+  static constexpr int kSegments = 5;
+
+  void SetUp() override { ASSERT_TRUE(feed_.Open(api_).ok()); }
+  CUresult Start() {
+    SegmentRun run;
+    run.segments = segments_;
+    run.durations_ns = durations_ns_;
+    run.segment_ns = 10;
+    run.epoch = 1;
+    run.eviction_word = &word_;
+    return feed_.Start(api_, nullptr, run, 0);
+  }
+  bool Advance() { return feed_.Advance(api_, nullptr, ++now_ns_); }
+
+  const DriverApi api_ = FakeDriver();
+  const std::array<CUgraphExec, kSegments> segments_{};
+  std::vector<int64_t> durations_ns_;  // empty: unknown
+  std::atomic<uint64_t> word_{0};
+  SegmentFeed feed_;
+  core::TimeNs now_ns_ = 0;
+};
+
+TEST_F(SegmentFeedTest, TwoSegmentsAreOutstandingUntilTheLast) {
+  ASSERT_EQ(Start(), CUDA_SUCCESS);
+  for (int ended = 0; ended < kSegments; ++ended) {
+    EXPECT_FALSE(Advance());
+    EXPECT_EQ(Fake().launched, std::min(kSegments, ended + 2));
+    ++Fake().ended;
+  }
+  EXPECT_TRUE(Advance());
+  EXPECT_TRUE(feed_.finished());
+  EXPECT_EQ(feed_.error(), CUDA_SUCCESS);
+}
+
+// Of 10 units each, two outstanding ones have at most 20.
+TEST_F(SegmentFeedTest, ALongSegmentRunsAlone) {
+  durations_ns_ = {10, 10, 11, 9, 300};
+  ASSERT_EQ(Start(), CUDA_SUCCESS);
+  EXPECT_EQ(Fake().launched, 2);
+  Fake().ended = 1;
+  EXPECT_FALSE(Advance());
+  EXPECT_EQ(Fake().launched, 2) << "10 and 11 are longer than two segments";
+  Fake().ended = 2;
+  EXPECT_FALSE(Advance());
+  EXPECT_EQ(Fake().launched, 4) << "11 and 9 are not";
+  Fake().ended = 3;
+  EXPECT_FALSE(Advance());
+  EXPECT_EQ(Fake().launched, 4);
+  Fake().ended = 4;
+  EXPECT_FALSE(Advance());
+  EXPECT_EQ(Fake().launched, 5);
+  Fake().ended = 5;
+  EXPECT_TRUE(Advance());
+}
+
+TEST_F(SegmentFeedTest, AnEvictionEndsTheRunBehindWhatIsOutstanding) {
+  ASSERT_EQ(Start(), CUDA_SUCCESS);
+  word_ = uint64_t{1} << 32;
+  Fake().ended = 1;
+  EXPECT_FALSE(Advance());
+  Fake().ended = 2;
+  EXPECT_TRUE(Advance());
+  EXPECT_EQ(feed_.next(), 2U);
+}
+
+TEST_F(SegmentFeedTest, AnEventThatIsNotRecordedDoesNotEndTheRunBeforeTheStream) {
+  Fake().record_answers[2] = CUDA_ERROR_INVALID_HANDLE;
+  ASSERT_EQ(Start(), CUDA_SUCCESS);
+  ASSERT_EQ(Fake().launched, 2);
+  EXPECT_FALSE(Advance());
+  Fake().ended = 1;
+  EXPECT_FALSE(Advance());
+  Fake().ended = 2;
+  EXPECT_TRUE(Advance());
+  EXPECT_EQ(feed_.error(), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(Fake().launched, 2) << "Nothing is launched behind an error.";
+}
+
+TEST_F(SegmentFeedTest, AnEventThatIsNotRecordedLaterDoesNotEndTheRunBeforeTheStream) {
+  Fake().record_answers[3] = CUDA_ERROR_INVALID_HANDLE;
+  ASSERT_EQ(Start(), CUDA_SUCCESS);
+  Fake().ended = 1;
+  EXPECT_FALSE(Advance());
+  ASSERT_EQ(Fake().launched, 3);
+  Fake().ended = 2;
+  EXPECT_FALSE(Advance());
+  Fake().ended = 3;
+  EXPECT_TRUE(Advance());
+  EXPECT_EQ(feed_.error(), CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST_F(SegmentFeedTest, AFailedEventQueryDoesNotEndTheRunBeforeTheStream) {
+  ASSERT_EQ(Start(), CUDA_SUCCESS);
+  Fake().query_answer = CUDA_ERROR_INVALID_HANDLE;
+  EXPECT_FALSE(Advance());
+  Fake().query_answer = CUDA_SUCCESS;
+  Fake().ended = 1;
+  EXPECT_FALSE(Advance());
+  EXPECT_EQ(Fake().launched, 2) << "Nothing is launched behind an error.";
+  Fake().ended = 2;
+  EXPECT_TRUE(Advance());
+  EXPECT_EQ(feed_.error(), CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST_F(SegmentFeedTest, ARefusedSegmentDoesNotEndTheRunBeforeTheStream) {
+  ASSERT_EQ(Start(), CUDA_SUCCESS);
+  Fake().launch_answer = CUDA_ERROR_OUT_OF_MEMORY;
+  Fake().ended = 1;
+  EXPECT_FALSE(Advance());
+  Fake().ended = 2;
+  EXPECT_TRUE(Advance());
+  EXPECT_EQ(feed_.next(), 2U);
+  EXPECT_EQ(feed_.error(), CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+TEST_F(SegmentFeedTest, AStreamThatCannotBeAskedKeepsTheLane) {
+  ASSERT_EQ(Start(), CUDA_SUCCESS);
+  Fake().query_answer = CUDA_ERROR_INVALID_HANDLE;
+  Fake().stream_answer = CUDA_ERROR_INVALID_HANDLE;
+  EXPECT_FALSE(Advance());
+  Fake().ended = 2;
+  EXPECT_FALSE(Advance());
+}
+
+TEST_F(SegmentFeedTest, TheLossOfTheDeviceEndsTheRunAtOnce) {
+  ASSERT_EQ(Start(), CUDA_SUCCESS);
+  Fake().query_answer = CUDA_ERROR_ILLEGAL_ADDRESS;
+  EXPECT_TRUE(Advance());
+  EXPECT_EQ(feed_.error(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST_F(SegmentFeedTest, ARefusedFirstSegmentLeavesTheLaneFree) {
+  Fake().launch_answer = CUDA_ERROR_OUT_OF_MEMORY;
+  EXPECT_EQ(Start(), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_FALSE(feed_.busy());
+}
+
+}  // namespace
+}  // namespace gpushare::cuda
