@@ -22,13 +22,15 @@
 #include "src/core/base/mutex.h"
 #include "src/core/checks/launch_check.h"
 #include "src/core/seams/graph_cut.h"
+#include "src/cuda/code/kernel_table.h"
+#include "src/cuda/code/prepared_functions.h"
 #include "src/cuda/driver/context.h"
 #include "src/cuda/driver/device_loss.h"
 #include "src/cuda/driver/driver.h"
 #include "src/cuda/driver/errors.h"
 #include "src/cuda/driver/places.h"
 #include "src/cuda/driver/probe.h"
-#include "src/cuda/graphs/prepared_kernels.h"
+#include "src/cuda/graphs/prepared_graphs.h"
 #include "src/cuda/lanes/busy_time.h"
 #include "src/cuda/lanes/claim_counters.h"
 #include "src/cuda/lanes/claims_reader.h"
@@ -80,7 +82,8 @@ class CudaDevice final : public core::Device {
   explicit CudaDevice(std::unique_ptr<Context> context)
       : context_(std::move(context)),
         places_(*context_),
-        kernels_(*context_, places_),
+        functions_(*context_),
+        graphs_(*context_, places_),
         claims_reader_(*context_),
         library_(LibraryCalls::Make(context_->api())),
         lanes_(*context_, places_, *library_, loss_, making_) {
@@ -103,7 +106,8 @@ class CudaDevice final : public core::Device {
     busy_time_ =
         std::make_unique<BusyTime>(profile.Groups(), profile.sm_granularity, profile.Remainder());
     poller_ = std::make_unique<CompletionPoller>(profile, places_, *busy_time_);
-    launcher_ = std::make_unique<Launcher>(*context_, places_, kernels_, *library_, counters_);
+    launcher_ =
+        std::make_unique<Launcher>(*context_, places_, functions_, graphs_, *library_, counters_);
     if (absl::Status status = counters_.Allocate(*context_); !status.ok()) return status;
     int least = 0;
     int greatest = 0;
@@ -116,35 +120,41 @@ class CudaDevice final : public core::Device {
   const core::DeviceCapabilities& capabilities() const override { return capabilities_; }
 
   absl::Status DescribeKernel(core::KernelDesc& kernel) override {
-    return kernels_.Describe(kernel);
+    PreparedGraphs::Describe(kernel);
+    return functions_.Describe(kernel);
   }
 
   absl::Status PrepareKernel(const core::KernelDesc& kernel) override {
-    if (absl::Status status = kernels_.Prepare(kernel); !status.ok()) return status;
-    if (const PreparedKernel* prepared = kernels_.Find(kernel.id); prepared->yields) {
+    absl::Status status = CheckKernelId("Kernel", kernel.id);
+    if (!status.ok()) return status;
+    if (kernel.kind == core::TaskKind::kKernel) {
+      status = functions_.Prepare(kernel);
+      if (!status.ok() || !functions_.Find(kernel.id)->yields) return status;
       return counters_.AllocateYieldLists(*context_);
     }
+    if (kernel.kind == core::TaskKind::kGraph) return graphs_.Prepare(kernel);
     if (kernel.kind != core::TaskKind::kLibrary) return absl::OkStatus();
     const ScopedContext current(*context_);
     return library_->Prepare(kernel);
   }
 
-  void ReleaseKernel(core::KernelId graph) override { kernels_.Release(graph); }
+  void ReleaseKernel(core::KernelId graph) override { graphs_.Release(graph); }
 
   core::GraphCut CutOf(const core::KernelDesc& graph) const override {
-    return kernels_.CutOf(graph.id);
+    return graphs_.CutOf(graph.id);
   }
 
   absl::Span<const core::SpeedPoint> SpeedsOf(core::KernelId graph) const override {
-    return kernels_.SpeedsOf(graph);
+    return graphs_.SpeedsOf(graph);
   }
 
   absl::Status PrepareFusedKernel(core::FusedKernelDesc& fused) override {
-    return kernels_.PrepareFused(fused);
+    absl::Status status = CheckKernelId("Fused kernel", fused.id);
+    return status.ok() ? functions_.PrepareFused(fused) : status;
   }
 
   bool Confines(core::KernelId kernel, PlaceIndex place) const override {
-    return kernels_.Confines(kernel, place);
+    return graphs_.Confines(kernel, place);
   }
 
   absl::StatusOr<PlaceIndex> CreatePlace(const core::PlaceSpec& spec) override {
@@ -159,7 +169,7 @@ class CudaDevice final : public core::Device {
     const core::MutexLock lock(&making_);
     absl::StatusOr<PlaceIndex> place = places_.Create(spec);
     if (!place.ok()) return place.status();
-    if (absl::Status status = kernels_.AddPlace(*place); !status.ok()) return status;
+    if (absl::Status status = graphs_.AddPlace(*place); !status.ok()) return status;
     return *place;
   }
 
@@ -375,7 +385,7 @@ class CudaDevice final : public core::Device {
                        "segments."));
     }
     const absl::Span<const CUgraphExec> segments =
-        kernels_.SegmentsFor(part.work.kernel->id, lane.spec.place);
+        graphs_.SegmentsFor(part.work.kernel->id, lane.spec.place);
     if (segments.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat("Graph '", part.work.kernel->name, "' has no segments on this device."));
@@ -387,7 +397,7 @@ class CudaDevice final : public core::Device {
     if (status.ok()) {
       SegmentRun run;
       run.segments = segments;
-      run.durations_ns = kernels_.SegmentTimes(part.work.kernel->id);
+      run.durations_ns = graphs_.SegmentTimes(part.work.kernel->id);
       run.segment_ns = core::SegmentNsOf(*part.work.kernel);
       run.first = static_cast<size_t>(std::max(0, claimed.load(std::memory_order_relaxed)));
       run.sequence = sequence;
@@ -459,7 +469,7 @@ class CudaDevice final : public core::Device {
       lanes_.Leak();
       counters_.Leak();
       claims_reader_.Leak();
-      kernels_.Leak();
+      graphs_.Leak();
       places_.Leak();
       library_.release();  // NOLINT(bugprone-unused-return-value): its memory may be in use
       return;
@@ -472,7 +482,8 @@ class CudaDevice final : public core::Device {
   const core::SteadyClock clock_;
   core::DeviceCapabilities capabilities_;
   Places places_;
-  PreparedKernels kernels_;
+  PreparedFunctions functions_;
+  PreparedGraphs graphs_;
   ClaimsReader claims_reader_;
   std::unique_ptr<LibraryCalls> library_;
   ClaimCounters counters_;

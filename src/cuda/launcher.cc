@@ -38,6 +38,11 @@ absl::Status GridOf(const core::Work& work, int64_t block_tasks, Grid& grid) {
   return absl::OkStatus();
 }
 
+absl::Status NotPrepared(const core::KernelDesc& kernel) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("Kernel '", kernel.name, "' was not prepared for this device."));
+}
+
 absl::Status NoFunctionFor(const core::LaunchRequest& request) {
   const bool slice = request.form == core::Form::kSlice;
   return absl::InvalidArgumentError(
@@ -96,12 +101,10 @@ absl::Status Launcher::EnqueueWork(CudaLane& lane, uint64_t sequence,
     case core::Form::kGraph:
       break;
   }
-  const PreparedKernel* kernel = kernels_.Find(request.parts[0].work.kernel->id);
-  if (kernel == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("Kernel '", request.parts[0].work.kernel->name,
-                                                   "' was not prepared for this device."));
-  }
-  if (request.form == core::Form::kGraph) return Graph(lane, *kernel);
+  const core::KernelDesc& desc = *request.parts[0].work.kernel;
+  if (request.form == core::Form::kGraph) return Graph(lane, desc);
+  const PreparedKernel* kernel = functions_.Find(desc.id);
+  if (kernel == nullptr) return NotPrepared(desc);
   if (request.form == core::Form::kWorkers) return Workers(lane, *kernel, sequence, request);
   if (request.form == core::Form::kSlice) return Slice(lane, *kernel, request);
   return Original(lane, *kernel, request);
@@ -243,7 +246,7 @@ absl::Status Launcher::MakeHeader(CUstream stream, WorkerPart& worker,
 
 absl::Status Launcher::EnqueueFused(CudaLane& lane, uint64_t sequence, CudaLane& partner_lane,
                                     uint64_t partner_sequence, const core::LaunchRequest& request) {
-  const PreparedFused* const fused = kernels_.FindFused(request.fused->id);
+  const PreparedFused* const fused = functions_.FindFused(request.fused->id);
   if (fused == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("Fused kernel '", request.fused->name,
@@ -268,11 +271,8 @@ absl::Status Launcher::EnqueueFused(CudaLane& lane, uint64_t sequence, CudaLane&
     worker.part = &part;
     worker.lane = i == 0 ? &lane : &partner_lane;
     worker.sequence = i == 0 ? sequence : partner_sequence;
-    worker.kernel = kernels_.Find(kernel.id);
-    if (worker.kernel == nullptr) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Kernel '", kernel.name, "' was not prepared for this device."));
-    }
+    worker.kernel = functions_.Find(kernel.id);
+    if (worker.kernel == nullptr) return NotPrepared(kernel);
     const int64_t count = part.block_count;
     if (absl::Status status = GridOf(part.work, std::max<int64_t>(1, count), worker.grid);
         !status.ok()) {
@@ -340,12 +340,11 @@ absl::Status Launcher::Slice(CudaLane& lane, const PreparedKernel& kernel,
                           static_cast<unsigned int>(count), request);
 }
 
-absl::Status Launcher::Graph(CudaLane& lane, const PreparedKernel& kernel) {
-  CUgraphExec instance =
-      kernel.instances[static_cast<size_t>(lane.spec.place)].load(std::memory_order_acquire);
-  // The place is too small for one of the graph's kernels: run it on every SM, in the lane's order.
-  if (instance == nullptr) instance = kernel.instances[core::kWholeDevice].load();
-  return GPUSHARE_CU(context_.api(), cuGraphLaunch(instance, lane.stream));
+absl::Status Launcher::Graph(const CudaLane& lane, const core::KernelDesc& kernel) {
+  const PreparedGraph* const graph = graphs_.Find(kernel.id);
+  if (graph == nullptr) return NotPrepared(kernel);
+  return GPUSHARE_CU(context_.api(),
+                     cuGraphLaunch(graph->InstanceFor(lane.spec.place), lane.stream));
 }
 
 absl::Status Launcher::Copy(CudaLane& lane, const core::CopyRequest& copy) {

@@ -14,9 +14,10 @@
 #include "absl/status/status.h"
 #include "src/core/seams/device.h"
 #include "src/cuda/code/parameter_layout.h"
+#include "src/cuda/code/prepared_functions.h"
 #include "src/cuda/driver/context.h"
 #include "src/cuda/driver/places.h"
-#include "src/cuda/graphs/prepared_kernels.h"
+#include "src/cuda/graphs/prepared_graphs.h"
 #include "src/cuda/lanes/claim_counters.h"
 #include "src/cuda/lanes/cuda_lane.h"
 #include "src/cuda/library/library_calls.h"
@@ -25,11 +26,12 @@ namespace gpushare::cuda {
 
 class Launcher {
  public:
-  Launcher(const Context& context, const Places& places, const PreparedKernels& kernels,
-           LibraryCalls& library, ClaimCounters& counters)
+  Launcher(const Context& context, const Places& places, const PreparedFunctions& functions,
+           const PreparedGraphs& graphs, LibraryCalls& library, ClaimCounters& counters)
       : context_(context),
         places_(places),
-        kernels_(kernels),
+        functions_(functions),
+        graphs_(graphs),
         library_(library),
         counters_(counters) {}
 
@@ -75,7 +77,7 @@ class Launcher {
                        const core::LaunchRequest& request);
   absl::Status Slice(CudaLane& lane, const PreparedKernel& kernel,
                      const core::LaunchRequest& request);
-  absl::Status Graph(CudaLane& lane, const PreparedKernel& kernel);
+  absl::Status Graph(const CudaLane& lane, const core::KernelDesc& kernel);
   absl::Status Copy(CudaLane& lane, const core::CopyRequest& copy);
   absl::Status Library(const core::LaunchRequest& request);
   absl::Status LaunchWithHeader(CUstream stream, const PreparedKernel& kernel,
@@ -85,7 +87,8 @@ class Launcher {
 
   const Context& context_;
   const Places& places_;
-  const PreparedKernels& kernels_;
+  const PreparedFunctions& functions_;
+  const PreparedGraphs& graphs_;
   LibraryCalls& library_;
   ClaimCounters& counters_;
 };

@@ -8,7 +8,8 @@
 #include <optional>
 
 #include "gpushare/device/launch.h"
-#include "src/cuda/graphs/prepared_kernels.h"
+#include "src/cuda/code/prepared_functions.h"
+#include "src/cuda/graphs/prepared_graphs.h"
 #include "src/cuda/lanes/claim_counters.h"
 #include "src/cuda/launcher.h"
 #include "src/cuda/library/library_calls.h"
@@ -86,16 +87,16 @@ class CarveOutTest : public testing::Test {
     Functions().of_workers = of_workers;
     Functions().of_grid = of_grid;
     Functions().blocks_per_sm = blocks_per_sm;
-    kernels_ = std::make_unique<PreparedKernels>(context_, places_);
+    functions_ = std::make_unique<PreparedFunctions>(context_);
     kernel_.id = core::KernelId{1};
     kernel_.threads_per_block = 256;
     kernel_.workers_per_sm_max = 4;
     kernel_.original_function = reinterpret_cast<void*>(kGridFunction);
     kernel_.worker_function = reinterpret_cast<void*>(kWorkerFunction);
-    ASSERT_TRUE(kernels_->Describe(kernel_).ok());
-    ASSERT_TRUE(kernels_->Prepare(kernel_).ok());
+    ASSERT_TRUE(functions_->Describe(kernel_).ok());
+    ASSERT_TRUE(functions_->Prepare(kernel_).ok());
   }
-  int CarveOut() const { return kernels_->Find(kernel_.id)->original_carve_out; }
+  int CarveOut() const { return functions_->Find(kernel_.id)->original_carve_out; }
 
   void Launch(bool waits_for_empty_sms) {
     core::LaunchRequest request;
@@ -105,7 +106,7 @@ class CarveOutTest : public testing::Test {
     const auto library = LibraryCalls::Make(context_.api());
     ClaimCounters counters;
     const auto lane = std::make_unique<CudaLane>();
-    Launcher launcher(context_, places_, *kernels_, *library, counters);
+    Launcher launcher(context_, places_, *functions_, graphs_, *library, counters);
     const absl::Status status = launcher.Enqueue(*lane, 1, request);
     ASSERT_TRUE(status.ok()) << status;
   }
@@ -113,7 +114,8 @@ class CarveOutTest : public testing::Test {
   const Context context_{ApiWithFunctions(), 0, FakePrimary()};
   Places places_{context_};
   core::KernelDesc kernel_;
-  std::unique_ptr<PreparedKernels> kernels_;
+  std::unique_ptr<PreparedFunctions> functions_;
+  const PreparedGraphs graphs_{context_, places_};
 };
 
 TEST_F(CarveOutTest, AGridHasOneWhereItsWorkersKeepL1) {

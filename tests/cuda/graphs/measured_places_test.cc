@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/core/base/tuning.h"
-#include "src/cuda/graphs/prepared_kernels.h"
+#include "src/cuda/graphs/prepared_graphs.h"
 #include "tests/cuda/graphs/fake_graphs.h"
 
 namespace gpushare::cuda {
@@ -92,9 +92,9 @@ class MeasuredPlacesTest : public testing::Test {
 };
 
 TEST_F(MeasuredPlacesTest, EachSizeHasItsSpeedOverThatOfTheWholeDevice) {
-  PreparedKernels kernels(context_, places_);
-  ASSERT_TRUE(kernels.Prepare(kernel_).ok());
-  const auto speeds = kernels.SpeedsOf(kernel_.id);
+  PreparedGraphs graphs(context_, places_);
+  ASSERT_TRUE(graphs.Prepare(kernel_).ok());
+  const auto speeds = graphs.SpeedsOf(kernel_.id);
   ASSERT_EQ(speeds.size(), 4U);
   for (size_t i = 0; i + 1 < speeds.size(); ++i) {
     EXPECT_EQ(speeds[i].sms, places_.place(static_cast<core::PlaceIndex>(i + 1)).sms);
@@ -107,38 +107,38 @@ TEST_F(MeasuredPlacesTest, EachSizeHasItsSpeedOverThatOfTheWholeDevice) {
 }
 
 TEST_F(MeasuredPlacesTest, NothingRunsUnlessAskedOrWhereNoPlaceHoldsIt) {
-  PreparedKernels kernels(context_, places_);
+  PreparedGraphs graphs(context_, places_);
   kernel_.measure_places = false;
-  ASSERT_TRUE(kernels.Prepare(kernel_).ok());
-  EXPECT_TRUE(kernels.SpeedsOf(kernel_.id).empty());
+  ASSERT_TRUE(graphs.Prepare(kernel_).ok());
+  EXPECT_TRUE(graphs.SpeedsOf(kernel_.id).empty());
   kernel_.id = core::KernelId{2};
   kernel_.measure_places = true;
   kernel_.confinable = false;
-  ASSERT_TRUE(kernels.Prepare(kernel_).ok());
-  EXPECT_TRUE(kernels.SpeedsOf(kernel_.id).empty());
-  EXPECT_TRUE(kernels.SpeedsOf(core::KernelId{3}).empty()) << "nobody prepared it";
+  ASSERT_TRUE(graphs.Prepare(kernel_).ok());
+  EXPECT_TRUE(graphs.SpeedsOf(kernel_.id).empty());
+  EXPECT_TRUE(graphs.SpeedsOf(core::KernelId{3}).empty()) << "nobody prepared it";
   EXPECT_EQ(Fake().launches, 0);
 }
 
 // A graph of 2 s: the second place is not worth the wait.
 TEST_F(MeasuredPlacesTest, PlacesForWhichNoTimeIsLeftAreLeftOut) {
   Fake().place_ms = 2'000;
-  PreparedKernels kernels(context_, places_);
-  ASSERT_TRUE(kernels.Prepare(kernel_).ok());
-  EXPECT_EQ(kernels.SpeedsOf(kernel_.id).size(), 2U);
+  PreparedGraphs graphs(context_, places_);
+  ASSERT_TRUE(graphs.Prepare(kernel_).ok());
+  EXPECT_EQ(graphs.SpeedsOf(kernel_.id).size(), 2U);
   EXPECT_EQ(Fake().launches, (1 + kTried + 1) * kRuns);
 }
 
 // The first four are one a place: the whole device has also 4 to 6, the largest place 7 to 9.
 TEST_F(MeasuredPlacesTest, APlaceKeepsTheFastestOfSeveralInstances) {
   Fake().slower_ms = {{0, 0.06F}, {4, 0.05F}, {6, 0.1F}, {3, 2}, {7, 2}, {8, 2}};
-  PreparedKernels kernels(context_, places_);
-  ASSERT_TRUE(kernels.Prepare(kernel_).ok());
-  const PreparedKernel& prepared = *kernels.Find(kernel_.id);
+  PreparedGraphs graphs(context_, places_);
+  ASSERT_TRUE(graphs.Prepare(kernel_).ok());
+  const PreparedGraph& prepared = *graphs.Find(kernel_.id);
   EXPECT_EQ(Fake().numbers.at(prepared.instances[core::kWholeDevice]), 5);
   EXPECT_EQ(Fake().numbers.at(prepared.instances[3]), 9);
   EXPECT_EQ(Fake().numbers.at(prepared.instances[1]), 1) << "as fast as the others";
-  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(kernels.SpeedsOf(kernel_.id)[i].speed, 0.5);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(graphs.SpeedsOf(kernel_.id)[i].speed, 0.5);
   EXPECT_EQ(FakeGraphs().instances.size(), 4U);
 }
 
@@ -146,32 +146,32 @@ TEST_F(MeasuredPlacesTest, ALongGraphLeavesTheTimeToItsPlaces) {
   Fake().whole_ms = 21;  // four times three runs take more than 250 ms
   Fake().place_ms = 42;
   Fake().slower_ms = {{0, 1}};
-  PreparedKernels kernels(context_, places_);
-  ASSERT_TRUE(kernels.Prepare(kernel_).ok());
-  EXPECT_EQ(kernels.SpeedsOf(kernel_.id).size(), 4U);
-  EXPECT_EQ(Fake().numbers.at(kernels.Find(kernel_.id)->instances[core::kWholeDevice]), 0);
+  PreparedGraphs graphs(context_, places_);
+  ASSERT_TRUE(graphs.Prepare(kernel_).ok());
+  EXPECT_EQ(graphs.SpeedsOf(kernel_.id).size(), 4U);
+  EXPECT_EQ(Fake().numbers.at(graphs.Find(kernel_.id)->instances[core::kWholeDevice]), 0);
 }
 
 TEST_F(MeasuredPlacesTest, AGraphInSegmentsHasOneInstanceToMeasure) {
   kernel_.segment_ns = 0;
-  PreparedKernels kernels(context_, places_);
-  ASSERT_TRUE(kernels.Prepare(kernel_).ok());
+  PreparedGraphs graphs(context_, places_);
+  ASSERT_TRUE(graphs.Prepare(kernel_).ok());
   EXPECT_EQ(Fake().launches, 4 * kRuns);
 }
 
 TEST_F(MeasuredPlacesTest, WithoutMemoryForOthersAPlaceKeepsWhatItHas) {
   FakeGraphs().instantiations_max = 4;
-  PreparedKernels kernels(context_, places_);
-  ASSERT_TRUE(kernels.Prepare(kernel_).ok());
+  PreparedGraphs graphs(context_, places_);
+  ASSERT_TRUE(graphs.Prepare(kernel_).ok());
   EXPECT_EQ(FakeGraphs().instances.size(), 4U);
-  EXPECT_EQ(kernels.SpeedsOf(kernel_.id).size(), 4U);
+  EXPECT_EQ(graphs.SpeedsOf(kernel_.id).size(), 4U);
 }
 
 TEST_F(MeasuredPlacesTest, ARunThatFailsFailsTheRegistrationAndLeavesNothing) {
-  PreparedKernels kernels(context_, places_);
+  PreparedGraphs graphs(context_, places_);
   Fake().end = CUDA_ERROR_INVALID_VALUE;
-  EXPECT_FALSE(kernels.Prepare(kernel_).ok());
-  EXPECT_EQ(kernels.Find(kernel_.id), nullptr);
+  EXPECT_FALSE(graphs.Prepare(kernel_).ok());
+  EXPECT_EQ(graphs.Find(kernel_.id), nullptr);
   EXPECT_TRUE(FakeGraphs().instances.empty());
 }
 

@@ -1,7 +1,7 @@
 // What registering a graph leaves behind, with a fake driver: instances are bounded, and a
 // registration that fails leaves none.
 
-#include "src/cuda/graphs/prepared_kernels.h"
+#include "src/cuda/graphs/prepared_graphs.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 namespace gpushare::cuda {
 namespace {
 
-class PreparedKernelsTest : public testing::Test {
+class PreparedGraphsTest : public testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(places_.Split(132).ok()); }
 
@@ -55,7 +55,7 @@ std::vector<size_t>& NodesOfInstances() {
   return nodes;
 }
 
-TEST_F(PreparedKernelsTest, EachInstanceReadsTheWarmMemoryOnce) {
+TEST_F(PreparedGraphsTest, EachInstanceReadsTheWarmMemoryOnce) {
   DriverApi api = MakeFakeGraphs();
   NodesOfInstances().clear();
   static decltype(api.cuGraphInstantiate) instantiate;
@@ -83,92 +83,92 @@ TEST_F(PreparedKernelsTest, EachInstanceReadsTheWarmMemoryOnce) {
   spec.groups = 2;
   ASSERT_TRUE(places.Create(spec).ok());
   void* (*const warm_kernel)() = [] { return reinterpret_cast<void*>(uintptr_t{16}); };
-  PreparedKernels kernels(context, places, warm_kernel);
+  PreparedGraphs graphs(context, places, warm_kernel);
   core::KernelDesc chain = Chain(5);
   chain.segment_ns = -1;
-  ASSERT_TRUE(kernels.Prepare(chain).ok());
+  ASSERT_TRUE(graphs.Prepare(chain).ok());
   EXPECT_EQ(NodesOfInstances(), (std::vector<size_t>{5, 5}));
   chain.id = core::KernelId{7};
   chain.warm_memory = {{uint64_t{1} << 20, 4096}, {uint64_t{1} << 24, 4096}};
-  ASSERT_TRUE(kernels.Prepare(chain).ok());
+  ASSERT_TRUE(graphs.Prepare(chain).ok());
   EXPECT_EQ(NodesOfInstances(), (std::vector<size_t>{5, 5, 6, 6}));
   EXPECT_EQ(graphs_.back()->nodes.size(), 5U) << "the application's graph is its own";
 }
 
-TEST_F(PreparedKernelsTest, ARegistrationThatFailsPartWayLeavesNoInstance) {
+TEST_F(PreparedGraphsTest, ARegistrationThatFailsPartWayLeavesNoInstance) {
   for (int i = 0; i < 3; ++i) MakePlace();
-  PreparedKernels kernels(context_, places_);
+  PreparedGraphs graphs(context_, places_);
   const core::KernelDesc chain = Chain(5);
   for (int made = 0; made < 4; ++made) {
     FailAfter(made);
-    EXPECT_EQ(kernels.Prepare(chain).code(), absl::StatusCode::kResourceExhausted);
-    EXPECT_EQ(kernels.Find(chain.id), nullptr);
+    EXPECT_EQ(graphs.Prepare(chain).code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_EQ(graphs.Find(chain.id), nullptr);
     EXPECT_EQ(Alive(), 0U) << "after " << made << " instances";
   }
 }
 
-TEST_F(PreparedKernelsTest, AGraphWhoseSegmentsFailRunsWholeAndKeepsNoneOfThem) {
+TEST_F(PreparedGraphsTest, AGraphWhoseSegmentsFailRunsWholeAndKeepsNoneOfThem) {
   for (int i = 0; i < 3; ++i) MakePlace();
   for (const int made : {0, 1, 5, 13, 19}) {
-    PreparedKernels kernels(context_, places_);
+    PreparedGraphs graphs(context_, places_);
     const core::KernelDesc chain = Chain(5);
     FailAfter(4 + made);
-    EXPECT_TRUE(kernels.Prepare(chain).ok());
+    EXPECT_TRUE(graphs.Prepare(chain).ok());
     EXPECT_EQ(Alive(), 4U) << "after " << made << " segments";
-    EXPECT_EQ(kernels.CutOf(chain.id).segments, 1);
-    EXPECT_NE(kernels.CutOf(chain.id).whole_reason.find("cannot be made"), std::string::npos);
+    EXPECT_EQ(graphs.CutOf(chain.id).segments, 1);
+    EXPECT_NE(graphs.CutOf(chain.id).whole_reason.find("cannot be made"), std::string::npos);
     FakeGraphs().instantiations_max = -1;
   }
   EXPECT_EQ(Alive(), 0U);
 }
 
 // The library makes no call to a device that is lost.
-TEST_F(PreparedKernelsTest, NothingIsDestroyedOnALostDevice) {
+TEST_F(PreparedGraphsTest, NothingIsDestroyedOnALostDevice) {
   for (int i = 0; i < 3; ++i) MakePlace();
-  PreparedKernels kernels(context_, places_);
+  PreparedGraphs graphs(context_, places_);
   FailAfter(6);
   FakeGraphs().failure = CUDA_ERROR_ILLEGAL_ADDRESS;
-  EXPECT_EQ(kernels.Prepare(Chain(5)).code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(graphs.Prepare(Chain(5)).code(), absl::StatusCode::kDataLoss);
   EXPECT_GE(FakeGraphs().instances.size(), 6U);
 }
 
-TEST_F(PreparedKernelsTest, EveryInstanceGoesWithTheDevice) {
+TEST_F(PreparedGraphsTest, EveryInstanceGoesWithTheDevice) {
   for (int i = 0; i < 3; ++i) MakePlace();
   {
-    PreparedKernels kernels(context_, places_);
-    ASSERT_TRUE(kernels.Prepare(Chain(5)).ok());
+    PreparedGraphs graphs(context_, places_);
+    ASSERT_TRUE(graphs.Prepare(Chain(5)).ok());
     EXPECT_EQ(Alive(), 4U + 4 * 5);
   }
   EXPECT_EQ(Alive(), 0U);
 }
 
-TEST_F(PreparedKernelsTest, APlaceThatFailsPartWayLeavesNoInstance) {
-  PreparedKernels kernels(context_, places_);
+TEST_F(PreparedGraphsTest, APlaceThatFailsPartWayLeavesNoInstance) {
+  PreparedGraphs graphs(context_, places_);
   const core::KernelDesc first = Chain(5);
   const core::KernelDesc second = Chain(5);
-  ASSERT_TRUE(kernels.Prepare(first).ok());
-  ASSERT_TRUE(kernels.Prepare(second).ok());
+  ASSERT_TRUE(graphs.Prepare(first).ok());
+  ASSERT_TRUE(graphs.Prepare(second).ok());
   const size_t before = Alive();
   const core::PlaceIndex place = MakePlace();
   for (const int made : {0, 1, 4, 6, 7, 11}) {
     FailAfter(made);
-    EXPECT_FALSE(kernels.AddPlace(place).ok());
+    EXPECT_FALSE(graphs.AddPlace(place).ok());
     EXPECT_EQ(Alive(), before) << "after " << made << " instances";
   }
   FakeGraphs().instantiations_max = -1;
-  EXPECT_TRUE(kernels.AddPlace(place).ok());
-  EXPECT_TRUE(kernels.Confines(second.id, place));
+  EXPECT_TRUE(graphs.AddPlace(place).ok());
+  EXPECT_TRUE(graphs.Confines(second.id, place));
 }
 
-TEST_F(PreparedKernelsTest, TheSegmentsOfAllGraphsStayWithinTheBound) {
+TEST_F(PreparedGraphsTest, TheSegmentsOfAllGraphsStayWithinTheBound) {
   while (places_.count() < 29) MakePlace();
-  PreparedKernels kernels(context_, places_);
+  PreparedGraphs graphs(context_, places_);
   constexpr int kGraphs = 6;
   int segments = 4'000;
   for (int i = 0; i < kGraphs; ++i) {
     const core::KernelDesc chain = Chain(4'000);
-    ASSERT_TRUE(kernels.Prepare(chain).ok());
-    const core::GraphCut cut = kernels.CutOf(chain.id);
+    ASSERT_TRUE(graphs.Prepare(chain).ok());
+    const core::GraphCut cut = graphs.CutOf(chain.id);
     EXPECT_GT(cut.segments, 1) << cut.whole_reason;
     EXPECT_LT(cut.segments, segments) << "Each graph leaves half of the room to the next.";
     segments = cut.segments;
@@ -177,35 +177,35 @@ TEST_F(PreparedKernelsTest, TheSegmentsOfAllGraphsStayWithinTheBound) {
             kMaxSegmentInstances + static_cast<size_t>(kGraphs * places_.count()));
 }
 
-TEST_F(PreparedKernelsTest, APlaceForWhichTheSegmentsAreTooManyIsRefused) {
-  PreparedKernels kernels(context_, places_);
+TEST_F(PreparedGraphsTest, APlaceForWhichTheSegmentsAreTooManyIsRefused) {
+  PreparedGraphs graphs(context_, places_);
   const core::KernelDesc chain = Chain(4'000);
-  ASSERT_TRUE(kernels.Prepare(chain).ok());
-  ASSERT_EQ(kernels.CutOf(chain.id).segments, 4'000);
+  ASSERT_TRUE(graphs.Prepare(chain).ok());
+  ASSERT_EQ(graphs.CutOf(chain.id).segments, 4'000);
   absl::Status status;
-  while (places_.count() < 12 && status.ok()) status = kernels.AddPlace(MakePlace());
+  while (places_.count() < 12 && status.ok()) status = graphs.AddPlace(MakePlace());
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message(),
             "Graph 'chain1' needs 4000 instances of segments in a new place, and the device has "
             "32000 of at most 32768; make places before graphs, or make segments longer.");
 }
 
-TEST_F(PreparedKernelsTest, AReleasedGraphGivesEverythingBack) {
+TEST_F(PreparedGraphsTest, AReleasedGraphGivesEverythingBack) {
   while (places_.count() < 29) MakePlace();
-  PreparedKernels kernels(context_, places_);
+  PreparedGraphs graphs(context_, places_);
   int segments = 0;
   for (int i = 0; i < 4; ++i) {
     const core::KernelDesc chain = Chain(4'000);
-    ASSERT_TRUE(kernels.Prepare(chain).ok());
+    ASSERT_TRUE(graphs.Prepare(chain).ok());
     if (i > 0) {
-      EXPECT_EQ(kernels.CutOf(chain.id).segments, segments);
+      EXPECT_EQ(graphs.CutOf(chain.id).segments, segments);
     }
-    segments = kernels.CutOf(chain.id).segments;
-    kernels.Release(chain.id);
+    segments = graphs.CutOf(chain.id).segments;
+    graphs.Release(chain.id);
     EXPECT_EQ(Alive(), 0U);
-    EXPECT_EQ(kernels.Find(chain.id), nullptr);
+    EXPECT_EQ(graphs.Find(chain.id), nullptr);
   }
-  kernels.Release(core::KernelId{99});
+  graphs.Release(core::KernelId{99});
 }
 
 }  // namespace

@@ -1,0 +1,391 @@
+// Makes the instances of graphs before their first launch. See prepared_graphs.h.
+
+#include "src/cuda/graphs/prepared_graphs.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "src/core/seams/capture_call.h"
+#include "src/core/seams/graph_cut.h"
+#include "src/cuda/driver/errors.h"
+#include "src/cuda/graphs/graph_binder.h"
+#include "src/cuda/graphs/node_times.h"
+#include "src/cuda/graphs/warm_nodes.h"
+
+namespace gpushare::cuda {
+
+PreparedGraph::~PreparedGraph() {
+  if (leaked) return;
+  // The whole device's last: other places may have some of its segments.
+  for (core::PlaceIndex place = core::kMaxPlaces; place-- > 0;) DestroyAt(place);
+}
+
+CUgraphExec PreparedGraph::InstanceFor(core::PlaceIndex place) const {
+  CUgraphExec instance = instances[static_cast<size_t>(place)].load(std::memory_order_acquire);
+  return instance != nullptr ? instance : instances[core::kWholeDevice].load();
+}
+
+void PreparedGraph::DestroyAt(core::PlaceIndex place) {
+  DestroySegmentsAt(place);
+  CUgraphExec exec = instances[static_cast<size_t>(place)].exchange(nullptr);
+  if (exec != nullptr && desc.graph_exec == nullptr) api.cuGraphExecDestroy(exec);
+}
+
+void PreparedGraph::DestroySegmentsAt(core::PlaceIndex place) {
+  const auto at = static_cast<size_t>(place);
+  for (size_t i = 0; i < segments[at].size(); ++i) {
+    if (place != core::kWholeDevice && IsWhole(at, i)) continue;
+    api.cuGraphExecDestroy(segments[at][i]);
+  }
+  segments[at].clear();
+}
+
+void PreparedGraph::DestroySegments() {
+  for (core::PlaceIndex place = core::kMaxPlaces; place-- > 0;) DestroySegmentsAt(place);
+}
+
+size_t PreparedGraph::SegmentInstances() const {
+  size_t count = 0;
+  for (const std::vector<CUgraphExec>& at_place : segments) count += at_place.size();
+  return count;
+}
+
+void PreparedGraph::Leak() {
+  leaked = true;
+  static_cast<void>(captured.release());
+}
+
+PreparedGraphs::~PreparedGraphs() {
+  if (leaked_) return;
+  const ScopedContext current(context_);
+  graphs_ = {};
+}
+
+void PreparedGraphs::Leak() {
+  leaked_ = true;
+  graphs_.ForEach([](PreparedGraph& graph) { graph.Leak(); });
+}
+
+void PreparedGraphs::Describe(core::KernelDesc& kernel) {
+  // The caller instantiated this graph in a context of the whole device, so it runs on every SM.
+  if (kernel.graph_exec != nullptr) kernel.confinable = false;
+}
+
+absl::StatusOr<GraphHandle> PreparedGraphs::Capture(const core::KernelDesc& kernel,
+                                                    core::PlaceIndex place) const {
+  const DriverApi& api = context_.api();
+  absl::StatusOr<CUstream> stream = places_.MakeStream(place, 0);
+  if (!stream.ok()) return stream.status();
+  CUgraph captured = nullptr;
+  absl::Status answer;
+  // Relaxed mode: this capture and other threads' captures do not disturb each other.
+  absl::Status status =
+      GPUSHARE_CU(api, cuStreamBeginCapture(*stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  if (status.ok()) {
+    answer = core::CallCapture(kernel, *stream, places_.place(place).sms);
+    status = GPUSHARE_CU(api, cuStreamEndCapture(*stream, &captured));
+  }
+  GraphHandle graph(captured, {&api});
+  api.cuStreamDestroy(*stream);
+  if (answer.ok() && status.ok()) return graph;
+  return answer.ok() ? status : answer;
+}
+
+// Copies the caller's graph so that its kernels run in the place. Null if they cannot be confined.
+absl::StatusOr<GraphHandle> PreparedGraphs::CloneFor(CUgraph graph, core::PlaceIndex place) const {
+  CUgraph made = nullptr;
+  GPUSHARE_CU_RETURN(context_.api(), cuGraphClone(&made, graph));
+  GraphHandle clone(made, {&context_.api()});
+  if (place == core::kWholeDevice) return clone;
+  GraphBinder binder(context_, places_, place);
+  absl::StatusOr<bool> bound = binder.BindGraph(made);
+  if (!bound.ok()) return bound.status();
+  if (!*bound) clone = nullptr;
+  return clone;
+}
+
+// To a graph of the library's own: a capture, or a copy of the application's.
+absl::Status PreparedGraphs::AddWarmNodesTo(CUgraph graph, const core::KernelDesc& kernel,
+                                            core::PlaceIndex place) const {
+  if (kernel.warm_memory.empty()) return absl::OkStatus();
+  const auto warm = static_cast<CUkernel>(warm_kernel_());
+  if (warm == nullptr) return absl::UnavailableError("This build has no code for the GPU.");
+  return AddWarmNodes(context_.api(), warm, places_.place(place).context, kernel.warm_memory,
+                      graph);
+}
+
+// The graph of the new instance; null where the place gets none.
+absl::StatusOr<GraphHandle> PreparedGraphs::Instantiate(PreparedGraph& prepared,
+                                                        core::PlaceIndex place) const {
+  const core::KernelDesc& kernel = prepared.desc;
+  std::atomic<CUgraphExec>& instance = prepared.instances[static_cast<size_t>(place)];
+  GraphHandle none(nullptr, {&context_.api()});
+  if (instance.load() != nullptr) return none;
+  if (kernel.graph_exec != nullptr) {
+    if (place == core::kWholeDevice) instance.store(static_cast<CUgraphExec>(kernel.graph_exec));
+    return none;
+  }
+  if (place != core::kWholeDevice && !kernel.confinable) return none;
+  absl::StatusOr<GraphHandle> graph = kernel.capture != nullptr
+                                          ? Capture(kernel, place)
+                                          : CloneFor(static_cast<CUgraph>(kernel.graph), place);
+  if (!graph.ok()) return graph.status();
+  if (*graph == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Graph '", kernel.name,
+                     "' has a kernel that is bound to its context (a CUfunction of a "
+                     "module), so it cannot be confined; register it as not confinable."));
+  }
+  if (absl::Status status = AddWarmNodesTo(graph->get(), kernel, place); !status.ok()) {
+    return status;
+  }
+  absl::StatusOr<CUgraphExec> exec = MakeUploaded(graph->get(), place);
+  if (!exec.ok()) return exec.status();
+  instance.store(*exec, std::memory_order_release);
+  return graph;
+}
+
+// The graph of each place goes to `graphs`.
+absl::Status PreparedGraphs::InstantiateEverywhere(PreparedGraph& prepared,
+                                                   std::vector<GraphHandle>& graphs) const {
+  for (core::PlaceIndex place = 0; place < places_.count(); ++place) {
+    absl::StatusOr<GraphHandle> graph = Instantiate(prepared, place);
+    if (!graph.ok()) return graph.status();
+    graphs.push_back(*std::move(graph));
+  }
+  return absl::OkStatus();
+}
+
+// An uploaded one. Null: a library's kernel with clusters needs more SMs than the place has.
+absl::StatusOr<CUgraphExec> PreparedGraphs::MakeUploaded(CUgraph graph,
+                                                         core::PlaceIndex place) const {
+  absl::StatusOr<CUgraphExec> exec = MakeInstance(graph, place);
+  if (exec.ok() && *exec != nullptr) Upload(place, absl::MakeConstSpan(&*exec, 1));
+  return exec;
+}
+
+absl::StatusOr<CUgraphExec> PreparedGraphs::MakeInstance(CUgraph graph,
+                                                         core::PlaceIndex place) const {
+  const DriverApi& api = context_.api();
+  CUgraphExec exec = nullptr;
+  const CUresult code = api.cuGraphInstantiate(&exec, graph, 0);
+  if (code == CUDA_ERROR_INVALID_CLUSTER_SIZE && place != core::kWholeDevice) return nullptr;
+  absl::Status status = StatusOf(api, code, "cuGraphInstantiate", __FILE__, __LINE__);
+  if (!status.ok()) return status;
+  return exec;
+}
+
+// Puts instances on the device, so that their first launch does not wait for that.
+void PreparedGraphs::Upload(core::PlaceIndex place, absl::Span<const CUgraphExec> instances) const {
+  absl::StatusOr<CUstream> stream = places_.MakeStream(place, 0);
+  if (!stream.ok()) return;
+  for (CUgraphExec instance : instances) context_.api().cuGraphUpload(instance, *stream);
+  context_.api().cuStreamSynchronize(*stream);
+  context_.api().cuStreamDestroy(*stream);
+}
+
+absl::StatusOr<std::vector<int64_t>> PreparedGraphs::TimeNodes(
+    const std::vector<CUgraphNode>& nodes) const {
+  absl::StatusOr<CUstream> stream = places_.MakeStream(core::kWholeDevice, 0);
+  if (!stream.ok()) return stream.status();
+  GraphBinder binder(context_, places_, core::kWholeDevice);
+  absl::StatusOr<std::vector<int64_t>> times_ns =
+      MeasureNodes(context_.api(), nodes, binder, *stream);
+  context_.api().cuStreamDestroy(*stream);
+  return times_ns;
+}
+
+// A graph that is never cut keeps the fastest of several instances in each place.
+absl::Status PreparedGraphs::TimePlaces(PreparedGraph& prepared,
+                                        absl::Span<const GraphHandle> graphs) const {
+  MeasuredPlaces measured(context_.api(), places_, prepared.instances);
+  MeasuredPlaces::MakeInstance make;
+  if (prepared.desc.segment_ns < 0) {
+    make = [&](core::PlaceIndex place) {
+      return MakeUploaded(graphs[static_cast<size_t>(place)].get(), place);
+    };
+  }
+  absl::Status status = measured.Measure(make);
+  if (status.ok()) prepared.speeds = measured.Speeds();
+  return status;
+}
+
+absl::Status PreparedGraphs::CutIntoSegments(PreparedGraph& prepared) const {
+  const core::KernelDesc& kernel = prepared.desc;
+  if (kernel.graph_exec != nullptr) {
+    prepared.cut.whole_reason = "The graph came as an instance (graph_exec), which has no nodes.";
+    return absl::OkStatus();
+  }
+  const CUgraph graph =
+      kernel.capture != nullptr ? prepared.captured.get() : static_cast<CUgraph>(kernel.graph);
+  SegmentRoom room;
+  room.places = kernel.confinable ? static_cast<size_t>(places_.count()) : 1;
+  room.used = SegmentInstances();
+  absl::StatusOr<SegmentedGraph> cut =
+      CutGraph(context_.api(), graph, kernel, room,
+               [this](const std::vector<CUgraphNode>& nodes) { return TimeNodes(nodes); });
+  if (!cut.ok()) return cut.status();
+  prepared.cut = *std::move(cut);
+  return absl::OkStatus();
+}
+
+// A segment that does not fit the place is there the one of the whole device, so that the others
+// stay in the place. The whole device is the first place.
+absl::Status PreparedGraphs::InstantiateSegments(PreparedGraph& prepared,
+                                                 core::PlaceIndex place) const {
+  const SegmentedGraph& cut = prepared.cut;
+  if (cut.begins.size() < 2) return absl::OkStatus();
+  if (place != core::kWholeDevice && !prepared.desc.confinable) return absl::OkStatus();
+  const DriverApi& api = context_.api();
+  GraphBinder binder(context_, places_, place);
+  const std::vector<CUgraphExec>& whole = prepared.segments[core::kWholeDevice];
+  std::vector<CUgraphExec>& segments = prepared.segments[static_cast<size_t>(place)];
+  segments.reserve(cut.begins.size());
+  while (segments.size() < cut.begins.size()) {
+    absl::StatusOr<GraphHandle> graph = BuildSegment(api, cut, segments.size(), binder);
+    if (!graph.ok()) return graph.status();
+    absl::StatusOr<CUgraphExec> exec = MakeInstance(graph->get(), place);
+    if (!exec.ok()) return exec.status();
+    segments.push_back(*exec != nullptr ? *exec : whole[segments.size()]);
+  }
+  Upload(place, segments);
+  return absl::OkStatus();
+}
+
+// Cuts the graph and instantiates its segments for every place. A graph of which that fails runs
+// whole, unless the device is lost.
+absl::Status PreparedGraphs::MakeSegments(PreparedGraph& prepared) const {
+  absl::Status status = CutIntoSegments(prepared);
+  for (core::PlaceIndex place = 0; status.ok() && place < places_.count(); ++place) {
+    status = InstantiateSegments(prepared, place);
+  }
+  if (status.ok() || absl::IsDataLoss(status)) return status;
+  prepared.DestroySegments();
+  prepared.cut = SegmentedGraph();
+  prepared.cut.whole_reason = absl::StrCat("Its segments cannot be made: ", status.message());
+  return absl::OkStatus();
+}
+
+size_t PreparedGraphs::SegmentInstances() const {
+  size_t count = 0;
+  graphs_.ForEach([&count](const PreparedGraph& graph) { count += graph.SegmentInstances(); });
+  return count;
+}
+
+absl::Status PreparedGraphs::PrepareGraph(PreparedGraph& prepared) const {
+  const core::KernelDesc& kernel = prepared.desc;
+  if (kernel.graph == nullptr && kernel.graph_exec == nullptr && kernel.capture == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Graph '", kernel.name,
+                     "' comes as no cudaGraph_t, no instance and no capture, and a CUDA device "
+                     "needs one of them."));
+  }
+  if (absl::Status status = CheckWarmMemory(context_, kernel); !status.ok()) {
+    return status;
+  }
+  std::vector<GraphHandle> graphs;
+  absl::Status status = InstantiateEverywhere(prepared, graphs);
+  if (status.ok() && kernel.measure_places && kernel.confinable) {
+    status = TimePlaces(prepared, graphs);
+  }
+  if (absl::IsDataLoss(status)) {
+    for (GraphHandle& graph : graphs) static_cast<void>(graph.release());
+  }
+  if (!status.ok()) return status;
+  if (kernel.capture != nullptr) prepared.captured = std::move(graphs[core::kWholeDevice]);
+  graphs.clear();  // before the next call that may lose the device
+  return MakeSegments(prepared);
+}
+
+absl::Status PreparedGraphs::Prepare(const core::KernelDesc& kernel) {
+  const ScopedContext current(context_);
+  auto prepared = std::make_unique<PreparedGraph>(context_.api(), kernel);
+  if (absl::Status status = PrepareGraph(*prepared); !status.ok()) {
+    // The library makes no call to a device that is lost.
+    if (absl::IsDataLoss(status)) prepared->Leak();
+    return status;
+  }
+  graphs_.Put(kernel.id, std::move(prepared));
+  return absl::OkStatus();
+}
+
+void PreparedGraphs::Release(core::KernelId id) {
+  if (Find(id) == nullptr) return;
+  const ScopedContext current(context_);
+  graphs_.Erase(id);
+}
+
+core::GraphCut PreparedGraphs::CutOf(core::KernelId id) const {
+  const PreparedGraph* const kernel = Find(id);
+  if (kernel == nullptr) return {.segments = 1, .whole_reason = "The graph is not prepared."};
+  const SegmentedGraph& cut = kernel->cut;
+  const std::vector<int64_t>& durations_ns = cut.durations_ns;
+  return {.segments = static_cast<int32_t>(std::max<size_t>(1, cut.begins.size())),
+          .longest_ns = durations_ns.empty()
+                            ? 0
+                            : *std::max_element(durations_ns.begin(), durations_ns.end()),
+          .blocking = core::SegmentBlocking(durations_ns, core::SegmentNsOf(kernel->desc)),
+          .whole_reason = cut.whole_reason};
+}
+
+absl::Span<const int64_t> PreparedGraphs::SegmentTimes(core::KernelId id) const {
+  const PreparedGraph* const kernel = Find(id);
+  if (kernel == nullptr) return {};
+  return kernel->cut.durations_ns;
+}
+
+absl::Span<const core::SpeedPoint> PreparedGraphs::SpeedsOf(core::KernelId id) const {
+  const PreparedGraph* const kernel = Find(id);
+  if (kernel == nullptr) return {};
+  return kernel->speeds;
+}
+
+absl::Span<const CUgraphExec> PreparedGraphs::SegmentsFor(core::KernelId id,
+                                                          core::PlaceIndex place) const {
+  const PreparedGraph* const kernel = Find(id);
+  if (kernel == nullptr) return {};
+  const std::vector<CUgraphExec>& segments = kernel->segments[static_cast<size_t>(place)];
+  return segments.empty() ? kernel->segments[core::kWholeDevice] : segments;
+}
+
+bool PreparedGraphs::Confines(core::KernelId id, core::PlaceIndex place) const {
+  const PreparedGraph* const kernel = Find(id);
+  if (kernel == nullptr) return true;
+  const auto at = static_cast<size_t>(place);
+  if (kernel->instances[at].load(std::memory_order_acquire) == nullptr) return false;
+  const size_t segments = kernel->segments[core::kWholeDevice].size();
+  if (place == core::kWholeDevice || segments == 0) return true;
+  if (kernel->segments[at].empty()) return false;
+  for (size_t i = 0; i < segments; ++i) {
+    if (kernel->IsWhole(at, i)) return false;
+  }
+  return true;
+}
+
+absl::Status PreparedGraphs::AddPlaceTo(PreparedGraph& prepared, core::PlaceIndex place) const {
+  if (absl::Status status = Instantiate(prepared, place).status(); !status.ok()) return status;
+  const size_t segments = prepared.desc.confinable ? prepared.cut.begins.size() : 0;
+  const size_t used = SegmentInstances();
+  if (used + segments > kMaxSegmentInstances) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "Graph '", prepared.desc.name, "' needs ", segments,
+        " instances of segments in a new place, and the device has ", used, " of at most ",
+        kMaxSegmentInstances, "; make places before graphs, or make segments longer."));
+  }
+  return InstantiateSegments(prepared, place);
+}
+
+absl::Status PreparedGraphs::AddPlace(core::PlaceIndex place) {
+  const ScopedContext current(context_);
+  absl::Status status;
+  graphs_.ForEach([&](PreparedGraph& graph) {
+    if (status.ok()) status = AddPlaceTo(graph, place);
+  });
+  if (status.ok() || absl::IsDataLoss(status)) return status;
+  graphs_.ForEach([place](PreparedGraph& graph) { graph.DestroyAt(place); });
+  return status;
+}
+
+}  // namespace gpushare::cuda

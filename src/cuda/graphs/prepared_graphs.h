@@ -1,0 +1,129 @@
+// What registration leaves of graphs: for each place an instance, or the instances of segments.
+//
+// Instances are made and put on the device ahead, because doing so at the first launch would wait
+// for BE workers.
+// Invariants: an entry that Find returns never changes, except that instances for new places are
+// added, and stays until its graph is released.
+// Threads: one at a time prepares and releases; any calls Find.
+
+#ifndef GPUSHARE_SRC_CUDA_GRAPHS_PREPARED_GRAPHS_H_
+#define GPUSHARE_SRC_CUDA_GRAPHS_PREPARED_GRAPHS_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "src/core/base/limits.h"
+#include "src/core/seams/kernel.h"
+#include "src/cuda/code/kernel_table.h"
+#include "src/cuda/driver/context.h"
+#include "src/cuda/driver/places.h"
+#include "src/cuda/graphs/graph_handle.h"
+#include "src/cuda/graphs/graph_segments.h"
+#include "src/cuda/graphs/measured_places.h"
+#include "src/cuda/graphs/warm_kernel.h"
+
+namespace gpushare::cuda {
+
+// Owns its graphs and their instances. The primary context is current when it is destroyed.
+struct PreparedGraph {
+  PreparedGraph(const DriverApi& driver, const core::KernelDesc& kernel)
+      : api(driver), desc(kernel), captured(nullptr, {&api}) {}
+  ~PreparedGraph();
+  PreparedGraph(const PreparedGraph&) = delete;
+  PreparedGraph& operator=(const PreparedGraph&) = delete;
+
+  // The instance to launch in the place. The whole device's where the place is too small for one
+  // of the graph's kernels: the graph then runs on every SM, in the lane's order.
+  CUgraphExec InstanceFor(core::PlaceIndex place) const;
+  // Destroys what the place has.
+  void DestroyAt(core::PlaceIndex place);
+  void DestroySegmentsAt(core::PlaceIndex place);
+  void DestroySegments();
+  // Whether the place's segment is that of the whole device.
+  bool IsWhole(size_t place, size_t segment) const {
+    return segments[place][segment] == segments[core::kWholeDevice][segment];
+  }
+  // How many instances its segments have.
+  size_t SegmentInstances() const;
+  // Keeps everything until the process ends: the context is lost or busy.
+  void Leak();
+
+  const DriverApi& api;
+  core::KernelDesc desc;
+  GraphInstances instances{};
+  // A graph that is cut: how, and by place its segments. One that does not fit the place is there
+  // the whole device's. Both are complete before the first lane of the place is made.
+  SegmentedGraph cut;
+  std::array<std::vector<CUgraphExec>, core::kMaxPlaces> segments;
+  std::vector<core::SpeedPoint> speeds;  // of a graph whose places were measured
+  GraphHandle captured;  // the capture for the whole device, which `cut` names the nodes of
+  bool leaked = false;
+};
+
+class PreparedGraphs {
+ public:
+  // `warm_kernel`: WarmKernel, or a test's.
+  PreparedGraphs(const Context& context, const Places& places, void* (*warm_kernel)() = &WarmKernel)
+      : context_(context), places_(places), warm_kernel_(warm_kernel) {}
+  ~PreparedGraphs();
+  PreparedGraphs(const PreparedGraphs&) = delete;
+  PreparedGraphs& operator=(const PreparedGraphs&) = delete;
+
+  // Says of a graph that came as an instance that no place confines it. Leaves other work as it is.
+  static void Describe(core::KernelDesc& kernel);
+  // Makes the instances of a graph whose identifier passed CheckKernelId.
+  absl::Status Prepare(const core::KernelDesc& kernel);
+  // Destroys what Prepare made of the graph, which has no launch and gets none.
+  void Release(core::KernelId id);
+  // Call after making a place: prepared graphs get an instance there. After an error no graph has
+  // one.
+  absl::Status AddPlace(core::PlaceIndex place);
+
+  const PreparedGraph* Find(core::KernelId id) const { return graphs_.Find(id); }
+  // How the prepared graph is cut.
+  core::GraphCut CutOf(core::KernelId id) const;
+  // The graph's segments for the place; for the whole device where it has none.
+  absl::Span<const CUgraphExec> SegmentsFor(core::KernelId id, core::PlaceIndex place) const;
+  // How long each takes alone on the whole device; empty where nobody measured it.
+  absl::Span<const int64_t> SegmentTimes(core::KernelId id) const;
+  absl::Span<const core::SpeedPoint> SpeedsOf(core::KernelId id) const;
+  // Whether launches in the place stay on its SMs. False for a graph that has no instance there.
+  bool Confines(core::KernelId id, core::PlaceIndex place) const;
+
+  void Leak();
+
+ private:
+  absl::StatusOr<GraphHandle> Instantiate(PreparedGraph& prepared, core::PlaceIndex place) const;
+  absl::Status InstantiateEverywhere(PreparedGraph& prepared,
+                                     std::vector<GraphHandle>& graphs) const;
+  absl::StatusOr<GraphHandle> Capture(const core::KernelDesc& kernel, core::PlaceIndex place) const;
+  absl::StatusOr<GraphHandle> CloneFor(CUgraph graph, core::PlaceIndex place) const;
+  absl::Status AddWarmNodesTo(CUgraph graph, const core::KernelDesc& kernel,
+                              core::PlaceIndex place) const;
+  absl::StatusOr<CUgraphExec> MakeUploaded(CUgraph graph, core::PlaceIndex place) const;
+  absl::StatusOr<CUgraphExec> MakeInstance(CUgraph graph, core::PlaceIndex place) const;
+  void Upload(core::PlaceIndex place, absl::Span<const CUgraphExec> instances) const;
+  absl::StatusOr<std::vector<int64_t>> TimeNodes(const std::vector<CUgraphNode>& nodes) const;
+  absl::Status TimePlaces(PreparedGraph& prepared, absl::Span<const GraphHandle> graphs) const;
+  absl::Status MakeSegments(PreparedGraph& prepared) const;
+  absl::Status PrepareGraph(PreparedGraph& prepared) const;
+  absl::Status AddPlaceTo(PreparedGraph& prepared, core::PlaceIndex place) const;
+  size_t SegmentInstances() const;
+  absl::Status CutIntoSegments(PreparedGraph& prepared) const;
+  absl::Status InstantiateSegments(PreparedGraph& prepared, core::PlaceIndex place) const;
+
+  const Context& context_;
+  const Places& places_;
+  void* (*const warm_kernel_)();
+  bool leaked_ = false;
+  KernelTable<PreparedGraph> graphs_;
+};
+
+}  // namespace gpushare::cuda
+
+#endif  // GPUSHARE_SRC_CUDA_GRAPHS_PREPARED_GRAPHS_H_
