@@ -27,20 +27,6 @@ void LatencyHistogram::Add(int64_t value_ns) {
   count_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void LatencyHistogram::Merge(const LatencyHistogram& other) {
-  int64_t added = 0;
-  for (size_t i = 0; i < kBuckets; ++i) {
-    const int64_t values = other.buckets_[i].load(std::memory_order_relaxed);
-    if (values == 0) continue;
-    buckets_[i].fetch_add(values, std::memory_order_relaxed);
-    added += values;
-  }
-  sum_.fetch_add(other.Sum(), std::memory_order_relaxed);
-  RaiseTo(max_, other.Max());
-  // The sum of what was copied, not other.Count(): while others write the two may differ.
-  count_.fetch_add(added, std::memory_order_relaxed);
-}
-
 void LatencyHistogram::Clear() {
   for (auto& bucket : buckets_) bucket.store(0, std::memory_order_relaxed);
   count_.store(0, std::memory_order_relaxed);
@@ -64,14 +50,6 @@ int64_t LatencyHistogram::Quantile(double q) const {
     }
   }
   return Max();
-}
-
-int64_t LatencyHistogram::CountAtOrBelow(int64_t value_ns) const {
-  if (value_ns < 0) return 0;
-  const size_t last = BucketOf(value_ns);
-  int64_t seen = 0;
-  for (size_t i = 0; i <= last; ++i) seen += buckets_[i].load(std::memory_order_relaxed);
-  return seen;
 }
 
 }  // namespace gpushare::core

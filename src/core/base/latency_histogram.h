@@ -34,8 +34,6 @@ class LatencyHistogram {
   // Negative values (a clock that jumped) count as 0.
   void Add(int64_t value_ns);
 
-  // Adds the counts that `other` holds now.
-  void Merge(const LatencyHistogram& other);
   // Not while others write.
   void Clear();
 
@@ -46,9 +44,6 @@ class LatencyHistogram {
   // The value of rank ceil(q x count), at least 1, in ascending order (nearest rank); q is clamped
   // to 0..1. 0 when empty. Never above Max().
   int64_t Quantile(double q) const;
-
-  // Values at or below `value_ns`, to a bucket: cumulative counts of a metrics export.
-  int64_t CountAtOrBelow(int64_t value_ns) const;
 
   // The bucket of a value and the values that a bucket holds, first and last.
   static constexpr size_t BucketOf(int64_t value_ns);

@@ -48,7 +48,6 @@ class CondVar {
     condition_.wait_for(lock, std::chrono::nanoseconds(time_ns));
     lock.release();
   }
-  void SignalAll() { condition_.notify_all(); }
 
  private:
   std::condition_variable condition_;

@@ -46,10 +46,4 @@ absl::string_view Describe(TaskState state) {
   return Descriptions()[static_cast<size_t>(state)];
 }
 
-absl::Status CheckTransition(TaskState from, TaskState to) {
-  if (IsLegal(from, to)) return absl::OkStatus();
-  return absl::InternalError(
-      absl::StrCat("A task that is ", StateName(from), " cannot become ", StateName(to), "."));
-}
-
 }  // namespace gpushare::core

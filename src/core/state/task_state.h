@@ -20,7 +20,6 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "src/core/base/types.h"
 
@@ -79,18 +78,12 @@ constexpr bool IsLegal(TaskState from, TaskState to) {
   return (task_state_internal::kStates[row].successors >> bit & 1u) != 0;
 }
 
-// Not free and not terminal: the task owes a completion.
-constexpr bool IsLive(TaskState state) { return state != TaskState::kFree && !IsTerminal(state); }
-
 // "running".
 absl::string_view StateName(TaskState state);
 
 // "running: at least one launch is on the device", for `explain` and messages. Points to static
 // storage.
 absl::string_view Describe(TaskState state);
-
-// INTERNAL with a sentence when the move is not in the table. OK does not allocate.
-absl::Status CheckTransition(TaskState from, TaskState to);
 
 }  // namespace gpushare::core
 

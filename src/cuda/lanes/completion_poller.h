@@ -41,8 +41,6 @@ class CompletionPoller {
   // Sorts completions of all lanes by their ends, oldest first.
   void SortByEnd(absl::Span<core::DeviceCompletion> completions);
 
-  DeviceClock& clock() { return clock_; }
-
  private:
   size_t CollectMarked(CudaLane& lane, core::TimeNs now_ns, uint64_t last,
                        absl::Span<core::DeviceCompletion> out, size_t count);

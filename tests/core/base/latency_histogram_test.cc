@@ -59,8 +59,6 @@ TEST(LatencyHistogram, SmallValuesAreExact) {
   EXPECT_EQ(histogram.Quantile(0.99), 99);
   EXPECT_EQ(histogram.Quantile(1), 100);
   EXPECT_EQ(histogram.Sum(), 5050);
-  EXPECT_EQ(histogram.CountAtOrBelow(25), 25);
-  EXPECT_EQ(histogram.CountAtOrBelow(-1), 0);
 }
 
 TEST(LatencyHistogram, OddArgumentsAreClamped) {
@@ -87,8 +85,12 @@ TEST(LatencyHistogram, ClearForgetsEverything) {
   histogram.Add(123456);
   histogram.Clear();
   EXPECT_EQ(histogram.Count(), 0);
+  EXPECT_EQ(histogram.Sum(), 0);
   EXPECT_EQ(histogram.Max(), 0);
-  EXPECT_EQ(histogram.CountAtOrBelow(LatencyHistogram::kLargestTracked), 0);
+  histogram.Add(1'000'000);
+  histogram.Add(2'000'000);
+  EXPECT_NEAR(static_cast<double>(histogram.Quantile(0.5)), 1e6, 1e6 * kRelativeError)
+      << "the old value is counted";
 }
 
 TEST(LatencyHistogram, ThreadsLoseNoValue) {
@@ -109,7 +111,12 @@ TEST(LatencyHistogram, ThreadsLoseNoValue) {
   EXPECT_EQ(histogram->Count(), kThreads * kValues);
   EXPECT_EQ(histogram->Sum(), int64_t{kValues} * (1000 + 2000 + 3000 + 4000));
   EXPECT_EQ(histogram->Max(), 4000);
-  EXPECT_EQ(histogram->CountAtOrBelow(LatencyHistogram::kLargestTracked), kThreads * kValues);
+  // The last value of each size has the rank of a quantile: one lost value moves it to the next.
+  for (int t = 0; t + 1 < kThreads; ++t) {
+    const double exact = 1000.0 * (t + 1);
+    EXPECT_NEAR(static_cast<double>(histogram->Quantile((t + 1.0) / kThreads)), exact,
+                exact * kRelativeError);
+  }
 }
 
 // Durations from nanoseconds to an hour, all orders of magnitude alike.
@@ -129,27 +136,6 @@ RC_GTEST_PROP(LatencyHistogramProperty, QuantilesAgreeWithExactOnes, ()) {
   }
   RC_ASSERT(histogram.Count() == static_cast<int64_t>(values.size()));
   RC_ASSERT(histogram.Max() == *std::max_element(values.begin(), values.end()));
-}
-
-RC_GTEST_PROP(LatencyHistogramProperty, MergingIsAddingEverythingToOne, ()) {
-  const auto first = *rc::gen::container<std::vector<int64_t>>(Duration());
-  const auto second = *rc::gen::container<std::vector<int64_t>>(Duration());
-  LatencyHistogram a;
-  LatencyHistogram b;
-  LatencyHistogram both;
-  for (int64_t value : first) {
-    a.Add(value);
-    both.Add(value);
-  }
-  for (int64_t value : second) {
-    b.Add(value);
-    both.Add(value);
-  }
-  a.Merge(b);
-  RC_ASSERT(a.Count() == both.Count());
-  RC_ASSERT(a.Sum() == both.Sum());
-  RC_ASSERT(a.Max() == both.Max());
-  for (double q : {0.0, 0.1, 0.5, 0.99, 1.0}) RC_ASSERT(a.Quantile(q) == both.Quantile(q));
 }
 
 }  // namespace

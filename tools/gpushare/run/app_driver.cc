@@ -148,7 +148,6 @@ void LcDriver::Enqueue(int64_t arrival_ns, int32_t client, bool counted) {
   query.arrival_ns = arrival_ns;
   query.client = client;
   query.counted = counted;
-  last_arrival_ns_ = std::max(last_arrival_ns_, arrival_ns);
 }
 
 // Submits in order of arrival until the library's bounded queue is full. Completions continue from

@@ -68,8 +68,6 @@ class LcDriver {
   bool Exhausted() const;  // every query was submitted
   bool Done() const;       // and completed
   bool Idle() const;       // every submitted query is complete
-
-  int64_t LastArrivalNs() const { return last_arrival_ns_; }
   // Counted queries that arrived.
   int64_t Started() const { return static_cast<int64_t>(queries_.size()) - warm_ups_; }
   // The latency of each counted query, in order of arrival. Only when all are complete.
@@ -116,7 +114,6 @@ class LcDriver {
   int64_t warm_ups_ = 0;
   int64_t start_ns_ = 0;
   size_t next_arrival_ = 0;
-  int64_t last_arrival_ns_ = 0;
   bool pumping_ = false;
   bool stopped_ = false;
   // Closed loop: arrivals to come (time to client), and each client's next think time, already
