@@ -264,7 +264,7 @@ class CudaDevice final : public core::Device {
     for (uint64_t busy = lanes_.Busy(); busy != 0; busy &= busy - 1) {
       const CudaLane& lane = *lanes_.Find(std::countr_zero(busy));
       if (!lane.feed.busy() || lane.abandoned.load(std::memory_order_acquire)) continue;
-      // Its launcher has not published it yet, and wakes the thread that polls once it has.
+      // The launcher has not published this launch yet; once it has, it wakes the polling thread.
       if (lane.launched.load(std::memory_order_acquire) < lane.feed.run().sequence) continue;
       next_ns = std::min(next_ns, lane.feed.NextLookNs(now_ns));
     }
@@ -493,7 +493,7 @@ class CudaDevice final : public core::Device {
   std::unique_ptr<BusyTime> busy_time_;
   std::unique_ptr<CompletionPoller> poller_;
   std::unique_ptr<Launcher> launcher_;
-  // By counter: the segments that were launched since it was zeroed; -1: workers use it.
+  // By claim counter: the segments that were launched since it was zeroed; -1 while workers use it.
   std::array<std::atomic<int32_t>, core::kMaxCounters> segments_claimed_;
 };
 

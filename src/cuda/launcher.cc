@@ -92,7 +92,7 @@ absl::Status Launcher::EnqueueWork(CudaLane& lane, uint64_t sequence,
     case core::Form::kLibrary:
       return Library(request);
     case core::Form::kSegments:
-      return absl::InternalError("A launch in segments is the feed of its lane's.");
+      return absl::InternalError("A launch in segments belongs to the feed of its lane.");
     case core::Form::kFused:
       return absl::InternalError("A fused launch has two lanes, and EnqueueFused takes them.");
     case core::Form::kOriginal:
@@ -136,7 +136,8 @@ absl::Status Launcher::Original(CudaLane& lane, const PreparedKernel& kernel,
                                                     lane.stream, addresses.data(), nullptr));
 }
 
-// The blocks start on SMs that have this carve-out, or are empty and take it.
+// The blocks start only on SMs whose memory is divided by this carve-out, and on empty SMs, which
+// take it.
 absl::Status Launcher::LaunchWithCarveOut(CUstream stream, const PreparedKernel& kernel,
                                           const std::array<unsigned int, 3>& grid,
                                           ParameterAddresses& addresses) const {

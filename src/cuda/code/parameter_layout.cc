@@ -1,3 +1,5 @@
+// Reads where a function's parameters lie. See parameter_layout.h.
+
 #include "src/cuda/code/parameter_layout.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// Maps the driver's codes to statuses, with the expression and its line. No other file does. The
-// status carries the code (core/seams/native_code.h), which ends in the task's completion record.
+// Maps the driver's codes to statuses, with the expression and its line. No other file does that.
+// The status carries the code (core/seams/native_code.h), which ends in the task's completion
+// record.
 //
 // After a sticky error the context is unusable: every later call in the process fails. Such an
 // error becomes DATA_LOSS; no other code does. From Launch, DATA_LOSS says that the device is lost

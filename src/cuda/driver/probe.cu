@@ -64,7 +64,7 @@ ProbeResult RunWorkerProbe(const ProbeRequest& request) {
   const auto failed = [&result](cudaError_t code, const char* step) {
     result.error = static_cast<int>(code);
     result.step = step;
-    // The application must not find this error as its own.
+    // Clear the error: the application must not take it for its own.
     if (code != cudaSuccess) cudaGetLastError();
     return code != cudaSuccess;
   };

@@ -11,7 +11,7 @@
 namespace gpushare::cuda {
 namespace {
 
-// What cuFuncSetAttribute sets and a launch depends on.
+// The attributes of a function that cuFuncSetAttribute can set and that its launches depend on.
 constexpr std::array kFunctionAttributes = {
     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
     CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
@@ -22,14 +22,14 @@ bool IsZero(const CUlaunchAttributeValue& value) {
   return std::memcmp(&value, &kZero, sizeof(value)) == 0;
 }
 
-// Attributes that stay with the node.
+// An attribute that a copy of the node does not get, and how to tell that a node has it.
 struct Lost {
   CUlaunchAttributeID id;
   const char* what;
   bool (*has)(const CUlaunchAttributeValue& value, const CUlaunchAttributeValue& cluster);
 };
 constexpr std::array kLost = {
-    // The application's kernels update the node that it made.
+    // The application's kernels update the node that the application made, not a copy.
     Lost{CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, "can be updated from the device",
          [](const CUlaunchAttributeValue& value, const CUlaunchAttributeValue& /*cluster*/) {
            return value.deviceUpdatableKernelNode.deviceUpdatable != 0;
@@ -44,7 +44,7 @@ constexpr std::array kLost = {
                   differs(preferred.y, cluster.clusterDim.y) ||
                   differs(preferred.z, cluster.clusterDim.z);
          }},
-    // CUDA's own map is {0, 1}, or {0, 0} on a GPU with one domain.
+    // The map of a node that set none is {0, 1}, or {0, 0} on a GPU with one domain.
     Lost{CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, "has its own memory synchronization domains",
          [](const CUlaunchAttributeValue& value, const CUlaunchAttributeValue& /*cluster*/) {
            return value.memSyncDomainMap.default_ != 0 || value.memSyncDomainMap.remote > 1;

@@ -28,8 +28,8 @@ inline constexpr int kGraphDepthMax = 8;
 // only between nodes of one context.
 class NodeAttributes {
  public:
-  // What a node has that Set does not give to another one, as the end of "The kernel ..."; null:
-  // nothing.
+  // The attribute of the node that its copy would lack, because Set cannot give it: the end of a
+  // sentence that begins "The kernel". Null if there is none.
   static const char* LostByCopy(const DriverApi& api, CUgraphNode node);
   static NodeAttributes Of(const DriverApi& api, CUgraphNode node);
   absl::Status Set(const DriverApi& api, CUgraphNode node) const;
@@ -49,9 +49,10 @@ class GraphBinder {
 
   // The context that the nodes of the place are bound to.
   CUcontext target() const { return target_; }
-  // Binds the parameters of one kernel node. False: it cannot leave its context.
+  // Binds the parameters of one kernel node. False if the kernel cannot leave its context.
   absl::StatusOr<bool> BindParams(CUDA_KERNEL_NODE_PARAMS& params);
-  // Binds every kernel of the graph and of its child graphs. Copies need no SM and stay.
+  // Binds every kernel of the graph and of its child graphs; false if one cannot leave its context.
+  // Memory copies need no SM and stay in their context.
   absl::StatusOr<bool> BindGraph(CUgraph graph, int depth = 0);
 
  private:
@@ -60,7 +61,7 @@ class GraphBinder {
   const DriverApi& api_;
   const core::PlaceIndex place_;
   const CUcontext target_;
-  std::unordered_set<CUkernel> matched_;  // their functions have the attributes
+  std::unordered_set<CUkernel> matched_;  // kernels whose functions here have the attributes
 };
 
 }  // namespace gpushare::cuda

@@ -46,7 +46,7 @@ absl::StatusOr<std::vector<CUgraphNode>> NodesOf(const DriverApi& api, CUgraph g
   return nodes;
 }
 
-// Why a node keeps the graph whole; empty: none does.
+// Why the graph must run whole: the first of the nodes that cannot be copied. Empty if all can be.
 absl::StatusOr<std::string> WholeReasonOf(const DriverApi& api,
                                           const std::vector<CUgraphNode>& nodes, bool confinable,
                                           int depth) {
@@ -106,8 +106,8 @@ absl::StatusOr<Edges> EdgesOf(const DriverApi& api, CUgraph graph) {
   return edges;
 }
 
-// Puts the nodes in topological order, of those that may come next the one that was created first.
-// Returns the edges by position.
+// Sorts the nodes topologically. Of the nodes that may come next, the one that was created first
+// comes. Returns the edges between positions in that order.
 std::vector<SegmentedGraph::Edge> Sort(const Edges& edges, std::vector<CUgraphNode>& nodes) {
   std::unordered_map<CUgraphNode, size_t> created;
   for (size_t i = 0; i < nodes.size(); ++i) created[nodes[i]] = i;
@@ -140,7 +140,8 @@ std::vector<SegmentedGraph::Edge> Sort(const Edges& edges, std::vector<CUgraphNo
   return by_position;
 }
 
-// 0: unknown. In floating point, as the sum of a record may exceed 64 bits.
+// The duration of the whole graph in ns; 0 if it is not known. In floating point, because the sum
+// of a simulation record may exceed 64 bits.
 double DurationOf(const core::KernelDesc& kernel) {
   if (kernel.solo_hint_ns > 0) return static_cast<double>(kernel.solo_hint_ns);
   double sum_ns = 0;
@@ -154,7 +155,7 @@ size_t NodesPerSegment(const core::KernelDesc& kernel, size_t nodes, size_t segm
   const double known_ns = DurationOf(kernel);
   const double graph_ns =
       known_ns > 0 ? known_ns : static_cast<double>(kGraphNodeNs) * static_cast<double>(nodes);
-  // The product first: a quotient of whole numbers is then exact where it is whole.
+  // Multiplies before it divides: then the quotient of whole numbers is exact if it is whole.
   const double fit = static_cast<double>(core::SegmentNsOf(kernel)) * static_cast<double>(nodes) /
                      std::max(1.0, graph_ns);
   const size_t least = (nodes + segments_max - 1) / segments_max;
@@ -167,7 +168,8 @@ void CutByCount(size_t fit, SegmentedGraph& out) {
 
 void CutByTime(const std::vector<int64_t>& times_ns, int64_t segment_ns, size_t segments_max,
                SegmentedGraph& out) {
-  // Two neighbouring segments are longer than one may be, so half the bound is enough.
+  // Two neighbouring segments together are longer than segment_ns. So at twice the mean duration of
+  // segments_max segments, at most segments_max segments result.
   const int64_t sum_ns = std::accumulate(times_ns.begin(), times_ns.end(), int64_t{0});
   segment_ns = std::max(segment_ns, 2 * sum_ns / static_cast<int64_t>(segments_max) + 1);
   for (size_t i = 0; i < times_ns.size(); ++i) {

@@ -48,21 +48,21 @@ struct SegmentedGraph {
   std::vector<std::vector<Edge>> inside;  // by segment: the edges between two of its nodes
   std::vector<size_t> begins;             // the first node of each segment; one: it runs whole
   std::vector<int64_t> durations_ns;      // of each segment alone; empty: nobody measured them
-  std::string whole_reason;
+  std::string whole_reason;               // why the graph is not cut; empty if it is
 
   size_t EndOf(size_t segment) const {
     return segment + 1 < begins.size() ? begins[segment + 1] : nodes.size();
   }
 };
 
-// Durations of nodes in their order (node_times.h).
+// Measures the duration of each node, in ns, in the order of the nodes (node_times.h).
 using NodeTimer =
     std::function<absl::StatusOr<std::vector<int64_t>>(const std::vector<CUgraphNode>&)>;
 
-// With measure_nodes, segments are filled up to segment_ns by what `timer` says. Else nothing is
-// known of a node's duration, and segments have equal numbers of nodes: as many as fit into
-// segment_ns at the mean duration of the graph's nodes, or of kGraphNodeNs where the graph's
-// duration is not known either; at least one. Segments are longer where the room is small.
+// Cuts the graph. With measure_nodes, each segment takes nodes until `timer`'s durations fill
+// segment_ns. Otherwise segments have equal numbers of nodes, at least one: as many as fit into
+// segment_ns at the mean duration of the graph's nodes, or at kGraphNodeNs a node if the graph's
+// duration is unknown. Segments are longer if the room is small.
 absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
                                         const core::KernelDesc& kernel, const SegmentRoom& room,
                                         const NodeTimer& timer);

@@ -10,11 +10,13 @@
 namespace gpushare::cuda {
 namespace {
 
-// Executions of each instance; the shortest counts.
+// Runs of each instance; the shortest counts.
 constexpr int kTimedRuns = 3;
-// Places are numbered in the order of their sizes: the first ones measured are so far apart.
+// The distance between the places that are measured first. Places are numbered in the order of
+// their sizes, so these sizes are far apart.
 constexpr core::PlaceIndex kFirstStride = 8;
-// The choice for the whole device takes at most a fourth of the time: the places need the rest.
+// Choosing an instance for the whole device takes at most a fourth of kMeasurePlacesNs: the places
+// need the rest.
 constexpr int64_t kChoiceShare = 4;
 
 }  // namespace
@@ -67,7 +69,8 @@ std::vector<core::PlaceIndex> MeasuredPlaces::LargestFirst() const {
   return order;
 }
 
-// All live at once: the next one would get the memory of one that was destroyed.
+// Keeps all instances until one is chosen: a new instance would get the memory of a destroyed one,
+// and so its speed.
 absl::Status MeasuredPlaces::KeepFastestIn(core::PlaceIndex place, const MakeInstance& make) {
   CUgraphExec first = instances_[static_cast<size_t>(place)].load();
   if (make == nullptr || first == nullptr) return absl::OkStatus();
@@ -76,7 +79,7 @@ absl::Status MeasuredPlaces::KeepFastestIn(core::PlaceIndex place, const MakeIns
   while (tried.size() < static_cast<size_t>(core::kInstancesTried)) {
     const absl::StatusOr<CUgraphExec> other = make(place);
     if (absl::IsDataLoss(other.status())) status = other.status();
-    // Those that cannot be made, for want of memory, are done without.
+    // Without memory for another instance, chooses among those that there are.
     if (!other.ok() || *other == nullptr) break;
     tried.push_back(*other);
   }

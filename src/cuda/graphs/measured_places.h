@@ -25,7 +25,7 @@
 
 namespace gpushare::cuda {
 
-// By place; null if a kernel of the graph does not fit the place.
+// The instances of a graph by place; null if a kernel of the graph does not fit the place.
 using GraphInstances = std::array<std::atomic<CUgraphExec>, core::kMaxPlaces>;
 
 class MeasuredPlaces {
@@ -33,7 +33,7 @@ class MeasuredPlaces {
   MeasuredPlaces(const DriverApi& api, const Places& places, GraphInstances& instances)
       : api_(api), places_(places), instances_(instances) {}
 
-  // Makes another instance for a place, uploaded.
+  // Makes another instance for a place and puts it on the device.
   using MakeInstance = std::function<absl::StatusOr<CUgraphExec>(core::PlaceIndex)>;
   // Runs the graph in each size of place, in places far apart first, so that those for which no
   // time is left lie between two that were measured. With `make` a place keeps the fastest of
@@ -41,7 +41,8 @@ class MeasuredPlaces {
   // left, the others, the largest first.
   absl::Status Measure(const MakeInstance& make);
 
-  // Ascending SMs, over the whole device's.
+  // The speed at each number of SMs that was measured, as a fraction of the speed on the whole
+  // device. In the order of SMs.
   std::vector<core::SpeedPoint> Speeds() const;
 
  private:
@@ -55,7 +56,7 @@ class MeasuredPlaces {
   const DriverApi& api_;
   const Places& places_;
   GraphInstances& instances_;
-  std::map<int32_t, int64_t> duration_ns_;  // by SMs, of the fastest instance
+  std::map<int32_t, int64_t> duration_ns_;  // by number of SMs: of the fastest instance
   int64_t spent_ns_ = 0;
 };
 

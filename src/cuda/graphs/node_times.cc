@@ -24,7 +24,8 @@ struct ExecDestroyer {
 };
 using ExecHandle = std::unique_ptr<std::remove_pointer_t<CUgraphExec>, ExecDestroyer>;
 
-// Event, node, event, node, ..., event: each waits for the one before it.
+// Adds the chain event, node, event, node, ..., event to the graph `chain`, in which each node
+// waits for the one before it.
 absl::Status AddChain(const DriverApi& api, const std::vector<CUgraphNode>& nodes,
                       const TimingEvents& events, GraphBinder& binder, CUgraph chain) {
   CUgraphNode last = nullptr;

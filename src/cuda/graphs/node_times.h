@@ -17,8 +17,8 @@
 
 namespace gpushare::cuda {
 
-// In ns, at least 1, of `nodes` in their order. `binder` is the whole device's and `stream` its
-// stream. The shorter of two runs counts, because the first one loads what is used later.
+// The duration of each of `nodes` in ns, at least 1. `binder` and `stream` are the whole device's.
+// The shorter of two runs counts, because the first run loads code.
 absl::StatusOr<std::vector<int64_t>> MeasureNodes(const DriverApi& api,
                                                   const std::vector<CUgraphNode>& nodes,
                                                   GraphBinder& binder, CUstream stream);

@@ -18,7 +18,7 @@ namespace gpushare::cuda {
 
 PreparedGraph::~PreparedGraph() {
   if (leaked) return;
-  // The whole device's last: other places may have some of its segments.
+  // Destroys the whole device's instances last: other places may use some of its segments.
   for (core::PlaceIndex place = core::kMaxPlaces; place-- > 0;) DestroyAt(place);
 }
 
@@ -106,7 +106,8 @@ absl::StatusOr<GraphHandle> PreparedGraphs::CloneFor(CUgraph graph, core::PlaceI
   return clone;
 }
 
-// To a graph of the library's own: a capture, or a copy of the application's.
+// Adds the nodes that warm L2. `graph` belongs to the library: a capture, or a copy of the
+// application's graph.
 absl::Status PreparedGraphs::AddWarmNodesTo(CUgraph graph, const core::KernelDesc& kernel,
                                             core::PlaceIndex place) const {
   if (kernel.warm_memory.empty()) return absl::OkStatus();
@@ -116,7 +117,8 @@ absl::Status PreparedGraphs::AddWarmNodesTo(CUgraph graph, const core::KernelDes
                       graph);
 }
 
-// The graph of the new instance; null where the place gets none.
+// Makes the place's instance. Returns the graph that it was made of; null if the place gets no
+// instance.
 absl::StatusOr<GraphHandle> PreparedGraphs::Instantiate(PreparedGraph& prepared,
                                                         core::PlaceIndex place) const {
   const core::KernelDesc& kernel = prepared.desc;
@@ -147,7 +149,7 @@ absl::StatusOr<GraphHandle> PreparedGraphs::Instantiate(PreparedGraph& prepared,
   return graph;
 }
 
-// The graph of each place goes to `graphs`.
+// Makes the instance of each place, and appends the graph that it was made of to `graphs`.
 absl::Status PreparedGraphs::InstantiateEverywhere(PreparedGraph& prepared,
                                                    std::vector<GraphHandle>& graphs) const {
   for (core::PlaceIndex place = 0; place < places_.count(); ++place) {
@@ -158,7 +160,7 @@ absl::Status PreparedGraphs::InstantiateEverywhere(PreparedGraph& prepared,
   return absl::OkStatus();
 }
 
-// An uploaded one. Null: a library's kernel with clusters needs more SMs than the place has.
+// Makes an instance and puts it on the device. Null as MakeInstance.
 absl::StatusOr<CUgraphExec> PreparedGraphs::MakeUploaded(CUgraph graph,
                                                          core::PlaceIndex place) const {
   absl::StatusOr<CUgraphExec> exec = MakeInstance(graph, place);
@@ -166,6 +168,8 @@ absl::StatusOr<CUgraphExec> PreparedGraphs::MakeUploaded(CUgraph graph,
   return exec;
 }
 
+// Null if the graph does not fit the place: a kernel of a library needs clusters of more SMs than
+// the place has.
 absl::StatusOr<CUgraphExec> PreparedGraphs::MakeInstance(CUgraph graph,
                                                          core::PlaceIndex place) const {
   const DriverApi& api = context_.api();
@@ -197,7 +201,8 @@ absl::StatusOr<std::vector<int64_t>> PreparedGraphs::TimeNodes(
   return times_ns;
 }
 
-// A graph that is never cut keeps the fastest of several instances in each place.
+// Measures the graph in each size of place. A graph that is never cut keeps the fastest of several
+// instances in each place.
 absl::Status PreparedGraphs::TimePlaces(PreparedGraph& prepared,
                                         absl::Span<const GraphHandle> graphs) const {
   MeasuredPlaces measured(context_.api(), places_, prepared.instances);
@@ -231,8 +236,9 @@ absl::Status PreparedGraphs::CutIntoSegments(PreparedGraph& prepared) const {
   return absl::OkStatus();
 }
 
-// A segment that does not fit the place is there the one of the whole device, so that the others
-// stay in the place. The whole device is the first place.
+// Makes the place's instances of segments. For a segment that does not fit the place, takes the
+// whole device's instance, so that the other segments stay in the place. The whole device comes
+// first.
 absl::Status PreparedGraphs::InstantiateSegments(PreparedGraph& prepared,
                                                  core::PlaceIndex place) const {
   const SegmentedGraph& cut = prepared.cut;
@@ -254,8 +260,8 @@ absl::Status PreparedGraphs::InstantiateSegments(PreparedGraph& prepared,
   return absl::OkStatus();
 }
 
-// Cuts the graph and instantiates its segments for every place. A graph of which that fails runs
-// whole, unless the device is lost.
+// Cuts the graph and instantiates its segments for every place. If that fails and the device is not
+// lost, the graph runs whole.
 absl::Status PreparedGraphs::MakeSegments(PreparedGraph& prepared) const {
   absl::Status status = CutIntoSegments(prepared);
   for (core::PlaceIndex place = 0; status.ok() && place < places_.count(); ++place) {

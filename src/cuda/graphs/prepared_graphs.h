@@ -40,15 +40,15 @@ struct PreparedGraph {
   // The instance to launch in the place. The whole device's where the place is too small for one
   // of the graph's kernels: the graph then runs on every SM, in the lane's order.
   CUgraphExec InstanceFor(core::PlaceIndex place) const;
-  // Destroys what the place has.
+  // Destroys the place's instances.
   void DestroyAt(core::PlaceIndex place);
   void DestroySegmentsAt(core::PlaceIndex place);
   void DestroySegments();
-  // Whether the place's segment is that of the whole device.
+  // Whether the place runs this segment by the whole device's instance.
   bool IsWhole(size_t place, size_t segment) const {
     return segments[place][segment] == segments[core::kWholeDevice][segment];
   }
-  // How many instances its segments have.
+  // How many instances of segments the graph has in all places.
   size_t SegmentInstances() const;
   // Keeps everything until the process ends: the context is lost or busy.
   void Leak();
@@ -56,12 +56,13 @@ struct PreparedGraph {
   const DriverApi& api;
   core::KernelDesc desc;
   GraphInstances instances{};
-  // A graph that is cut: how, and by place its segments. One that does not fit the place is there
-  // the whole device's. Both are complete before the first lane of the place is made.
+  // How the graph is cut, and the instances of its segments by place. If a segment does not fit a
+  // place, the place has the whole device's instance. Complete before the place's first lane is
+  // made.
   SegmentedGraph cut;
   std::array<std::vector<CUgraphExec>, core::kMaxPlaces> segments;
-  std::vector<core::SpeedPoint> speeds;  // of a graph whose places were measured
-  GraphHandle captured;  // the capture for the whole device, which `cut` names the nodes of
+  std::vector<core::SpeedPoint> speeds;  // empty unless the graph was measured in its places
+  GraphHandle captured;                  // the capture for the whole device; `cut` names its nodes
   bool leaked = false;
 };
 
@@ -80,17 +81,18 @@ class PreparedGraphs {
   absl::Status Prepare(const core::KernelDesc& kernel);
   // Destroys what Prepare made of the graph, which has no launch and gets none.
   void Release(core::KernelId id);
-  // Call after making a place: prepared graphs get an instance there. After an error no graph has
-  // one.
+  // Makes the instances of the prepared graphs in a new place. After an error no graph has one
+  // there.
   absl::Status AddPlace(core::PlaceIndex place);
 
   const PreparedGraph* Find(core::KernelId id) const { return graphs_.Find(id); }
   // How the prepared graph is cut.
   core::GraphCut CutOf(core::KernelId id) const;
-  // The graph's segments for the place; for the whole device where it has none.
+  // The instances of the graph's segments for the place; the whole device's if the place has none.
   absl::Span<const CUgraphExec> SegmentsFor(core::KernelId id, core::PlaceIndex place) const;
-  // How long each takes alone on the whole device; empty where nobody measured it.
+  // How long each segment takes alone on the whole device, in ns; empty if it was not measured.
   absl::Span<const int64_t> SegmentTimes(core::KernelId id) const;
+  // How fast the graph is in each size of place; empty if it was not measured.
   absl::Span<const core::SpeedPoint> SpeedsOf(core::KernelId id) const;
   // Whether launches in the place stay on its SMs. False for a graph that has no instance there.
   bool Confines(core::KernelId id, core::PlaceIndex place) const;

@@ -1,4 +1,4 @@
-// Executing a graph to time it: events on the device, and a wait that ends.
+// Executes a graph to time it, with events on the device and a wait that has a limit.
 //
 // Threads: one at a time; the primary context is current.
 
@@ -24,7 +24,7 @@ class TimingEvents {
 
   absl::Status Make(size_t count);
   CUevent operator[](size_t i) const { return events_[i]; }
-  // From event i to the next one, in ns; at least 1.
+  // The time from event i to event i + 1 in ns, at least 1.
   absl::StatusOr<int64_t> NsBehind(size_t i) const;
 
  private:
@@ -33,10 +33,10 @@ class TimingEvents {
 };
 
 // Launches the instance and waits for its end. DEADLINE_EXCEEDED if it does not end within
-// kTimedRunMaxNs; it then runs on.
+// kTimedRunMaxNs; the instance then continues to run.
 absl::Status RunToEnd(const DriverApi& api, CUgraphExec exec, CUstream stream);
 
-// How long the instance takes on the stream, in ns: the shortest of so many runs.
+// The duration of the instance on the stream in ns: the shortest of `runs` runs.
 absl::StatusOr<int64_t> TimeInstance(const DriverApi& api, CUgraphExec exec, CUstream stream,
                                      int runs);
 

@@ -14,9 +14,9 @@ inline constexpr unsigned int kWarmThreads = 1024;
 inline constexpr unsigned int kWarmBlocks = 16;
 inline constexpr int kSpansPerWarmNode = 128;
 
-// What one launch reads. A kernel's parameters have 4 KB.
+// The ranges that one launch reads. They are a kernel parameter, so they fit into 4 KB.
 struct WarmSpans {
-  uint64_t address[kSpansPerWarmNode];  // multiples of 16, as the bytes
+  uint64_t address[kSpansPerWarmNode];  // addresses and bytes are multiples of 16
   uint64_t bytes[kSpansPerWarmNode];
   int32_t count;
 };

@@ -13,8 +13,8 @@ namespace gpushare::cuda {
 namespace {
 
 constexpr uint64_t kLoadBytes = 16;
-// What lies between two ranges may be read where it is shorter than any page: it has the page of
-// one of them.
+// A gap between two ranges that is shorter than any page may be read too: it lies on a page of one
+// of the ranges.
 constexpr uint64_t kGapMax = 4096;
 
 bool IsOfGpu(const Context& context, uint64_t address) {

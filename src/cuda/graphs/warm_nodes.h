@@ -18,10 +18,12 @@
 
 namespace gpushare::cuda {
 
-// In order of address, without parts of 16 bytes; ranges that nearly touch are one.
+// The ranges in the order of their addresses, cut to whole units of 16 bytes. Ranges that nearly
+// touch become one.
 std::vector<core::MemoryRange> MergedForWarming(absl::Span<const core::MemoryRange> memory);
 
-// Whether both ends of each range are memory of the context's GPU, and all of it fits into L2.
+// INVALID_ARGUMENT unless both ends of each range are memory of the context's GPU and the ranges
+// together fit into L2.
 absl::Status CheckWarmMemory(const Context& context, const core::KernelDesc& kernel);
 
 // Adds the nodes to `graph`, in the context of its place. `warm`: WarmKernel().

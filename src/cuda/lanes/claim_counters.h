@@ -2,8 +2,8 @@
 //
 // A task's counter must be zero before its first worker claims, on any lane. No launch may wait for
 // a write that zeroes it. So the two counters of a pair take turns: a task uses the counter that
-// the last worker of the task before it zeroed, and its own launches zero the other one. Threads: a
-// counter serves one task at a time, and one thread at a time launches that task.
+// the last worker of the task before it zeroed, and its own launches zero the other one.
+// Threads: a counter serves one task at a time, and one thread at a time launches that task.
 
 #ifndef GPUSHARE_SRC_CUDA_LANES_CLAIM_COUNTERS_H_
 #define GPUSHARE_SRC_CUDA_LANES_CLAIM_COUNTERS_H_

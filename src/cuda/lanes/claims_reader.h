@@ -26,8 +26,9 @@ class ClaimsReader {
   // `priority` is the stream's. The primary context must be current.
   absl::Status Open(int priority);
 
-  // The counter at `address`, as a copy found it that an earlier Read started; nothing while there
-  // is none. A copy from another address is not used: the counter has another task since.
+  // The value of the counter at `address`, from a copy that an earlier Read started; nothing until
+  // that copy has ended. A copy from another address is ignored: the counter has another task
+  // since.
   std::optional<int64_t> Read(int32_t counter, const uint32_t* address);
 
   // Whether no copy is under way.
@@ -38,8 +39,9 @@ class ClaimsReader {
  private:
   const Context& context_;
   CUstream stream_ = nullptr;
-  MappedMemory values_;                                       // one word a counter
-  std::array<const uint32_t*, core::kMaxCounters> copied_{};  // from where; null: no copy is on
+  MappedMemory values_;  // one word a counter
+  std::array<const uint32_t*, core::kMaxCounters>
+      copied_{};  // the source of a copy under way, or null
 };
 
 }  // namespace gpushare::cuda

@@ -16,7 +16,8 @@ uint64_t ReadWord(const uint64_t& word) {
   return value;
 }
 
-// Whoever waits for a signal event that was not recorded would go on too early.
+// A launch whose signal event was not recorded counts as failed: work that waits for the event
+// would start before the launch has ended.
 void FailWithoutSignal(const InFlightLaunch& launch, core::DeviceCompletion& out) {
   if (launch.signal_error == CUDA_SUCCESS) return;
   out.outcome = core::Outcome::kFailed;
@@ -100,8 +101,8 @@ size_t CompletionPoller::Collect(const DriverApi& api, CudaLane& lane, core::Tim
       continue;
     }
     uint64_t last = std::min(launched, lane.marks.Reached(api));
-    // A mark behind a worker launch does not report it: the launch's own record does, and the feed
-    // that of a launch in segments.
+    // A mark does not report a worker launch, which has a record, nor a launch in segments, whose
+    // end the feed knows.
     for (uint64_t sequence = reported + 1; sequence <= last; ++sequence) {
       const InFlightLaunch& launch = lane.At(sequence);
       if (launch.workers || launch.segments) last = sequence - 1;

@@ -1,4 +1,4 @@
-// Turns words in mapped memory and marks into completions.
+// Turns the records and the marks of launches into completions.
 //
 // Where in the flow: PollCompletions calls Collect for each busy lane. A worker launch ends when
 // its last worker writes its record; the record has the device's own times. Any other launch ends

@@ -48,6 +48,7 @@ class LaneMarks {
   // caller captures the lane's stream: the mark becomes part of the capture. Call it from the
   // reading thread.
   bool lost() const { return lost_; }
+  // Call once a new mark stands for the lost one.
   void Replaced() { lost_ = false; }
 
  private:

@@ -83,9 +83,9 @@ bool SegmentFeed::Drained(const DriverApi& api, CUstream stream) const {
   return code == CUDA_SUCCESS || IsSticky(code);
 }
 
-// The oldest segment has ended since the host last looked. One that may have waited for what was on
-// the lane is not measured, nor those of an eviction, which wait for LC work, nor one whose end was
-// seen late.
+// Measures the oldest segment, which has ended since the host last looked. Three kinds of segments
+// are not measured: the first one if it may have waited for work on the lane; those of a run that
+// is evicted, because they wait for LC work; and those whose end the host saw late.
 void SegmentFeed::Measure(core::TimeNs now_ns) {
   const int64_t took_ns = now_ns - std::exchange(last_end_ns_, now_ns);
   if (ended_ == run_.first && !run_.starts_at_once) return;

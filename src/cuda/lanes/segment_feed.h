@@ -6,9 +6,9 @@
 //   Open -> (Start -> Advance ... -> true -> Take) ... -> Close
 // An event without timing behind each segment takes no GPU time (docs/hardware.md).
 // Invariants: after an error nothing more is launched, and the run ends when the stream is empty:
-// an event that was not recorded seems to be reached. Threads: Start under the lane's mutex,
-// Advance and Take on the polling thread, busy on any. The lane takes no launch while it is busy,
-// so nobody else uses its stream.
+// an event that was not recorded seems to be reached.
+// Threads: Start under the lane's mutex, Advance and Take on the polling thread, busy on any. The
+// lane takes no launch while the feed is busy, so nobody else uses its stream.
 
 #ifndef GPUSHARE_SRC_CUDA_LANES_SEGMENT_FEED_H_
 #define GPUSHARE_SRC_CUDA_LANES_SEGMENT_FEED_H_
@@ -47,19 +47,19 @@ class SegmentFeed {
   // Destroys them. No other call may follow.
   void Close(const DriverApi& api);
 
-  // A run was started and not taken.
+  // Whether a run was started and not taken.
   bool busy() const { return busy_.load(std::memory_order_acquire); }
-  // Launches the first segments, which begin at `now_ns` where the run starts at once. An error:
+  // Launches the first segments, which begin at `now_ns` if the run starts at once. After an error
   // nothing was launched, and the feed is not busy.
   CUresult Start(const DriverApi& api, CUstream stream, const SegmentRun& run, core::TimeNs now_ns);
-  // Looks at the device and launches what is due. True: the run has ended.
+  // Looks at the device and launches the segments that are due. Returns whether the run has ended.
   bool Advance(const DriverApi& api, CUstream stream, core::TimeNs now_ns);
-  // After the end, or after the loss of the device.
+  // Frees the feed for the next run. Call after the end, or after the loss of the device.
   void Take() { busy_.store(false, std::memory_order_release); }
 
   // When the next Advance is due: shortly before the oldest segment on the stream should end, then
-  // at once, and from time to time where it takes longer. Every sixteenth launch of the lane is
-  // looked at without a pause, because only an end that is seen at once is measured. Polling
+  // at once, and from time to time if the segment takes longer. Every sixteenth launch of the lane
+  // is polled without a pause, because only an end that is seen at once is measured. Polling
   // thread.
   core::TimeNs NextLookNs(core::TimeNs now_ns) const;
 

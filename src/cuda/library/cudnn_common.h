@@ -1,5 +1,6 @@
-// What all calls of cuDNN share: its functions, tensors, the rule for operand c. Only files that
-// have cudnn.h include it.
+// What all calls of cuDNN share: the table of functions, tensors, and the rule for operand c. Only
+// files that compile with cudnn.h include it.
+//
 // Threads: any.
 
 #ifndef GPUSHARE_SRC_CUDA_LIBRARY_CUDNN_COMMON_H_

@@ -1,5 +1,6 @@
 // Descriptors of cuDNN's graph interface. Each one is created, gets its attributes and is
-// finalised; then it never changes. Only files that have cudnn.h include it.
+// finalised; then it never changes. Only files that compile with cudnn.h include it.
+//
 // Threads: one at a time.
 
 #ifndef GPUSHARE_SRC_CUDA_LIBRARY_CUDNN_GRAPH_DESCRIPTOR_H_

@@ -1,4 +1,5 @@
-// What both libraries need for descriptors: an owner that destroys them, and sizes of elements.
+// Descriptors of both libraries: an owner that destroys one, and the sizes of elements.
+//
 // Threads: one at a time.
 
 #ifndef GPUSHARE_SRC_CUDA_LIBRARY_LIBRARY_DESCRIPTOR_H_

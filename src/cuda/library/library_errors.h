@@ -1,5 +1,6 @@
 // Maps the codes of cuBLASLt and cuDNN to statuses, with the expression and its line. No other file
 // does. A refusal becomes INVALID_ARGUMENT, because the caller chose the shapes.
+//
 // Threads: any.
 
 #ifndef GPUSHARE_SRC_CUDA_LIBRARY_LIBRARY_ERRORS_H_

@@ -1,4 +1,5 @@
-// Opens cuBLASLt and cuDNN where they are installed.
+// Opens cuBLASLt and cuDNN at run time, wherever they are installed.
+//
 // Threads: any.
 
 #ifndef GPUSHARE_SRC_CUDA_LIBRARY_LIBRARY_OPENER_H_
