@@ -43,6 +43,7 @@ QUEUEING = re.compile(r'^src/core/queueing/')
 PROMISE = re.compile(r'^src/core/promise/')
 SEAMS = re.compile(r'^src/core/seams/')
 CHECKS = re.compile(r'^src/core/checks/')
+EVIDENCE = re.compile(r'^src/core/evidence/')
 STATE = re.compile(r'^src/core/state/')
 LOG = re.compile(r'^src/core/log/')
 VERBS = re.compile(r'^src/core/flow/verbs/')
@@ -91,12 +92,13 @@ LAYERS = (
     Layer('promise', 'src/core/promise', (PROMISE, QUEUEING, BASE, ABSEIL)),
     Layer('seams', 'src/core/seams', (SEAMS, *SEAMS_BELOW, ABSEIL)),
     Layer('checks', 'src/core/checks', (CHECKS, SEAMS, *SEAMS_BELOW, ABSEIL)),
-    Layer('state', 'src/core/state', (STATE, *STATE_BELOW, ABSEIL)),
+    Layer('evidence', 'src/core/evidence', (EVIDENCE, SEAMS, *SEAMS_BELOW, ABSEIL)),
+    Layer('state', 'src/core/state', (STATE, EVIDENCE, *STATE_BELOW, ABSEIL)),
     Layer('log', 'src/core/log', (LOG, STATE, *STATE_BELOW, ABSEIL)),
-    Layer('verbs', 'src/core/flow/verbs', (VERBS, LOG, STATE, *STATE_BELOW, ABSEIL)),
+    Layer('verbs', 'src/core/flow/verbs', (VERBS, LOG, STATE, EVIDENCE, *STATE_BELOW, ABSEIL)),
     Layer('fused', 'src/core/flow/fused', (FUSED, VERBS, LOG, STATE, *STATE_BELOW, ABSEIL)),
     Layer('waiting', 'src/core/flow/waiting', (WAITING, VERBS, STATE, *STATE_BELOW, ABSEIL)),
-    Layer('flow', 'src/core/flow', (FLOW, LOG, STATE, *STATE_BELOW, ABSEIL)),
+    Layer('flow', 'src/core/flow', (FLOW, LOG, STATE, EVIDENCE, *STATE_BELOW, ABSEIL)),
     Layer('policies', 'src/core/policies', (own('src/core/policies'), *STATE_BELOW, ABSEIL)),
     # Drives the flow from a log.
     Layer('replay', 'src/core/replay', (CORE, ABSEIL)),
@@ -344,6 +346,7 @@ SELF_TEST_BAD = {
                            '#include "nlohmann/json.hpp"', '#include <cuda_runtime.h>',
                            '#include "src/core/seams/device.h"'],
     'src/core/seams/a.h': ['#include "src/core/state/tables.h"', '#include <atomic_queue/atomic_queue.h>'],
+    'src/core/evidence/a.h': ['#include "src/core/state/tables.h"'],
     'src/core/state/a.h': ['#include "src/core/log/event_log.h"', '#include "src/core/flow/submit.h"'],
     'src/core/log/a.cc': ['#include "src/core/flow/submit.h"', '#include "src/core/replay/replay.h"'],
     'src/core/flow/verbs/a.cc': ['#include "src/core/flow/launch.h"', '#include "src/core/flow/fused/form.h"'],

@@ -97,7 +97,7 @@ inline constexpr int64_t kShutdownEvictionNs = 2 * 1000 * 1000;
 inline constexpr double kFairCreditNs = 100e6;
 
 // Tasks of a BE kernel that are measured by themselves where there are several BE apps
-// (state/solo_runs.h), and how often that is tried. Ranges 4 to 64 and 16 to 255.
+// (evidence/solo_runs.h), and how often that is tried. Ranges 4 to 64 and 16 to 255.
 inline constexpr uint8_t kSoloRunsMeasured = 16;
 inline constexpr uint8_t kSoloRunsAsked = 64;
 // The longest task, ns, as predicted, of which that is asked: it keeps others from sharing SMs with
@@ -312,11 +312,11 @@ inline constexpr double kGridLoadMin = 0.3;
 inline constexpr double kGridReserve = 0.1;
 // adaptive: grids or segments on the device beside queries; a third gained nothing. Range 1 to 4.
 inline constexpr int32_t kGridsMost = 2;
-// What segments gain beside queries, before it was measured (state/segment_gain.h): 0.11 to 0.64,
-// 0.39 on the mean, of 35 pairs on an H200 under baymax. Too high a guess costs BE some 4 %, where
-// a split is better, until it is measured. Too low a one is never found out, and costs 7 to 23 %.
-// Its weight, in ns of LC work: that of twenty queries of 1 ms measured too little, and a split
-// with 0.1 of the device less was kept. Ranges 0.3 to 0.7, 3e7 to 3e8.
+// What segments gain beside queries, before it was measured (evidence/segment_gain.h): 0.11 to
+// 0.64, 0.39 on the mean, of 35 pairs on an H200 under baymax. Too high a guess costs BE some 4 %,
+// where a split is better, until it is measured. Too low a one is never found out, and costs 7 to
+// 23 %. Its weight, in ns of LC work: that of twenty queries of 1 ms measured too little, and a
+// split with 0.1 of the device less was kept. Ranges 0.3 to 0.7, 3e7 to 3e8.
 inline constexpr double kSegmentGain = 0.6;
 inline constexpr double kSegmentGainFirstNs = 80e6;
 // LC work, ns, that a measured gain remembers, and the time, ns, after which one that is not
@@ -326,7 +326,7 @@ inline constexpr double kSegmentGainFadesNs = 30e9;
 // Time, ns, for which segments on a split are not measured after the change to it: a short stay
 // would count the change, and miss the part that still runs at its end. Range 5e6 to 1e8.
 inline constexpr int64_t kSegmentGainSettleNs = 20'000'000;
-// The duty of BE work (state/be_duty.h): the part of a bound's slack that queries made slower by
+// The duty of BE work (evidence/be_duty.h): the part of a bound's slack that queries made slower by
 // earlier BE work may take. Range 0.5 to 0.9.
 inline constexpr double kDutyShareOfBound = 0.6;
 // The period, ns, of which BE work has the first share; the least share, and by what factor the
@@ -369,8 +369,8 @@ inline constexpr double kLayoutLoadMargin = 0.05;
 // guess. Range 0.8 to 0.98.
 inline constexpr double kLayoutSideLoadMax = 0.95;
 
-// An (LC app, BE kernel, split) that nobody measured (state/pair_trial.h). Queries of one trial: a
-// pair is known after 4 samples, and a query that meets two kernels gives none. Range 4 to 32.
+// An (LC app, BE kernel, split) that nobody measured (evidence/pair_trial.h). Queries of one trial:
+// a pair is known after 4 samples, and a query that meets two kernels gives none. Range 4 to 32.
 inline constexpr int32_t kTrialQueries = 8;
 // Time, ns, after which a trial ends without a verdict: too few queries met the kernel. Eight
 // queries of an app that sends one a second fit. Range 1 to 60 s.

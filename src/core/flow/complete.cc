@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "src/core/base/tuning.h"
+#include "src/core/evidence/segment_gain.h"
+#include "src/core/evidence/solo_runs.h"
 #include "src/core/flow/hangs.h"
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/finish.h"
@@ -13,8 +15,6 @@
 #include "src/core/flow/verbs/running.h"
 #include "src/core/seams/launch_claims.h"
 #include "src/core/state/backlog.h"
-#include "src/core/state/segment_gain.h"
-#include "src/core/state/solo_runs.h"
 #include "src/core/state/state_change.h"
 
 namespace gpushare::core {

@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/tuning.h"
+#include "src/core/evidence/segment_gain.h"
 #include "src/core/flow/verbs/launch_task.h"
 #include "src/core/flow/verbs/predict_task.h"
 #include "src/core/flow/verbs/running.h"
 #include "src/core/state/backlog.h"
-#include "src/core/state/segment_gain.h"
 
 namespace gpushare::core {
 namespace {

@@ -4,13 +4,13 @@
 
 #include "absl/status/status.h"
 #include "src/core/base/exhaustion.h"
+#include "src/core/evidence/segment_gain.h"
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/finish.h"
 #include "src/core/flow/verbs/request.h"
 #include "src/core/flow/verbs/running.h"
 #include "src/core/log/events.h"
 #include "src/core/seams/native_code.h"
-#include "src/core/state/segment_gain.h"
 
 namespace gpushare::core {
 namespace {

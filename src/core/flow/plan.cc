@@ -12,6 +12,7 @@
 #include "src/core/base/application_call.h"
 #include "src/core/base/ids.h"
 #include "src/core/base/tuning.h"
+#include "src/core/evidence/segment_gain.h"
 #include "src/core/flow/head_views.h"
 #include "src/core/flow/progress_plan.h"
 #include "src/core/flow/promote.h"
@@ -23,7 +24,6 @@
 #include "src/core/state/active_queries.h"
 #include "src/core/state/backlog.h"
 #include "src/core/state/fair_weight.h"
-#include "src/core/state/segment_gain.h"
 #include "src/core/state/target_tail.h"
 
 namespace gpushare::core {

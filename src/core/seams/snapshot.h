@@ -123,7 +123,7 @@ struct HeadView {
   TaskKind kind = TaskKind::kKernel;
   bool evictable = false;
   bool confinable = false;
-  bool runs_alone = false;  // BE: its duration is to be measured (state/solo_runs.h)
+  bool runs_alone = false;  // BE: its duration is to be measured (evidence/solo_runs.h)
   int32_t app = -1;         // index into lc_apps or be_apps
   QueueId queue;
   int32_t kernel_index = -1;           // row of `pairs`; -1 without a kernel
@@ -145,7 +145,7 @@ struct HeadView {
   QueryId query;
   int64_t blocks_left = 0;  // block tasks not yet done; bytes for a copy
   // BE, a graph that can run in segments: what it gains beside queries, a share of LC's time
-  // (state/segment_gain.h); else 0.
+  // (evidence/segment_gain.h); else 0.
   double segment_gain = 0;
   // The same on a split, as measured, and how much that counts beside a prediction, 0 to 1.
   double split_gain = 0;
@@ -281,7 +281,7 @@ struct CoScheduleTable {
   }
 };
 
-// Whether a split may be used beside kernels that nobody measured there (state/pair_trial.h).
+// Whether a split may be used beside kernels that nobody measured there (evidence/pair_trial.h).
 struct TrialView {
   bool open = false;
   int32_t split = -1;  // the one that is being tried; -1: any
@@ -301,8 +301,8 @@ struct Snapshot {
   // next query at once then pays for no eviction.
   int64_t return_hysteresis_ns = 2000;
   bool quiesced = false;  // the application asked for quiet: launch nothing
-  // The duty of BE work on the whole device (state/be_duty.h): it pauses until then, and again at
-  // that time.
+  // The duty of BE work on the whole device (evidence/be_duty.h): it pauses until then, and again
+  // at that time.
   TimeNs be_paused_until_ns = 0;
   TimeNs be_pauses_at_ns = kNever;
   bool partitions_available = false;

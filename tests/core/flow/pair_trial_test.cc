@@ -2,7 +2,7 @@
 // which the library knows nothing, or a service of which it knows no demands. A trial costs the
 // stated queries; a bad pair is dropped, a good one kept, and a profile has either.
 
-#include "src/core/state/pair_trial.h"
+#include "src/core/evidence/pair_trial.h"
 
 #include <random>
 #include <string>

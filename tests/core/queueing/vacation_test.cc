@@ -9,8 +9,8 @@
 #include <random>
 #include <vector>
 
+#include "src/core/evidence/latency_tail.h"
 #include "src/core/queueing/queue_tail.h"
-#include "src/core/state/latency_tail.h"
 #include "tests/core/md1_queue.h"
 
 namespace gpushare::core {

@@ -1,6 +1,6 @@
 // How often a BE kernel is asked to run by itself.
 
-#include "src/core/state/solo_runs.h"
+#include "src/core/evidence/solo_runs.h"
 
 #include <gtest/gtest.h>
 

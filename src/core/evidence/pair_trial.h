@@ -15,8 +15,8 @@
 // Where in the flow: EarnTrialCredit and NoteTrialQuery at a query's end, the rest in plan.
 // Threads: the scheduler's.
 
-#ifndef GPUSHARE_SRC_CORE_STATE_PAIR_TRIAL_H_
-#define GPUSHARE_SRC_CORE_STATE_PAIR_TRIAL_H_
+#ifndef GPUSHARE_SRC_CORE_EVIDENCE_PAIR_TRIAL_H_
+#define GPUSHARE_SRC_CORE_EVIDENCE_PAIR_TRIAL_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -77,4 +77,4 @@ inline void FollowPlan(PairTrial& trial, int32_t split, int32_t kernel, TimeNs n
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_STATE_PAIR_TRIAL_H_
+#endif  // GPUSHARE_SRC_CORE_EVIDENCE_PAIR_TRIAL_H_

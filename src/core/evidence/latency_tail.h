@@ -11,8 +11,8 @@
 // bound is all there is. There is no rate (0) where so few queries wait that the two percentiles
 // are near each other. Threads: the one that runs Tick.
 
-#ifndef GPUSHARE_SRC_CORE_STATE_LATENCY_TAIL_H_
-#define GPUSHARE_SRC_CORE_STATE_LATENCY_TAIL_H_
+#ifndef GPUSHARE_SRC_CORE_EVIDENCE_LATENCY_TAIL_H_
+#define GPUSHARE_SRC_CORE_EVIDENCE_LATENCY_TAIL_H_
 
 #include <algorithm>
 #include <cmath>
@@ -128,4 +128,4 @@ class LatencyTail {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_STATE_LATENCY_TAIL_H_
+#endif  // GPUSHARE_SRC_CORE_EVIDENCE_LATENCY_TAIL_H_

@@ -22,8 +22,8 @@
 // Where in the flow: NoteServiceTime at a query's end, DutyAt in plan. Threads: the one that runs
 // Tick.
 
-#ifndef GPUSHARE_SRC_CORE_STATE_BE_DUTY_H_
-#define GPUSHARE_SRC_CORE_STATE_BE_DUTY_H_
+#ifndef GPUSHARE_SRC_CORE_EVIDENCE_BE_DUTY_H_
+#define GPUSHARE_SRC_CORE_EVIDENCE_BE_DUTY_H_
 
 #include <algorithm>
 #include <cmath>
@@ -126,4 +126,4 @@ inline DutyWindow DutyAt(const BeDuty& duty, TimeNs now_ns) {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_STATE_BE_DUTY_H_
+#endif  // GPUSHARE_SRC_CORE_EVIDENCE_BE_DUTY_H_

@@ -19,8 +19,8 @@
 // Where in the flow: FollowPlan in plan, NoteBePart in complete, NoteLcWork at a query's end.
 // Threads: the one that runs Tick.
 
-#ifndef GPUSHARE_SRC_CORE_STATE_SEGMENT_GAIN_H_
-#define GPUSHARE_SRC_CORE_STATE_SEGMENT_GAIN_H_
+#ifndef GPUSHARE_SRC_CORE_EVIDENCE_SEGMENT_GAIN_H_
+#define GPUSHARE_SRC_CORE_EVIDENCE_SEGMENT_GAIN_H_
 
 #include <algorithm>
 #include <array>
@@ -133,4 +133,4 @@ inline SplitGain SplitGainOf(const SegmentGains& gains, KernelId graph, TimeNs n
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_STATE_SEGMENT_GAIN_H_
+#endif  // GPUSHARE_SRC_CORE_EVIDENCE_SEGMENT_GAIN_H_

@@ -1,6 +1,6 @@
 // What BE graphs in segments gain beside queries: intervals, the first idea, what is forgotten.
 
-#include "src/core/state/segment_gain.h"
+#include "src/core/evidence/segment_gain.h"
 
 #include <gtest/gtest.h>
 

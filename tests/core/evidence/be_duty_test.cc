@@ -1,6 +1,6 @@
 // The share of time that BE work has where it makes later queries slower.
 
-#include "src/core/state/be_duty.h"
+#include "src/core/evidence/be_duty.h"
 
 #include <gtest/gtest.h>
 

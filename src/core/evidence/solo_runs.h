@@ -9,8 +9,8 @@
 // Where in the flow: WantsSoloRun in plan, NoteSoloAsked in launch, NoteSoloMeasured in complete.
 // Threads: the one that runs Tick.
 
-#ifndef GPUSHARE_SRC_CORE_STATE_SOLO_RUNS_H_
-#define GPUSHARE_SRC_CORE_STATE_SOLO_RUNS_H_
+#ifndef GPUSHARE_SRC_CORE_EVIDENCE_SOLO_RUNS_H_
+#define GPUSHARE_SRC_CORE_EVIDENCE_SOLO_RUNS_H_
 
 #include <array>
 #include <cstdint>
@@ -52,4 +52,4 @@ inline void NoteSoloMeasured(SoloRuns& runs, KernelId kernel) {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_STATE_SOLO_RUNS_H_
+#endif  // GPUSHARE_SRC_CORE_EVIDENCE_SOLO_RUNS_H_
