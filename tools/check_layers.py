@@ -46,6 +46,7 @@ CHECKS = re.compile(r'^src/core/checks/')
 EVIDENCE = re.compile(r'^src/core/evidence/')
 STATE = re.compile(r'^src/core/state/')
 LOG = re.compile(r'^src/core/log/')
+LEARN = re.compile(r'^src/core/flow/learn/')
 VERBS = re.compile(r'^src/core/flow/verbs/')
 FUSED = re.compile(r'^src/core/flow/fused/')
 WAITING = re.compile(r'^src/core/flow/waiting/')
@@ -95,7 +96,8 @@ LAYERS = (
     Layer('evidence', 'src/core/evidence', (EVIDENCE, SEAMS, *SEAMS_BELOW, ABSEIL)),
     Layer('state', 'src/core/state', (STATE, EVIDENCE, *STATE_BELOW, ABSEIL)),
     Layer('log', 'src/core/log', (LOG, STATE, *STATE_BELOW, ABSEIL)),
-    Layer('verbs', 'src/core/flow/verbs', (VERBS, LOG, STATE, EVIDENCE, *STATE_BELOW, ABSEIL)),
+    Layer('learn', 'src/core/flow/learn', (LEARN, STATE, EVIDENCE, *STATE_BELOW, ABSEIL)),
+    Layer('verbs', 'src/core/flow/verbs', (VERBS, LEARN, LOG, STATE, EVIDENCE, *STATE_BELOW, ABSEIL)),
     Layer('fused', 'src/core/flow/fused', (FUSED, VERBS, LOG, STATE, *STATE_BELOW, ABSEIL)),
     Layer('waiting', 'src/core/flow/waiting', (WAITING, VERBS, STATE, *STATE_BELOW, ABSEIL)),
     Layer('flow', 'src/core/flow', (FLOW, LOG, STATE, EVIDENCE, *STATE_BELOW, ABSEIL)),

@@ -29,7 +29,7 @@
 #include "src/core/flow/admit.h"
 #include "src/core/flow/complete.h"
 #include "src/core/flow/launch.h"
-#include "src/core/flow/learn.h"
+#include "src/core/flow/learn/learn.h"
 #include "src/core/flow/plan.h"
 #include "src/core/flow/predict.h"
 #include "src/core/flow/submit.h"

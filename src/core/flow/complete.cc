@@ -8,10 +8,10 @@
 #include "src/core/evidence/segment_gain.h"
 #include "src/core/evidence/solo_runs.h"
 #include "src/core/flow/hangs.h"
+#include "src/core/flow/learn/samples.h"
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/finish.h"
 #include "src/core/flow/verbs/label.h"
-#include "src/core/flow/verbs/predict_task.h"
 #include "src/core/flow/verbs/running.h"
 #include "src/core/seams/launch_claims.h"
 #include "src/core/state/backlog.h"
@@ -20,63 +20,12 @@
 namespace gpushare::core {
 namespace {
 
-// Directions in which pinned BE copies ran at the launch of the LC task and at its end, with
-// nothing else beside it; 0: not the same ones. What came and went in between is not seen.
-LinkUse CopiesAllAlong(const Flow& flow, const Task& task) {
-  if (task.record.beside) return 0;
-  LinkUse now = 0;
-  for (const CopyDirection direction :
-       {CopyDirection::kHostToDevice, CopyDirection::kDeviceToHost}) {
-    const CopyState& state = flow.copies[static_cast<size_t>(direction)];
-    if (state.be_active > 0) now |= LinkUseOf(direction);
-  }
-  return now == task.progress.copies_beside ? now : LinkUse{0};
-}
-
-// Null: nobody learns, or this Tick has had its samples.
-Sample* AddSample(Flow& flow, const Task& task, const Part& part, int64_t measured_ns,
-                  bool evicted) {
-  if (flow.samples.full() || !flow.learns.load(std::memory_order_relaxed)) return nullptr;
-  Sample& sample = flow.samples.Add();
-  Observation& observation = sample.observation;
-  observation.features = FeaturesOf(task);
-  observation.form = part.form;
-  observation.sms = flow.lanes.place(part.place).sms;
-  observation.workers = part.workers;
-  observation.predicted_ns = task.progress.predicted.duration_ns;
-  observation.measured_ns = measured_ns;
-  observation.evicted = evicted;
-  sample.has_beside = task.progress.had_co_residents;
-  sample.beside.kernel = flow.tables.FindKernel(task.record.beside);
-  // Only LC samples name their neighbour's SMs: LC work starts and ends while a BE launch runs, so
-  // its effect on that launch cannot be attributed.
-  if (!IsLc(task)) return &sample;
-  observation.copies = CopiesAllAlong(flow, task);
-  // Nor does LC work name BE work on its own SMs that it did not evict: it did not wait for that to
-  // leave, and may have shared the SMs with it.
-  const bool stayed = task.progress.beside_overlaps && !task.progress.evicts;
-  sample.beside.sms = stayed ? 0 : task.progress.beside_sms;
-  sample.beside.same_sms = task.progress.beside_overlaps && !stayed;
-  return &sample;
-}
-
-// A BE task that ran in several launches, beside LC work or on a side of a split: what they would
-// have taken alone on the whole device is a first idea of a kernel of which nothing is known. A
-// task longer than the gaps between queries never gives a sample of one launch.
-void LearnFirstIdea(Flow& flow, const Task& task, const Part& part) {
-  if (IsLc(task) || task.work.kernel == nullptr || part.form == Form::kFused) return;
-  Sample* const sample =
-      AddSample(flow, task, part, static_cast<int64_t>(task.progress.whole_device_ns), false);
-  if (sample == nullptr) return;
-  sample->observation.sms = 0;
-  sample->has_beside = true;
-}
-
-// Records how long the part's eviction took, and whether it was blocked.
-void LearnEviction(Flow& flow, Task& task, const Part& part, const DeviceCompletion& completion) {
-  if (!IsLeaving(flow.gate, part) || task.progress.eviction_p99_ns == kNever) return;
+// Counts the part's eviction, and whether it was blocked. Returns how long it took, or kNotEvicted.
+int64_t CountEviction(Flow& flow, Task& task, const Part& part,
+                      const DeviceCompletion& completion) {
+  if (!IsLeaving(flow.gate, part) || task.progress.eviction_p99_ns == kNever) return kNotEvicted;
   const TimeNs evicted_at = flow.lanes.lane(part.lane).evicted_at_ns.load();
-  if (evicted_at < part.launched_ns || completion.end_ns < evicted_at) return;
+  if (evicted_at < part.launched_ns || completion.end_ns < evicted_at) return kNotEvicted;
   const int64_t latency_ns = completion.end_ns - evicted_at;
   // A graph's last segments have the lowest priority: they may wait for the LC work that evicted
   // them, which says nothing about the next eviction.
@@ -84,43 +33,12 @@ void LearnEviction(Flow& flow, Task& task, const Part& part, const DeviceComplet
   if (!in_segments && !part.blocked_eviction && latency_ns > BlockedEvictionNs(task)) {
     flow.counters.evictions_blocked.fetch_add(1, std::memory_order_relaxed);
   }
-  if (completion.outcome != Outcome::kEvicted) return;
+  if (completion.outcome != Outcome::kEvicted) return kNotEvicted;
   ++task.record.evictions;
   task.app->evictions.fetch_add(1, std::memory_order_relaxed);
   flow.counters.evictions.fetch_add(1, std::memory_order_relaxed);
   flow.counters.eviction_latency.Add(latency_ns);
-  // A launch that left before its first block task has no latency to learn from. Block tasks of a
-  // fused launch take longer than those of the kernel alone.
-  if (completion.block_tasks_done > 0 && part.form == Form::kWorkers) {
-    AddSample(flow, task, part, latency_ns, true);
-  }
-}
-
-// An eviction of a graph waits at most for the segments that are on the device. Longer ones, on
-// fewer SMs or beside other work, would not tell what an eviction from the whole device waits for.
-// Where the cut knows all segments, there is nothing to learn.
-void LearnSegments(Flow& flow, const Task& task, const Part& part,
-                   const DeviceCompletion& completion) {
-  if (part.form != Form::kSegments || completion.longest_segment_ns <= 0) return;
-  if (part.place != kWholeDevice || part.had_co_residents) return;
-  if (task.work.kernel->cut.blocking.known()) return;
-  AddSample(flow, task, part, kSegmentsOutstanding * completion.longest_segment_ns, true);
-}
-
-// A fused launch of which both parts have ended, alone on the device.
-void LearnFused(Flow& flow, const Task& task, const Part& part,
-                const DeviceCompletion& completion) {
-  if (part.form != Form::kFused) return;
-  FusedRun run;
-  const bool whole = completion.timed && completion.outcome == Outcome::kFinished &&
-                     completion.block_tasks_done >= part.blocks_asked;
-  if (!flow.fused_runs.End({part.launch, completion.start_ns, completion.end_ns, whole}, run)) {
-    return;
-  }
-  Sample* const sample = AddSample(flow, task, part, run.end_ns - run.start_ns, false);
-  if (sample == nullptr) return;
-  sample->fused = run.features;
-  sample->has_beside = false;
+  return latency_ns;
 }
 
 // What the part did beside queries counts for all graphs in segments on the device. Without a known
@@ -170,18 +88,6 @@ void Account(Flow& flow, Task& task, const Part& part, const DeviceCompletion& c
   NoteGain(flow, task, part, work_ns);
 }
 
-// The device's own duration. For an LC launch that waited for BE work to leave its SMs, it includes
-// that wait, because a device may report the start before it.
-int64_t MeasuredFor(const Flow& flow, const Task& task, const Part& part,
-                    const DeviceCompletion& completion) {
-  if (!task.progress.beside_overlaps) return task.record.measured_ns;
-  const DeviceProfile& profile = flow.device->capabilities().profile;
-  const int64_t latency_ns =
-      part.form == Form::kGraph ? profile.graph_launch_latency_ns : profile.launch_latency_ns;
-  const TimeNs end = flow.device->capabilities().timestamps ? completion.end_ns : flow.now_ns;
-  return std::max(task.record.measured_ns, end - part.launched_ns - latency_ns);
-}
-
 // The task's last launch has ended: the task finishes, or its rest returns to its queue.
 void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion& completion) {
   // Any failed launch fails the task, also when its other launches ran every block task: the failed
@@ -193,16 +99,8 @@ void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion
   }
   // Checked before cancellation and shutdown: they do not undo finished work.
   if (task.progress.blocks_done >= task.work.block_tasks) {
-    // A fused launch takes longer than its kernels alone.
-    if (completion.timed && task.record.launches == 1 && task.record.evictions == 0 &&
-        part.form != Form::kFused) {
-      const int64_t measured_ns = MeasuredFor(flow, task, part, completion);
-      const bool sampled = AddSample(flow, task, part, measured_ns, false) != nullptr;
-      if (sampled && !IsLc(task) && !task.progress.had_co_residents) {
-        NoteSoloMeasured(flow.solo_runs, task.record.kernel);
-      }
-    } else if (completion.timed && task.record.launches > 1) {
-      LearnFirstIdea(flow, task, part);
+    if (SampleTask(flow, task, part, completion)) {
+      NoteSoloMeasured(flow.solo_runs, task.record.kernel);
     }
     FinishTask(flow, task, Verdict::kOk);
     return;
@@ -261,9 +159,7 @@ void HandleCompletion(Flow& flow, const DeviceCompletion& completion) {
     task->progress.launch_failed = true;
     task->record.error_code = completion.error_code;
   }
-  LearnEviction(flow, *task, part, completion);
-  LearnSegments(flow, *task, part, completion);
-  LearnFused(flow, *task, part, completion);
+  SampleLaunch(flow, *task, part, completion, CountEviction(flow, *task, part, completion));
   DropPart(flow, *task, index);
   Account(flow, *task, part, completion);
   if (task->progress.parts.empty()) {

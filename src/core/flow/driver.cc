@@ -14,7 +14,7 @@
 #include "src/core/flow/deferred_calls.h"
 #include "src/core/flow/lane_loss.h"
 #include "src/core/flow/launch.h"
-#include "src/core/flow/learn.h"
+#include "src/core/flow/learn/learn.h"
 #include "src/core/flow/plan.h"
 #include "src/core/flow/predict.h"
 #include "src/core/flow/submit.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/core/flow/verbs/label.h"
+#include "src/core/state/features.h"
 
 namespace gpushare::core {
 namespace {
@@ -45,20 +46,6 @@ void VoteMainKernel(Flow& flow, App& app, const Task& task) {
 }
 
 }  // namespace
-
-TaskFeatures FeaturesOf(const Task& task) {
-  TaskFeatures features;
-  features.kernel = task.work.kernel;
-  features.kind = task.work.kind;
-  features.app = task.app->slot + 1;
-  features.block_tasks = task.work.kind == TaskKind::kKernel ? task.work.block_tasks : 0;
-  features.bytes = task.work.kind == TaskKind::kMemcpy ? task.work.block_tasks : 0;
-  features.direction = task.work.copy.direction;
-  features.pinned = task.work.copy.pinned;
-  features.declared_ns = task.work.declared_ns;
-  features.app_id = AppId{task.app->id.load(std::memory_order_relaxed)};
-  return features;
-}
 
 Prediction RemainingOf(const Task& task) {
   Prediction left = task.progress.predicted;

@@ -13,9 +13,6 @@ namespace gpushare::core {
 // Predicts the task and counts the prediction in its query and its app.
 void PredictTask(Flow& flow, Task& task);
 
-// What the cost model may know of the task.
-TaskFeatures FeaturesOf(const Task& task);
-
 // The task's prediction, scaled to the block tasks that are left.
 Prediction RemainingOf(const Task& task);
 

@@ -4,35 +4,19 @@
 
 #include <algorithm>
 
+#include "src/core/flow/learn/samples.h"
 #include "src/core/log/events.h"
 #include "src/core/state/active_queries.h"
+#include "src/core/state/features.h"
 
 namespace gpushare::core {
 namespace {
-
-QueryFeatures FeaturesOf(const QueryState& query) {
-  return {AppId{query.app->id.load(std::memory_order_relaxed)}, query.input_size};
-}
 
 // One error bar more than predicted: what is left of a query is rather too long than too short.
 void PredictWhole(const Flow& flow, QueryState& query) {
   if (!(query.input_size > 0)) return;
   const Prediction whole = flow.model->PredictQuery(FeaturesOf(query));
   if (whole.trained) query.sized_ns = std::min(whole.duration_ns + whole.error_ns, kMaxDurationNs);
-}
-
-// A task that ran in one launch on the whole device, with nothing beside it.
-bool RanAlone(const Task& task) {
-  return task.record.verdict == Verdict::kOk && task.record.launches == 1 &&
-         task.record.evictions == 0 && task.record.place == kWholeDevice &&
-         task.record.form != Form::kFused && !task.progress.had_co_residents &&
-         !task.progress.beside_overlaps;
-}
-
-void LearnWhole(Flow& flow, const QueryState& query) {
-  if (!(query.input_size > 0) || query.disturbed || query.done_ns <= 0) return;
-  if (flow.query_samples.full() || !flow.learns.load(std::memory_order_relaxed)) return;
-  flow.query_samples.Add() = {FeaturesOf(query), query.done_ns};
 }
 
 void EndIfDone(Flow& flow, QueryState& query, int32_t tasks_submitted) {
@@ -43,7 +27,7 @@ void EndIfDone(Flow& flow, QueryState& query, int32_t tasks_submitted) {
                          .latency_ns = flow.now_ns - query.arrival_ns,
                          .target_ns = query.app->options.promise.target_ns});
   }
-  LearnWhole(flow, query);
+  SampleQuery(flow, query);
   UnlinkQuery(flow, query);
   flow.dirty = true;
 }

@@ -4,8 +4,8 @@
 // (src/models/online/online_model.cc): only samples without co-residents train durations. Threads:
 // the one that runs Tick.
 
-#ifndef GPUSHARE_SRC_CORE_FLOW_LEARN_H_
-#define GPUSHARE_SRC_CORE_FLOW_LEARN_H_
+#ifndef GPUSHARE_SRC_CORE_FLOW_LEARN_LEARN_H_
+#define GPUSHARE_SRC_CORE_FLOW_LEARN_LEARN_H_
 
 #include "src/core/state/flow.h"
 
@@ -15,4 +15,4 @@ void Learn(Flow& flow);
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_FLOW_LEARN_H_
+#endif  // GPUSHARE_SRC_CORE_FLOW_LEARN_LEARN_H_

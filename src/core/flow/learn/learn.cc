@@ -1,6 +1,6 @@
 // Hands the samples of this Tick to the model. See learn.h.
 
-#include "src/core/flow/learn.h"
+#include "src/core/flow/learn/learn.h"
 
 namespace gpushare::core {
 

@@ -1,0 +1,22 @@
+// Which tasks run beside each other, for completion records and for the model's samples.
+//
+// Where in the flow: the verb "enter running" calls it for each launch. Threads: the one that runs
+// Tick.
+
+#ifndef GPUSHARE_SRC_CORE_FLOW_LEARN_CO_RESIDENTS_H_
+#define GPUSHARE_SRC_CORE_FLOW_LEARN_CO_RESIDENTS_H_
+
+#include "src/core/state/flow.h"
+
+namespace gpushare::core {
+
+// The part has begun: marks it, its task and what runs beside it.
+void RecordCoResidents(Flow& flow, Task& task, Part& part);
+
+// Directions in which pinned BE copies ran at the launch of the LC task and run now, with nothing
+// else beside it; 0: not the same ones. What came and went in between is not seen.
+LinkUse CopiesAllAlong(const Flow& flow, const Task& task);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_FLOW_LEARN_CO_RESIDENTS_H_
