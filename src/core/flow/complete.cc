@@ -5,9 +5,8 @@
 #include <algorithm>
 
 #include "src/core/base/tuning.h"
-#include "src/core/evidence/segment_gain.h"
-#include "src/core/evidence/solo_runs.h"
 #include "src/core/flow/hangs.h"
+#include "src/core/flow/learn/learn.h"
 #include "src/core/flow/learn/samples.h"
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/finish.h"
@@ -41,25 +40,8 @@ int64_t CountEviction(Flow& flow, Task& task, const Part& part,
   return latency_ns;
 }
 
-// What the part did beside queries counts for all graphs in segments on the device. Without a known
-// duration nobody can tell how much it did.
-void NoteGain(Flow& flow, const Task& task, const Part& part, double work_ns) {
-  SegmentGains& gains = flow.segment_gains;
-  NoteBePart(gains, part.launched_ns, work_ns, flow.now_ns);
-  if (part.form != Form::kSegments) return;
-  if (!HasKnownDuration(flow.solo_runs, *task.work.kernel)) return BeginAnew(gains, flow.now_ns);
-  CreditInterval(gains, task.record.kernel, flow.now_ns);
-  for (const Task* other : flow.running_be) {
-    if (other == &task || other->progress.parts.empty()) continue;
-    if (other->progress.parts[0].form != Form::kSegments) continue;
-    if (!HasKnownDuration(flow.solo_runs, *other->work.kernel)) continue;
-    CreditInterval(gains, other->record.kernel, flow.now_ns);
-  }
-  BeginInterval(gains, flow.now_ns);
-}
-
 // Charges the device time and the work of an ended launch to its task and app.
-void Account(Flow& flow, Task& task, const Part& part, const DeviceCompletion& completion) {
+PartWork Account(Flow& flow, Task& task, const Part& part, const DeviceCompletion& completion) {
   const bool timed = flow.device->capabilities().timestamps;
   const TimeNs start = timed ? completion.start_ns : part.launched_ns;
   const TimeNs end = timed ? completion.end_ns : flow.now_ns;
@@ -67,10 +49,6 @@ void Account(Flow& flow, Task& task, const Part& part, const DeviceCompletion& c
   if (task.record.start_ns == 0) task.record.start_ns = start;
   task.record.end_ns = std::max(task.record.end_ns, end);
   task.record.measured_ns += span_ns;
-  if (!IsLc(task) && task.work.kernel != nullptr) {
-    const double speed = flow.model->SpeedOn(*task.work.kernel, flow.lanes.place(part.place).sms);
-    task.progress.whole_device_ns += static_cast<double>(span_ns) * speed;
-  }
   App& app = *task.app;
   app.device_ns.fetch_add(span_ns, std::memory_order_relaxed);
   const bool counted = ClaimsBlockTasks(part.form);
@@ -83,9 +61,7 @@ void Account(Flow& flow, Task& task, const Part& part, const DeviceCompletion& c
                          static_cast<double>(done) / static_cast<double>(task.work.block_tasks);
   app.work_ns.fetch_add(static_cast<int64_t>(work_ns), std::memory_order_relaxed);
   app.attained_ns += work_ns / app.fair_weight;
-  if (IsLc(task) || task.work.kind == TaskKind::kMemcpy) return;
-  flow.be_left_ns = flow.now_ns;
-  NoteGain(flow, task, part, work_ns);
+  return {.span_ns = span_ns, .work_ns = work_ns};
 }
 
 // The task's last launch has ended: the task finishes, or its rest returns to its queue.
@@ -99,9 +75,6 @@ void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion
   }
   // Checked before cancellation and shutdown: they do not undo finished work.
   if (task.progress.blocks_done >= task.work.block_tasks) {
-    if (SampleTask(flow, task, part, completion)) {
-      NoteSoloMeasured(flow.solo_runs, task.record.kernel);
-    }
     FinishTask(flow, task, Verdict::kOk);
     return;
   }
@@ -161,7 +134,7 @@ void HandleCompletion(Flow& flow, const DeviceCompletion& completion) {
   }
   SampleLaunch(flow, *task, part, completion, CountEviction(flow, *task, part, completion));
   DropPart(flow, *task, index);
-  Account(flow, *task, part, completion);
+  LearnPartEnded(flow, *task, part, completion, Account(flow, *task, part, completion));
   if (task->progress.parts.empty()) {
     SettleTask(flow, *task, part, completion);
   } else if (completion.outcome == Outcome::kFinished && ClaimsBlockTasks(part.form)) {

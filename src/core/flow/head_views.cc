@@ -6,10 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/tuning.h"
-#include "src/core/evidence/segment_gain.h"
+#include "src/core/flow/learn/learn.h"
 #include "src/core/flow/verbs/launch_task.h"
 #include "src/core/flow/verbs/predict_task.h"
-#include "src/core/flow/verbs/running.h"
 #include "src/core/state/backlog.h"
 
 namespace gpushare::core {
@@ -181,8 +180,8 @@ void ViewBeTask(const Flow& flow, Task& task, double tail_rate, HeadView& view) 
   view.followed = IsFollowed(task);
   if (task.IsSegmented()) {
     const KernelId graph = task.work.kernel->id;
-    view.segment_gain = GainOf(flow.segment_gains, graph, flow.now_ns);
-    const SplitGain on_split = SplitGainOf(flow.segment_gains, graph, flow.now_ns);
+    view.segment_gain = GainOf(flow.evidence.segment_gains, graph, flow.now_ns);
+    const SplitGain on_split = SplitGainOf(flow.evidence.segment_gains, graph, flow.now_ns);
     view.split_gain = on_split.gain;
     view.split_gain_known = on_split.known;
   } else {

@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "src/core/base/exhaustion.h"
-#include "src/core/evidence/segment_gain.h"
+#include "src/core/flow/learn/learn.h"
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/finish.h"
 #include "src/core/flow/verbs/request.h"
@@ -51,7 +51,7 @@ void TimeOutTask(Flow& flow, Task& task, LaneIndex lane) {
     }
   }
   DropParts(flow, task);
-  BeginAnew(flow.segment_gains, flow.now_ns);
+  LearnPartsLost(flow);
   FinishTask(flow, task, Verdict::kTimedOut);
 }
 

@@ -70,7 +70,7 @@ bool FillRow(Flow& flow, int32_t app, int32_t kernel) {
   const auto splits = flow.lanes.splits();
   std::array<PairOption, kMaxSplits> options{};
   std::array<float, kMaxSplits> hoped{};
-  if (const KernelDesc* const lc = flow.lc_apps[app]->main_kernel; lc != nullptr) {
+  if (const KernelDesc* const lc = flow.lc_apps[app]->evidence.main_kernel.kernel; lc != nullptr) {
     const KernelDesc& be = *flow.pair_kernels[kernel];
     for (size_t s = 0; s < splits.size(); ++s) {
       options[s] = OptionOf(*flow.model, *lc, be, splits[s]);
@@ -126,7 +126,7 @@ bool FillNewRows(Flow& flow, int32_t kernels_kept, bool all) {
   bool changed = false;
   for (int32_t a = 0; a < flow.lc_apps.size(); ++a) {
     const KernelDesc*& computed_for = flow.pair_lc_kernels[static_cast<size_t>(a)];
-    const KernelDesc* const lc = flow.lc_apps[a]->main_kernel;
+    const KernelDesc* const lc = flow.lc_apps[a]->evidence.main_kernel.kernel;
     const bool kept = !all && a < flow.pair_apps && computed_for == lc;
     computed_for = lc;
     for (int32_t k = kept ? kernels_kept : 0; k < flow.pair_kernels.size(); ++k) {
@@ -142,7 +142,7 @@ bool FillRowsOf(Flow& flow, KernelId lc, KernelId be) {
   if (row < 0) return false;
   bool changed = false;
   for (int32_t a = 0; a < flow.lc_apps.size(); ++a) {
-    const KernelDesc* const main = flow.lc_apps[a]->main_kernel;
+    const KernelDesc* const main = flow.lc_apps[a]->evidence.main_kernel.kernel;
     if (main != nullptr && main->id == lc) changed = FillRow(flow, a, row) || changed;
   }
   return changed;

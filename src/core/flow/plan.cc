@@ -12,8 +12,8 @@
 #include "src/core/base/application_call.h"
 #include "src/core/base/ids.h"
 #include "src/core/base/tuning.h"
-#include "src/core/evidence/segment_gain.h"
 #include "src/core/flow/head_views.h"
+#include "src/core/flow/learn/learn.h"
 #include "src/core/flow/progress_plan.h"
 #include "src/core/flow/promote.h"
 #include "src/core/flow/verbs/launch_task.h"
@@ -21,10 +21,8 @@
 #include "src/core/flow/verbs/running.h"
 #include "src/core/queueing/headroom.h"
 #include "src/core/queueing/queue_tail.h"
-#include "src/core/state/active_queries.h"
 #include "src/core/state/backlog.h"
 #include "src/core/state/fair_weight.h"
-#include "src/core/state/target_tail.h"
 
 namespace gpushare::core {
 namespace {
@@ -40,7 +38,7 @@ LcQueue LcQueueOf(Flow& flow) {
   for (App* const app : flow.lc_apps) {
     const double load = LoadOf(flow, *app);
     queue.load += load;
-    queue.mean_service_ns += load * static_cast<double>(app->query_solo_ns);
+    queue.mean_service_ns += load * static_cast<double>(app->evidence.query_solo_ns);
   }
   if (queue.load > 0) queue.mean_service_ns /= queue.load;
   queue.tail = {PoissonTailRate(queue.load, queue.mean_service_ns), TailSpread(queue.load)};
@@ -50,10 +48,12 @@ LcQueue LcQueueOf(Flow& flow) {
 // What the app's target leaves; kNever without a target.
 int64_t BudgetOfTarget(const App& app, const LcQueue& queue) {
   if (!app.options.promise.HasTarget()) return kNever;
-  const double p99_ns = app.query_solo_ns == 0 ? 0
-                                               : QueueP99(static_cast<double>(app.query_solo_ns),
-                                                          queue.mean_service_ns, queue.load);
-  return app.options.promise.TargetSlack(p99_ns, app.target_tail);
+  const AppEvidence& evidence = app.evidence;
+  const double p99_ns = evidence.query_solo_ns == 0
+                            ? 0
+                            : QueueP99(static_cast<double>(evidence.query_solo_ns),
+                                       queue.mean_service_ns, queue.load);
+  return app.options.promise.TargetSlack(p99_ns, evidence.target.factor);
 }
 
 // A bound is on the p99, so a launch may be longer than the shift that the bound allows. The median
@@ -61,17 +61,17 @@ int64_t BudgetOfTarget(const App& app, const LcQueue& queue) {
 void ViewBudgets(App& app, const LcQueue& queue, Vacations& vacations, TimeNs now_ns,
                  LcAppView& view) {
   view.blocking_budget_ns = view.uncuttable_budget_ns = kNever;
-  if (IsSilent(app.account, now_ns)) return;
+  if (IsSilent(app.evidence.account, now_ns)) return;
   const Promise& promise = app.options.promise;
   const int64_t target_ns =
-      std::min(BudgetOfTarget(app, queue), promise.MedianSlack(app.query_solo_ns));
-  const int64_t shift_ns = promise.Slack(app.query_solo_ns);
+      std::min(BudgetOfTarget(app, queue), promise.MedianSlack(app.evidence.query_solo_ns));
+  const int64_t shift_ns = promise.Slack(app.evidence.query_solo_ns);
   view.blocking_budget_ns = std::min(target_ns, shift_ns);
   view.uncuttable_budget_ns =
-      std::min(target_ns, app.tail.LongestVacation(shift_ns, queue.tail, vacations));
-  view.tail_rate = shift_ns <= target_ns ? app.tail.Rate(queue.tail) : 0;
-  view.late_delay_ns =
-      LateDelay(shift_ns, promise.p99_alone_ns, app.query_solo_ns, app.tail.quantiles());
+      std::min(target_ns, app.evidence.tail.LongestVacation(shift_ns, queue.tail, vacations));
+  view.tail_rate = shift_ns <= target_ns ? app.evidence.tail.Rate(queue.tail) : 0;
+  view.late_delay_ns = LateDelay(shift_ns, promise.p99_alone_ns, app.evidence.query_solo_ns,
+                                 app.evidence.tail.quantiles());
 }
 
 // The steepest tail of the LC apps that limit BE work; 0: that of one is unknown.
@@ -91,24 +91,10 @@ void ViewAccounts(Flow& flow) {
   for (int i = 0; i < flow.lc_apps.size(); ++i) {
     LcAppView& view = flow.buffers.lc_apps[i];
     if (view.blocking_budget_ns == kNever) continue;
-    TailAccount& account = flow.lc_apps[i]->account;
+    TailAccount& account = flow.lc_apps[i]->evidence.account;
     if (view.active_queries == 0) CreditQuietTime(account, flow.now_ns);
     view.tail_credit = account.credit;
     view.tail_need_per_ns = TailNeedPerNs(account, load, flow.now_ns);
-  }
-}
-
-// Computed anew when the app's main kernel or what the model knows has changed.
-void UpdateSpeedsBesideCopies(const Flow& flow, App& app) {
-  const KernelDesc* const kernel = app.main_kernel;
-  if (kernel == nullptr) return app.speed_beside_copies.fill(1);
-  const uint64_t version = flow.model->version();
-  if (app.copies_kernel == kernel && app.copies_version == version) return;
-  app.copies_kernel = kernel;
-  app.copies_version = version;
-  for (LinkUse copies = 1; copies < kLinkUses; ++copies) {
-    app.speed_beside_copies[copies] =
-        static_cast<float>(flow.model->SpeedBesideCopies(*kernel, copies));
   }
 }
 
@@ -118,14 +104,20 @@ void ViewLcApps(Flow& flow) {
   Vacations vacations;
   for (App* const owner : flow.lc_apps) {
     App& app = *owner;
+    AppEvidence& evidence = app.evidence;
     LcAppView& view = flow.buffers.lc_apps.Add();
     view.app = AppId{app.id.load(std::memory_order_relaxed)};
     view.promise = app.options.promise;
-    view.solo_ns = app.query_solo_ns;
+    view.solo_ns = evidence.query_solo_ns;
     view.load = LoadOf(flow, app);
-    view.load_error = LoadErrorOf(app, view.load, flow.now_ns);
-    view.target_tail = app.options.promise.HasTarget() ? app.target_tail : 0;
-    view.peak_load = app.options.promise.HasTarget() ? PeakLoad(app, view.load, flow.now_ns) : 0;
+    view.load_error = evidence.account.arrivals == 0
+                          ? 0
+                          : LoadError(view.load, evidence.query_solo_ns,
+                                      evidence.account.first_arrival_ns, flow.now_ns);
+    const bool has_target = app.options.promise.HasTarget();
+    view.target_tail = has_target ? evidence.target.factor : 0;
+    view.peak_load =
+        has_target ? PeakLoad(evidence.target, view.load, evidence.load.weight, flow.now_ns) : 0;
     ViewBudgets(app, queue, vacations, flow.now_ns, view);
     view.reserved_capsms = app.reserved_capsms;
     view.packed = app.packed;
@@ -133,10 +125,10 @@ void ViewLcApps(Flow& flow) {
     view.active_queries =
         app.tasks_in_flight > 0 ? active : std::max(0, active - app.heads_waiting);
     view.tasks_in_flight = app.tasks_in_flight;
-    view.idle_since_ns = app.idle_since_ns;
-    view.main_kernel = app.main_kernel == nullptr ? KernelId{} : app.main_kernel->id;
-    UpdateSpeedsBesideCopies(flow, app);
-    view.speed_beside_copies = app.speed_beside_copies;
+    view.idle_since_ns = evidence.load.idle_since_ns;
+    const KernelDesc* const kernel = evidence.main_kernel.kernel;
+    view.main_kernel = kernel == nullptr ? KernelId{} : kernel->id;
+    view.speed_beside_copies = SpeedsBesideCopies(evidence.main_kernel, *flow.model);
   }
   ViewAccounts(flow);
 }
@@ -201,7 +193,8 @@ void ViewQueries(Flow& flow) {
     view.arrival_ns = query->arrival_ns;
     view.deadline_ns = query->deadline_ns;
     // A prediction from the input size replaces the mean of the app's queries.
-    const int64_t whole_ns = query->sized_ns > 0 ? query->sized_ns : query->app->query_solo_ns;
+    const int64_t whole_ns =
+        query->sized_ns > 0 ? query->sized_ns : query->app->evidence.query_solo_ns;
     view.solo_ns = std::max(query->solo_ns, whole_ns);
     view.issued_ns = query->issued_ns;
     view.done_ns = query->done_ns;
@@ -258,7 +251,7 @@ void ViewDuty(Flow& flow) {
   snapshot.be_pauses_at_ns = kNever;
   for (int i = 0; i < flow.lc_apps.size(); ++i) {
     if (flow.buffers.lc_apps[i].load * kLoadSteps < 0.5) continue;
-    const DutyWindow window = DutyAt(flow.lc_apps[i]->duty, flow.now_ns);
+    const DutyWindow window = DutyAt(flow.lc_apps[i]->evidence.duty, flow.now_ns);
     snapshot.be_paused_until_ns = std::max(snapshot.be_paused_until_ns, window.paused_until_ns);
     snapshot.be_pauses_at_ns = std::min(snapshot.be_pauses_at_ns, window.pauses_at_ns);
   }
@@ -281,8 +274,8 @@ void BuildSnapshot(Flow& flow) {
   snapshot.queued_ns = flow.queued_ns - (snapshot.eviction_available ? flow.uncommitted_ns : 0);
   snapshot.places = flow.lanes.places();
   snapshot.splits = flow.lanes.splits();
-  snapshot.trial = ViewOf(flow.trial);
-  snapshot.segments_ran = flow.segment_gains.way;
+  snapshot.trial = ViewOf(flow.evidence.trial);
+  snapshot.segments_ran = flow.evidence.segment_gains.way;
   snapshot.copies = flow.copies;
   ViewLcApps(flow);
   ViewDuty(flow);
@@ -298,32 +291,6 @@ void BuildSnapshot(Flow& flow) {
   snapshot.queries = buffers.queries.span();
   snapshot.heads = HeadList(buffers.heads.span());
   snapshot.running = buffers.running.span();
-}
-
-// A trial whose queries have ended: the pair of each app that had one is known now, if need be by
-// the guess. A trial whose time is over says nothing, and its queries count as spent.
-void EndTrial(Flow& flow) {
-  PairTrial& trial = flow.trial;
-  if (TrialTimedOut(trial, flow.now_ns)) {
-    trial.left = 0;
-    return FollowPlan(trial, -1, -1, flow.now_ns);
-  }
-  if (!trial.over) return;
-  const PairTable& pairs = flow.buffers.snapshot.pairs;
-  const auto splits = flow.lanes.splits();
-  if (trial.split < static_cast<int32_t>(splits.size()) &&
-      trial.kernel < flow.pair_kernels.size() && pairs.kernels == flow.pair_kernels.size()) {
-    const int32_t sms = splits[static_cast<size_t>(trial.split)].lc_sms;
-    for (int32_t a = 0; a < flow.lc_apps.size(); ++a) {
-      const KernelDesc* const kernel = flow.lc_apps[a]->main_kernel;
-      const PairOption& option = pairs.at(a, trial.kernel, trial.split);
-      if ((trial.apps >> flow.lc_apps[a]->slot & 1) == 0) continue;
-      if (kernel == nullptr || pairs.HopedAt(a, trial.kernel, trial.split) <= 0) continue;
-      flow.model->GiveUpBeside(*kernel, sms, *flow.pair_kernels[trial.kernel],
-                               option.lc_speed / option.lc_speed_alone);
-    }
-  }
-  FollowPlan(trial, -1, -1, flow.now_ns);
 }
 
 // The policy's plan. If the policy threw, or leaves the device idle at a shutdown, the flow plans:
@@ -363,8 +330,7 @@ void MakePlan(Flow& flow) {
   Plan& plan = flow.buffers.plan;
   plan.Clear();
   AskPolicy(flow);
-  FollowPlan(flow.trial, plan.trial_split, plan.trial_kernel, flow.now_ns);
-  FollowPlan(flow.segment_gains, plan.segments_run, flow.now_ns);
+  LearnPlan(flow);
   // A wake-up time in the past would replan forever; the clock must advance.
   flow.replan_at_ns = std::max(plan.replan_at_ns, flow.now_ns + 1);
   flow.planned = true;

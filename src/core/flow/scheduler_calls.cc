@@ -11,6 +11,7 @@
 #include "src/core/flow/deferred_calls.h"
 #include "src/core/flow/driver.h"
 #include "src/core/flow/flow_check.h"
+#include "src/core/flow/learn/learn.h"
 #include "src/core/flow/region.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/flow/submit.h"
@@ -64,8 +65,7 @@ absl::StatusOr<AppId> Scheduler::CreateApp(const AppOptions& options) {
   absl::StatusOr<App*> app = flow.tables.CreateApp(options);
   if (!app.ok()) return app.status();
   flow.ledger.AddApp(static_cast<int>((*app)->slot), options.app_class);
-  (*app)->load_updated_ns = (*app)->idle_since_ns = flow.device->NowNs();
-  (*app)->account.arrival_ns = (*app)->idle_since_ns;
+  LearnApp(**app, flow.device->NowNs());
   flow.dirty = true;
   const AppId id{(*app)->id.load()};
   if (options.app_class == AppClass::kLatencyCritical) {
@@ -481,7 +481,7 @@ absl::StatusOr<AppGuarantee> Scheduler::GuaranteeOf(AppId id) const {
   guarantee.app = id;
   guarantee.app_class = app->options.app_class;
   guarantee.promise = app->options.promise;
-  const RecentLatencies& delivered = app->delivered;
+  const RecentLatencies& delivered = app->evidence.delivered;
   guarantee.queries = delivered.count();
   guarantee.p50_ns = static_cast<int64_t>(delivered.Quantile(0.5));
   guarantee.p99_ns = static_cast<int64_t>(delivered.Quantile(0.99));
@@ -489,15 +489,15 @@ absl::StatusOr<AppGuarantee> Scheduler::GuaranteeOf(AppId id) const {
     guarantee.p99_over_alone = static_cast<double>(guarantee.p99_ns) /
                                static_cast<double>(app->options.promise.p99_alone_ns);
   }
-  if (app->query_solo_ns > 0) {
+  if (app->evidence.query_solo_ns > 0) {
     guarantee.p50_over_solo =
-        static_cast<double>(guarantee.p50_ns) / static_cast<double>(app->query_solo_ns);
+        static_cast<double>(guarantee.p50_ns) / static_cast<double>(app->evidence.query_solo_ns);
   }
   if (delivered.count() > 0) {
     guarantee.late_share = static_cast<double>(delivered.late()) / delivered.count();
   }
-  guarantee.tail_credit = app->account.credit;
-  guarantee.queries_late_for_be = app->account.late_for_be;
+  guarantee.tail_credit = app->evidence.account.credit;
+  guarantee.queries_late_for_be = app->evidence.account.late_for_be;
   guarantee.held_ns = app->held_ns;
   const TimeNs now_ns = flow.device->NowNs();
   for (const Queue* queue : flow.backlog) {  // and what is held now

@@ -68,8 +68,9 @@ struct LcAppView {
   // Half of the queries that wait longer than this for BE work miss that bound, or more
   // (latency_tail.h); kNever: unknown.
   int64_t late_delay_ns = kNever;
-  // Tail account (state/tail_account.h), in queries: credit, and what a blocking of one nanosecond
-  // is likely to delay. BE work that blocks longer than a budget may start on credit for it.
+  // Tail account (evidence/tail_account.h), in queries: credit, and what a blocking of one
+  // nanosecond is likely to delay. BE work that blocks longer than a budget may start on credit for
+  // it.
   double tail_credit = 0;
   double tail_need_per_ns = 0;  // 0: no account
   int32_t reserved_capsms = 0;

@@ -10,7 +10,6 @@
 
 #include <array>
 #include <atomic>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,10 +20,7 @@
 #include "src/core/base/bounded_list.h"
 #include "src/core/base/handoff_queue.h"
 #include "src/core/base/latency_histogram.h"
-#include "src/core/base/tuning.h"
-#include "src/core/evidence/pair_trial.h"
-#include "src/core/evidence/segment_gain.h"
-#include "src/core/evidence/solo_runs.h"
+#include "src/core/evidence/evidence.h"
 #include "src/core/seams/cost_model.h"
 #include "src/core/seams/device.h"
 #include "src/core/seams/event_sink.h"
@@ -78,23 +74,6 @@ struct QuerySample {
 struct OrderedHead {
   uint64_t sequence = 0;  // of its head
   Queue* queue = nullptr;
-};
-
-// What a load keeps over a time. Most apps ask for the time since the last plan, so the last answer
-// is kept.
-class LoadDecay {
- public:
-  double KeepOver(int64_t elapsed_ns) {
-    if (elapsed_ns != elapsed_ns_) {
-      elapsed_ns_ = elapsed_ns;
-      keep_ = std::exp(-static_cast<double>(elapsed_ns) / kLoadWindowNs);
-    }
-    return keep_;
-  }
-
- private:
-  int64_t elapsed_ns_ = 0;
-  double keep_ = 1;
 };
 
 // The rows of the snapshot, allocated once, and the plan that answers it.
@@ -203,21 +182,13 @@ struct Flow {
 
   QueryState* first_query = nullptr;  // active queries by arrival
   QueryState* last_query = nullptr;
-  LoadDecay load_decay;         // of the apps' loads
-  int64_t queued_ns = 0;        // predicted duration of all that is launched and not done
-  int64_t uncommitted_ns = 0;   // the part of it that evictions leave undone: not in T_q
-  int64_t be_charged_ns = 0;    // BeCharged (running.h), less what running graphs have begun since
-  int32_t on_credit = 0;        // BE tasks that run on credit of the tail accounts
-  bool busy_on_credit = false;  // the LC busy period began while one ran
+  int64_t queued_ns = 0;       // predicted duration of all that is launched and not done
+  int64_t uncommitted_ns = 0;  // the part of it that evictions leave undone: not in T_q
+  int64_t be_charged_ns = 0;   // BeCharged (running.h), less what running graphs have begun since
   // Largest start tag of a BE task that was launched: the virtual time of start-time fair queueing
   // (Goyal, Vin and Cheng 1996).
   double virtual_time_ns = 0;
-  PairTrial trial;
-  SegmentGains segment_gains;
-  TimeNs be_left_ns = -kDutyQuietNs;   // when BE compute work last left the device
-  const App* query_end_app = nullptr;  // of the query that ended last, and when
-  TimeNs query_end_ns = 0;
-  SoloRuns solo_runs;
+  Evidence evidence;
   uint64_t next_sequence = 1;
   std::array<CopyState, 4> copies{};
 

@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/base/ids.h"
 #include "src/core/checks/kernel_check.h"
-#include "src/core/state/target_tail.h"
 
 namespace gpushare::core {
 namespace {
@@ -152,22 +151,7 @@ void ResetApp(App& app) {
   app.plan_index = App::kNoIndex;
   app.tasks_in_flight = 0;
   app.heads_waiting = 0;
-  app.idle_since_ns = app.load_updated_ns = 0;
-  app.was_active = app.only_waits = false;
-  app.load_sum = app.load_weight = app.busy_load = 0;
-  app.busy_ns = app.busy_solo_ns = 0;
-  app.query_solo_ns = app.options.solo_ns;
-  app.tail.Clear();
-  app.duty = BeDuty();
-  app.account = TailAccount();
-  app.delivered.Clear();
   app.held_ns.fill(0);
-  app.target_tail = TargetTailAtFirst(app.options.promise);
-  app.peak_load = PeakLoadAtFirst(app.options.promise);
-  app.peak_updated_ns = 0;
-  app.main_kernel = nullptr;
-  app.main_kernel_credit = 0;
-  app.copies_kernel = nullptr;
   app.reserved_capsms = 0;
   app.packed = false;
   app.fair_weight = 1;

@@ -25,14 +25,12 @@
 #include "src/core/base/slot_stack.h"
 #include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
-#include "src/core/evidence/be_duty.h"
-#include "src/core/evidence/latency_tail.h"
+#include "src/core/evidence/app_evidence.h"
 #include "src/core/seams/kernel.h"
 #include "src/core/seams/snapshot.h"
 #include "src/core/state/options.h"
 #include "src/core/state/records.h"
 #include "src/core/state/slot_word.h"
-#include "src/core/state/tail_account.h"
 
 namespace gpushare::core {
 
@@ -49,7 +47,6 @@ struct QueryState {
   int32_t tasks_finished = 0;
   bool ended = false;            // no more tasks will come
   bool active = false;           // in the list of active queries
-  bool met_credit = false;       // it met a task on credit (tail_account.h)
   bool disturbed = false;        // a task of it did not run alone on the whole device, or failed
   double input_size = 0;         // as the application stated it; 0: it did not
   int64_t sized_ns = 0;          // predicted from input_size, with its error bar; 0: unknown
@@ -281,34 +278,9 @@ struct alignas(64) App {
   // Queue heads that wait for tickets, as of the last plan. Their queries do not hold BE work,
   // because the tickets may be of BE work.
   int32_t heads_waiting = 0;
-  TimeNs idle_since_ns = 0;
-  TimeNs load_updated_ns = 0;
-  bool was_active = false;
-  // As of the last plan: every active query waits for a ticket. Such time is no load: the BE work
-  // that the query may wait for would be held for it.
-  bool only_waits = false;
-  double load_sum = 0;     // exponentially weighted busy time
-  double load_weight = 0;  // and its weight, so that the first samples are not biased to 0
-  // Of the current busy period: its part of load_sum, its length, and the solo time of its queries.
-  double busy_load = 0;
-  int64_t busy_ns = 0;
-  int64_t busy_solo_ns = 0;
-  int64_t query_solo_ns = 0;
-  LatencyTail tail;  // of queries that met no task on credit
-  BeDuty duty;
-  TailAccount account;
-  RecentLatencies delivered;              // of all queries
-  double target_tail = kTargetTailStart;  // target_tail.h
-  double peak_load = 1;
-  TimeNs peak_updated_ns = 0;
-  const KernelDesc* main_kernel = nullptr;
-  int64_t main_kernel_credit = 0;
-  // LcAppView's, of this kernel by this version of the model.
-  std::array<float, kLinkUses> speed_beside_copies = {1, 1, 1, 1};
-  const KernelDesc* copies_kernel = nullptr;
-  uint64_t copies_version = 0;
   std::array<int64_t, kHoldReasons> held_ns{};  // BE: time that its heads were held, by reason
   int64_t depth_logged = -1;                    // in the event log
+  AppEvidence evidence;                         // LC: what its queries have shown
 
   std::atomic<int64_t> completed{0};
   std::atomic<int64_t> failed{0};

@@ -151,19 +151,16 @@ TEST(TablesTest, TheVersionChangesWithAppsAndKernels) {
   expect_change("an app went");
 }
 
-// What an app left would otherwise be the next one's share, load or lateness.
+// What an app left would otherwise be the next one's share. Its evidence begins with LearnApp.
 TEST(TablesTest, AnAppOnAReusedSlotStartsAtNothing) {
   Tables tables;
   App& app = **tables.CreateApp(Options());
   app.route.store(7);
   app.active_queries.store(7);
   app.plan_index = app.tasks_in_flight = app.heads_waiting = 7;
-  app.idle_since_ns = app.load_updated_ns = app.peak_updated_ns = app.served_ns = 7;
-  app.was_active = app.only_waits = app.packed = true;
-  app.load_sum = app.load_weight = app.busy_load = app.attained_ns = app.target_tail = 7;
-  app.peak_load = 7;
-  app.busy_ns = app.busy_solo_ns = app.query_solo_ns = app.on_device_ns = 7;
-  app.main_kernel_credit = app.depth_logged = 7;
+  app.packed = true;
+  app.attained_ns = 7;
+  app.served_ns = app.on_device_ns = app.depth_logged = 7;
   app.reserved_capsms = app.backlog_queues = 7;
   for (auto* counter :
        {&app.submitted, &app.completed, &app.failed, &app.dropped, &app.cancelled, &app.rejected,
@@ -173,31 +170,17 @@ TEST(TablesTest, AnAppOnAReusedSlotStartsAtNothing) {
   app.latency.Add(7);
   ASSERT_TRUE(tables.CloseApp(app).ok());
   tables.FreeApp(app);
-  AppOptions options = Options();
-  options.solo_ns = 5;
-  ASSERT_EQ(*tables.CreateApp(options), &app);
-  EXPECT_EQ(app.query_solo_ns, 5) << "the hint of its options";
+  ASSERT_EQ(*tables.CreateApp(Options()), &app);
   const App fresh;
   EXPECT_EQ(app.route.load(), fresh.route.load());
   EXPECT_EQ(app.active_queries.load(), 0);
   EXPECT_EQ(app.plan_index, App::kNoIndex);
   EXPECT_EQ(app.tasks_in_flight, 0);
   EXPECT_EQ(app.heads_waiting, 0);
-  EXPECT_EQ(app.idle_since_ns, 0);
-  EXPECT_EQ(app.load_updated_ns, 0);
-  EXPECT_EQ(app.peak_updated_ns, 0);
   EXPECT_EQ(app.served_ns, 0);
-  EXPECT_FALSE(app.was_active || app.only_waits || app.packed);
-  EXPECT_EQ(app.load_sum, 0);
-  EXPECT_EQ(app.load_weight, 0);
-  EXPECT_EQ(app.busy_load, 0);
+  EXPECT_FALSE(app.packed);
   EXPECT_EQ(app.attained_ns, 0);
-  EXPECT_EQ(app.target_tail, fresh.target_tail);
-  EXPECT_EQ(app.peak_load, fresh.peak_load);
-  EXPECT_EQ(app.busy_ns, 0);
-  EXPECT_EQ(app.busy_solo_ns, 0);
   EXPECT_EQ(app.on_device_ns, 0);
-  EXPECT_EQ(app.main_kernel_credit, 0);
   EXPECT_EQ(app.depth_logged, fresh.depth_logged);
   EXPECT_EQ(app.reserved_capsms, 0);
   EXPECT_EQ(app.backlog_queues, 0);

@@ -69,22 +69,6 @@ TEST(TablesThreadsTest, ADroppedWaitDoesNotFreeTheSlotOfTheNextApp) {
                          [](Tables& tables, TicketId ticket) { tables.DropWaiter(ticket); });
 }
 
-TEST(TablesTest, AnAppBeginsWithoutWhatTheLastOneOnItsSlotLearned) {
-  Tables tables;
-  App* app = *tables.CreateApp(Options());
-  app->duty.share = 0.1;
-  app->account.credit = 5;
-  app->query_solo_ns = 7;
-  const size_t slot = app->slot;
-  ASSERT_TRUE(tables.CloseApp(*app).ok());
-  tables.FreeApp(*app);
-  app = *tables.CreateApp(Options());
-  ASSERT_EQ(app->slot, slot);
-  EXPECT_DOUBLE_EQ(app->duty.share, 1);
-  EXPECT_DOUBLE_EQ(app->account.credit, 0);
-  EXPECT_EQ(app->query_solo_ns, 0);
-}
-
 // The thread sanitizer sees the race; without it a look-up reads an array by another one's size.
 TEST(TablesThreadsTest, AStaleTicketIsLookedUpWhileLargerAppsAreMadeOnItsSlot) {
   Tables tables;

@@ -1,8 +1,86 @@
-// Hands the samples of this Tick to the model. See learn.h.
+// Facts for the evidence, and samples for the model. See learn.h.
 
 #include "src/core/flow/learn/learn.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "src/core/base/bounded_list.h"
+#include "src/core/base/tuning.h"
+#include "src/core/flow/learn/samples.h"
+
 namespace gpushare::core {
+namespace {
+
+// Whether all active queries of the app wait for tickets. `queries`: how many are active.
+bool OnlyWaits(const App& app, int32_t queries) {
+  return app.tasks_in_flight == 0 && queries <= app.heads_waiting;
+}
+
+bool MeetsCredit(const Flow& flow) {
+  return std::any_of(flow.running_be.begin(), flow.running_be.end(),
+                     [](const Task* task) { return task->progress.on_credit; });
+}
+
+bool BeComputeRuns(const Flow& flow) {
+  return std::any_of(flow.running_be.begin(), flow.running_be.end(),
+                     [](const Task* task) { return task->work.kind != TaskKind::kMemcpy; });
+}
+
+// The row of a BE kernel on the place that nobody measured beside the app on the split; -1: none.
+int32_t UnknownKernelOn(const Flow& flow, PlaceIndex place, int32_t app, int32_t split) {
+  const PairTable& pairs = flow.buffers.snapshot.pairs;
+  for (const Task* const task : flow.running_be) {
+    const int32_t row = task->progress.kernel_row;
+    if (row < 0 || row >= pairs.kernels || !(pairs.HopedAt(app, row, split) > 0)) continue;
+    for (const Part& part : task->progress.parts) {
+      if (part.place == place) return row;
+    }
+  }
+  return -1;
+}
+
+// The row of the BE kernel beside which the query was on trial; -1: it was not.
+int32_t TrialKernel(const Flow& flow, const QueryState& query) {
+  const PairTrial& trial = flow.evidence.trial;
+  const auto splits = flow.lanes.splits();
+  if (trial.split < 0 || trial.split >= static_cast<int32_t>(splits.size())) return -1;
+  // An app that the table of this plan does not have yet has no query on trial.
+  const int32_t app = query.app->plan_index;
+  if (flow.pairs_stale || app < 0 || app >= flow.lc_apps.size()) return -1;
+  if (query.arrival_ns < trial.begin_ns) return -1;
+  const PlaceIndex place = splits[static_cast<size_t>(trial.split)].be_place;
+  return UnknownKernelOn(flow, place, app, trial.split);
+}
+
+// Whether the task's last block tasks have ended, and it will not fail.
+bool IsDone(const Task& task) {
+  const Progress& progress = task.progress;
+  return progress.parts.empty() && !progress.launch_failed && !progress.enqueue_failed &&
+         progress.blocks_done >= task.work.block_tasks;
+}
+
+// The pair of each app that had a query of the trial is known now, if need be by the guess.
+void GiveUpUnmeasured(Flow& flow) {
+  const PairTrial& trial = flow.evidence.trial;
+  const PairTable& pairs = flow.buffers.snapshot.pairs;
+  const auto splits = flow.lanes.splits();
+  const bool in_table = trial.split < static_cast<int32_t>(splits.size()) &&
+                        trial.kernel < flow.pair_kernels.size() &&
+                        pairs.kernels == flow.pair_kernels.size();
+  if (!in_table) return;
+  const int32_t sms = splits[static_cast<size_t>(trial.split)].lc_sms;
+  for (int32_t a = 0; a < flow.lc_apps.size(); ++a) {
+    const KernelDesc* const kernel = flow.lc_apps[a]->evidence.main_kernel.kernel;
+    const PairOption& option = pairs.at(a, trial.kernel, trial.split);
+    if ((trial.apps >> flow.lc_apps[a]->slot & 1) == 0) continue;
+    if (kernel == nullptr || pairs.HopedAt(a, trial.kernel, trial.split) <= 0) continue;
+    flow.model->GiveUpBeside(*kernel, sms, *flow.pair_kernels[trial.kernel],
+                             option.lc_speed / option.lc_speed_alone);
+  }
+}
+
+}  // namespace
 
 void Learn(Flow& flow) {
   for (Sample& sample : flow.samples) {
@@ -15,5 +93,102 @@ void Learn(Flow& flow) {
   }
   flow.query_samples.Clear();
 }
+
+void LearnApp(App& app, TimeNs now_ns) {
+  Begin(app.evidence, app.options.solo_ns, app.options.promise, now_ns);
+}
+
+void LearnQueryBegan(Flow& flow, const QueryState& query) {
+  flow.evidence.QueryBegan(query.app->evidence,
+                           {.now_ns = flow.now_ns, .meets_credit = MeetsCredit(flow)});
+}
+
+void LearnQueryTask(QueryState& query, const Task& task) {
+  query.disturbed = query.disturbed || !RanAlone(task);
+}
+
+void LearnQueryEnded(Flow& flow, const QueryState& query, int32_t queries_before) {
+  SampleQuery(flow, query);
+  App& app = *query.app;
+  flow.evidence.QueryEnded(app.evidence,
+                           {.now_ns = flow.now_ns,
+                            .arrival_ns = query.arrival_ns,
+                            .solo_ns = query.solo_ns,
+                            .done_ns = query.done_ns,
+                            .disturbed = query.disturbed,
+                            .promise = app.options.promise,
+                            .only_waits = OnlyWaits(app, queries_before),
+                            .last = queries_before == 1,
+                            .be_runs = app.options.promise.BoundsP99() && BeComputeRuns(flow),
+                            .app_slot = static_cast<int32_t>(app.slot),
+                            .trial_kernel = TrialKernel(flow, query)});
+}
+
+void LearnPrediction(Flow& flow, const Task& task) {
+  if (task.work.kernel == nullptr) return;
+  const bool changed =
+      Vote(task.app->evidence.main_kernel, *task.work.kernel, task.progress.predicted.duration_ns);
+  flow.pairs_stale = flow.pairs_stale || changed;
+}
+
+bool AsksForSoloRun(const Flow& flow, const Task& task) {
+  return task.work.kind == TaskKind::kKernel && flow.be_apps.size() > 1 &&
+         task.progress.predicted.duration_ns <= kSoloRunNsMax &&
+         WantsSoloRun(flow.evidence.solo_runs, task.work.kernel->id);
+}
+
+void LearnPartBegan(Flow& flow, Task& task, Reason reason) {
+  if (IsLc(task)) return;
+  // A part of a task that had one before is no run by itself.
+  const bool asks = task.record.launches == 1 && AsksForSoloRun(flow, task);
+  task.progress.runs_alone = asks && !task.progress.had_co_residents;
+  const bool begins_credit =
+      reason == Reason::kTailCredit && !std::exchange(task.progress.on_credit, true);
+  flow.evidence.BePartBegan(
+      {.kernel = task.record.kernel, .asks_for_solo_run = asks, .begins_credit = begins_credit});
+}
+
+void LearnPartEnded(Flow& flow, Task& task, const Part& part, const DeviceCompletion& completion,
+                    const PartWork& work) {
+  if (!IsLc(task) && task.work.kernel != nullptr) {
+    const double speed = flow.model->SpeedOn(*task.work.kernel, flow.lanes.place(part.place).sms);
+    task.progress.whole_device_ns += static_cast<double>(work.span_ns) * speed;
+  }
+  const bool measured_alone = IsDone(task) && SampleTask(flow, task, part, completion);
+  if (IsLc(task) || task.work.kind == TaskKind::kMemcpy) return;
+  BoundedList<const KernelDesc*, kMaxRunning> graphs;
+  const bool in_segments = part.form == Form::kSegments;
+  for (const Task* other : flow.running_be) {
+    if (!in_segments || other == &task || other->progress.parts.empty()) continue;
+    if (other->progress.parts[0].form == Form::kSegments) graphs.Add(other->work.kernel);
+  }
+  flow.evidence.BePartEnded({.now_ns = flow.now_ns,
+                             .launched_ns = part.launched_ns,
+                             .work_ns = work.work_ns,
+                             .kernel = task.work.kernel,
+                             .in_segments = in_segments,
+                             .measured_alone = measured_alone,
+                             .graphs_beside = graphs.span()});
+}
+
+void LearnPartsLost(Flow& flow) { flow.evidence.PartsLost(flow.now_ns); }
+
+double LoadOf(Flow& flow, App& app) {
+  const bool only_waits = OnlyWaits(app, app.active_queries.load(std::memory_order_acquire));
+  return LoadAt(app.evidence.load, flow.evidence.load_decay, only_waits, flow.now_ns);
+}
+
+void EndTrial(Flow& flow) {
+  PairTrial& trial = flow.evidence.trial;
+  if (TrialTimedOut(trial, flow.now_ns)) {
+    trial.left = 0;  // it says nothing, and its queries count as spent
+    return FollowPlan(trial, -1, -1, flow.now_ns);
+  }
+  if (!trial.over) return;
+  GiveUpUnmeasured(flow);
+  FollowPlan(trial, -1, -1, flow.now_ns);
+}
+
+void LearnPlan(Flow& flow) { flow.evidence.PlanMade(flow.buffers.plan, flow.now_ns); }
 
 }  // namespace gpushare::core

@@ -1,17 +1,63 @@
-// Stage 7, learn: hands measured times, with what ran beside, to the cost model.
+// Stage 7, learn: what queries, tasks and launches show goes to the cost model and to the evidence.
 //
-// The complete stage takes the samples. The model decides what each sample trains
-// (src/models/online/online_model.cc): only samples without co-residents train durations. Threads:
-// the one that runs Tick.
+// Other stages and verbs say what happened as it happens, because the next plan reads the evidence:
+//
+//   LearnApp              an app was created
+//   LearnQueryBegan       a query is active; flow/verbs/queries
+//   LearnPrediction       a task has a duration; flow/verbs/predict_task
+//   LearnPartBegan        the device accepted a launch; flow/verbs/running
+//   LearnPartEnded        it has ended, and its work is accounted; complete
+//   LearnQueryTask, LearnQueryEnded   a task of the query, or the query, is complete
+//   EndTrial, LearnPlan   before and after the policy's plan
+//   Learn                 the stage itself: hands the samples of the Tick to the model
+//
+// This room alone writes Flow::evidence and App::evidence. The model decides what each sample
+// trains (src/models/online/online_model.cc): only samples without co-residents train durations.
+// Threads: the one that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_FLOW_LEARN_LEARN_H_
 #define GPUSHARE_SRC_CORE_FLOW_LEARN_LEARN_H_
+
+#include <cstdint>
 
 #include "src/core/state/flow.h"
 
 namespace gpushare::core {
 
 void Learn(Flow& flow);
+
+void LearnApp(App& app, TimeNs now_ns);
+void LearnQueryBegan(Flow& flow, const QueryState& query);
+void LearnQueryTask(QueryState& query, const Task& task);
+// The query is no longer in the list. `queries_before`: its app's active ones, itself included.
+void LearnQueryEnded(Flow& flow, const QueryState& query, int32_t queries_before);
+
+void LearnPrediction(Flow& flow, const Task& task);
+
+// Whether a BE task that is about to begin is to be measured by itself (evidence/solo_runs.h).
+bool AsksForSoloRun(const Flow& flow, const Task& task);
+
+// The part is in the tables, and marked with what runs beside it (co_residents.h).
+void LearnPartBegan(Flow& flow, Task& task, Reason reason);
+
+// What an ended launch did.
+struct PartWork {
+  int64_t span_ns = 0;  // on the device
+  double work_ns = 0;   // what that takes alone, as predicted
+};
+// `part` is no longer in the tables. Its task is, and is not settled yet.
+void LearnPartEnded(Flow& flow, Task& task, const Part& part, const DeviceCompletion& completion,
+                    const PartWork& work);
+// Parts were dropped without an end, as their lane was given up.
+void LearnPartsLost(Flow& flow);
+
+// The load of an LC app as of now (evidence/lc_load.h).
+double LoadOf(Flow& flow, App& app);
+
+// Before a plan: a trial whose queries have ended, or whose time is over, ends.
+void EndTrial(Flow& flow);
+// The policy has answered.
+void LearnPlan(Flow& flow);
 
 }  // namespace gpushare::core
 

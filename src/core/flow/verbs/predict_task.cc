@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/core/flow/learn/learn.h"
 #include "src/core/flow/verbs/label.h"
 #include "src/core/state/features.h"
 
@@ -28,21 +29,6 @@ int32_t OverlapRow(Flow& flow, const KernelDesc& kernel) {
     entry = static_cast<int16_t>(flow.overlap_kernels.size());
   }
   return entry - 1;
-}
-
-// Majority vote weighted by time: the kernel that most of the app's device time goes to.
-void VoteMainKernel(Flow& flow, App& app, const Task& task) {
-  if (task.work.kernel == nullptr) return;
-  const int64_t weight = std::max<int64_t>(task.progress.predicted.duration_ns, 1);
-  if (app.main_kernel == task.work.kernel) {
-    app.main_kernel_credit = std::min(app.main_kernel_credit + weight, kMaxDurationNs);
-    return;
-  }
-  app.main_kernel_credit -= weight;
-  if (app.main_kernel_credit >= 0 && app.main_kernel != nullptr) return;
-  app.main_kernel = task.work.kernel;
-  app.main_kernel_credit = weight;
-  flow.pairs_stale = true;
 }
 
 }  // namespace
@@ -87,7 +73,7 @@ void PredictTask(Flow& flow, Task& task) {
   if (task.app->options.app_class == AppClass::kBestEffort) {
     if (task.work.kernel != nullptr) task.progress.kernel_row = PairRow(flow, *task.work.kernel);
   } else {
-    VoteMainKernel(flow, *task.app, task);
+    LearnPrediction(flow, task);
     if (task.query != nullptr) task.query->solo_ns += task.progress.predicted.duration_ns;
   }
   if (flow.HasEvents()) {

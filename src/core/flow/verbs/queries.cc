@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "src/core/flow/learn/samples.h"
+#include "src/core/flow/learn/learn.h"
 #include "src/core/log/events.h"
 #include "src/core/state/active_queries.h"
 #include "src/core/state/features.h"
@@ -27,8 +27,10 @@ void EndIfDone(Flow& flow, QueryState& query, int32_t tasks_submitted) {
                          .latency_ns = flow.now_ns - query.arrival_ns,
                          .target_ns = query.app->options.promise.target_ns});
   }
-  SampleQuery(flow, query);
   UnlinkQuery(flow, query);
+  App& app = *query.app;
+  app.latency.Add(flow.now_ns - query.arrival_ns);
+  LearnQueryEnded(flow, query, app.active_queries.fetch_sub(1, std::memory_order_acq_rel));
   flow.dirty = true;
 }
 
@@ -36,8 +38,11 @@ void EndIfDone(Flow& flow, QueryState& query, int32_t tasks_submitted) {
 
 void BeginActiveQuery(Flow& flow, QueryState& query) {
   if (query.active) return;
+  const Promise& promise = query.app->options.promise;
+  query.deadline_ns = promise.HasTarget() ? query.arrival_ns + promise.target_ns : kNever;
   LinkQuery(flow, query);
   PredictWhole(flow, query);
+  LearnQueryBegan(flow, query);
   if (flow.HasEvents()) {
     flow.Emit(QueryBegun{
         .query = query.id, .app = AppId{query.app->id.load()}, .arrival_ns = query.arrival_ns});
@@ -52,7 +57,7 @@ void FinishQueryTask(Flow& flow, Task& task) {
   ++query->tasks_finished;
   query->issued_ns -= task.progress.issued_ns;
   query->done_ns += task.record.measured_ns;
-  query->disturbed = query->disturbed || !RanAlone(task);
+  LearnQueryTask(*query, task);
   if (task.explicit_query == nullptr) {
     query->ended = true;
     EndIfDone(flow, *query, 1);

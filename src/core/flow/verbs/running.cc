@@ -7,6 +7,7 @@
 
 #include "src/core/base/tuning.h"
 #include "src/core/flow/learn/co_residents.h"
+#include "src/core/flow/learn/learn.h"
 #include "src/core/flow/verbs/hang_limit.h"
 #include "src/core/flow/verbs/label.h"
 #include "src/core/flow/verbs/predict_task.h"
@@ -70,15 +71,6 @@ void RemoveFrom(List& list, int index) {
   if (index < list.size()) list[index]->progress.running_index = index;
 }
 
-// Queries that are active now meet the task too.
-void BeginCredit(Flow& flow, Task& task) {
-  if (std::exchange(task.progress.on_credit, true)) return;
-  ++flow.on_credit;
-  for (QueryState* query = flow.first_query; query != nullptr; query = query->next) {
-    query->met_credit = flow.busy_on_credit = true;
-  }
-}
-
 Launched LaunchedEvent(const Task& task, const Part& part, Reason reason) {
   return {.task = LabelOf(task),
           .launch = part.launch,
@@ -89,14 +81,6 @@ Launched LaunchedEvent(const Task& task, const Part& part, Reason reason) {
           .blocks_done = task.progress.blocks_done,
           .form = part.form,
           .reason = reason};
-}
-
-// A part of a task that had one before is no run by itself.
-void BeginSoloRun(Flow& flow, Task& task) {
-  if (IsLc(task)) return;
-  const bool asks = task.record.launches == 1 && AsksForSoloRun(flow, task);
-  task.progress.runs_alone = asks && !task.progress.had_co_residents;
-  if (asks) NoteSoloAsked(flow.solo_runs, task.record.kernel);
 }
 
 }  // namespace
@@ -119,19 +103,12 @@ void SizePart(const Flow& flow, const Task& task, const PlannedLaunch& planned, 
   }
 }
 
-bool AsksForSoloRun(const Flow& flow, const Task& task) {
-  return task.work.kind == TaskKind::kKernel && flow.be_apps.size() > 1 &&
-         task.progress.predicted.duration_ns <= kSoloRunNsMax &&
-         WantsSoloRun(flow.solo_runs, task.work.kernel->id);
-}
-
 void EnterRunning(Flow& flow, Task& task, Part& part, Reason reason) {
   if (task.progress.running_index < 0) EnterList(flow, task, part.form);
-  if (reason == Reason::kTailCredit) BeginCredit(flow, task);
   if (task.progress.started_early) SizePart(flow, task, PlannedLaunch(), part);
   if (flow.lanes.lane(part.lane).parts++ == 0) ++flow.lanes_busy;
   RecordCoResidents(flow, task, part);
-  BeginSoloRun(flow, task);
+  LearnPartBegan(flow, task, reason);
   // The second part of a fused launch runs in the order of the first part's lane.
   flow.fused_runs.Spoil(part.launch, part.order_lane != kNoLane ? part.order_lane : part.lane);
   flow.ledger.Charge(static_cast<int>(task.app->slot), part.workers, part.workers_per_sm);
@@ -196,7 +173,7 @@ void LeaveRunning(Flow& flow, Task& task) {
   }
   task.progress.running_index = -1;
   --task.app->tasks_in_flight;
-  if (std::exchange(task.progress.on_credit, false)) --flow.on_credit;
+  task.progress.on_credit = false;
   flow.queued_ns -= task.progress.issued_ns;
   flow.uncommitted_ns -= std::exchange(task.progress.uncommitted_ns, 0);
   if (!IsLc(task)) {

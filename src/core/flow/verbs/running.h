@@ -18,9 +18,6 @@ void SizePart(const Flow& flow, const Task& task, const PlannedLaunch& planned, 
 // The task's first part also enters the running list of its class. `part` is one of task's parts.
 void EnterRunning(Flow& flow, Task& task, Part& part, Reason reason);
 
-// Whether a BE task that is about to begin is to be measured by itself (evidence/solo_runs.h).
-bool AsksForSoloRun(const Flow& flow, const Task& task);
-
 // Drops the part at `index`: its lane, launch slot and CapSMs. The task stays in its list.
 void DropPart(Flow& flow, Task& task, int index);
 

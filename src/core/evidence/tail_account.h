@@ -21,8 +21,8 @@
 // Sequence: NoteArrival when a query becomes active, NoteQuery when it ends, CreditQuietTime before
 // the credit is read. Threads: the one that runs Tick.
 
-#ifndef GPUSHARE_SRC_CORE_STATE_TAIL_ACCOUNT_H_
-#define GPUSHARE_SRC_CORE_STATE_TAIL_ACCOUNT_H_
+#ifndef GPUSHARE_SRC_CORE_EVIDENCE_TAIL_ACCOUNT_H_
+#define GPUSHARE_SRC_CORE_EVIDENCE_TAIL_ACCOUNT_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -129,4 +129,4 @@ inline bool IsSilent(const TailAccount& account, TimeNs now_ns) {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_STATE_TAIL_ACCOUNT_H_
+#endif  // GPUSHARE_SRC_CORE_EVIDENCE_TAIL_ACCOUNT_H_

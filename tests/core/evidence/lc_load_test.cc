@@ -1,7 +1,7 @@
 // An LC app's load in the snapshot: the share of time that its queries would take alone, wherever
 // they run. Simulated device, virtual time; the test's policy places the queries.
 
-#include "src/core/state/active_queries.h"
+#include "src/core/evidence/lc_load.h"
 
 #include <cstddef>
 #include <cstdint>

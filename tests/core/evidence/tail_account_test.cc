@@ -1,6 +1,6 @@
 // What an LC app's queries and its quiet time earn, and what late ones spend.
 
-#include "src/core/state/tail_account.h"
+#include "src/core/evidence/tail_account.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,96 @@
+// What each call tells the estimators. See evidence.h.
+
+#include "src/core/evidence/evidence.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace gpushare::core {
+
+void Evidence::QueryBegan(AppEvidence& app, const BegunQuery& begin) {
+  NoteArrival(app.account, begin.now_ns);
+  busy_on_credit = busy_on_credit || begin.meets_credit;
+  ++queries;
+  if (app.queries++ == 0) ++apps_with_queries;
+  BeginBusy(app.load, load_decay, begin.now_ns);
+}
+
+void Evidence::QueryEnded(AppEvidence& app, const EndedQuery& end) {
+  const int64_t latency_ns = end.now_ns - end.arrival_ns;
+  const bool met_credit = busy_on_credit;
+  if (--app.queries == 0) --apps_with_queries;
+  if (--queries == 0) busy_on_credit = false;
+  if (!met_credit) app.tail.Add(latency_ns);
+  app.delivered.Add(latency_ns, latency_ns > end.promise.LatencyLimit());
+  NoteQuery(app.account, end.promise, latency_ns, met_credit);
+  LearnLateness(app.target, end.promise, latency_ns);
+  NoteTrial(end, latency_ns);
+  if (end.solo_ns > 0) {
+    app.query_solo_ns =
+        app.query_solo_ns == 0
+            ? end.solo_ns
+            : app.query_solo_ns + ((end.solo_ns - app.query_solo_ns) >> kQuerySoloShift);
+  }
+  // A query without a prediction takes what it took; nothing if it ended before it arrived.
+  AddSolo(app.load, end.solo_ns > 0 ? end.solo_ns : std::max<int64_t>(0, latency_ns));
+  if (end.done_ns > 0) NoteLcWork(segment_gains, end.solo_ns);
+  NoteDuty(app, end);
+  if (end.last) EndBusyPeriod(app.load, load_decay, end.now_ns);
+}
+
+void Evidence::NoteTrial(const EndedQuery& end, int64_t latency_ns) {
+  EarnTrialCredit(trial);
+  if (end.trial_kernel < 0) return;
+  const int64_t limit_ns = end.promise.LatencyLimit();
+  const bool on_time = limit_ns != kNever && latency_ns <= limit_ns;
+  NoteTrialQuery(trial, end.app_slot, end.trial_kernel, on_time);
+}
+
+// A query of an app that states a bound has ended. If it began where the app's last one ended, with
+// the whole device to itself, its time counts for the duty of BE work.
+void Evidence::NoteDuty(AppEvidence& app, const EndedQuery& end) {
+  const AppEvidence* const last = std::exchange(ended_app_, &app);
+  const TimeNs began_ns = std::exchange(ended_ns_, end.now_ns);
+  if (!end.promise.BoundsP99() || last != &app || end.arrival_ns > began_ns) return;
+  const TimeNs without_be_ns = end.be_runs ? kNever : be_left_ns;
+  if (end.disturbed || end.done_ns <= 0 || without_be_ns > began_ns) return;
+  const bool others = apps_with_queries > (app.queries > 0 ? 1 : 0);
+  if (others) return;
+  const double load = LoadAt(app.load, load_decay, end.only_waits, end.now_ns);
+  NoteServiceTime(app.duty, end.now_ns - began_ns, without_be_ns <= began_ns - kDutyQuietNs,
+                  end.promise.ToleratedLonger(load), app.query_solo_ns, end.now_ns);
+}
+
+void Evidence::BePartBegan(const BegunBePart& begin) {
+  if (begin.asks_for_solo_run) NoteSoloAsked(solo_runs, begin.kernel);
+  // Queries that are active now meet the task too.
+  if (begin.begins_credit && queries > 0) busy_on_credit = true;
+}
+
+void Evidence::BePartEnded(const EndedBePart& end) {
+  be_left_ns = end.now_ns;
+  NoteGain(end);
+  if (end.measured_alone) NoteSoloMeasured(solo_runs, end.kernel->id);
+}
+
+// What the part did beside queries counts for all graphs in segments on the device. Without a known
+// duration nobody can tell how much it did.
+void Evidence::NoteGain(const EndedBePart& end) {
+  NoteBePart(segment_gains, end.launched_ns, end.work_ns, end.now_ns);
+  if (!end.in_segments) return;
+  if (!HasKnownDuration(solo_runs, *end.kernel)) return BeginAnew(segment_gains, end.now_ns);
+  CreditInterval(segment_gains, end.kernel->id, end.now_ns);
+  for (const KernelDesc* const graph : end.graphs_beside) {
+    if (HasKnownDuration(solo_runs, *graph)) {
+      CreditInterval(segment_gains, graph->id, end.now_ns);
+    }
+  }
+  BeginInterval(segment_gains, end.now_ns);
+}
+
+void Evidence::PlanMade(const Plan& plan, TimeNs now_ns) {
+  FollowPlan(trial, plan.trial_split, plan.trial_kernel, now_ns);
+  FollowPlan(segment_gains, plan.segments_run, now_ns);
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,101 @@
+// The evidence of one scheduler: what queries, BE parts and plans have shown, of all apps.
+//
+// An AppEvidence has what one LC app's queries show; this has what belongs to the device, to graphs
+// and to kernels. The learn stage alone makes the calls, and tells facts: no estimator looks at a
+// task or at a table.
+//
+//   QueryBegan(app, ...)     a query became active
+//   BePartBegan(...)         a BE launch was accepted by the device
+//   BePartEnded(...)         it has ended
+//   QueryEnded(app, ...)     the query's last task is complete
+//   PlanMade(...)            the policy's answer
+//
+// Nothing allocates. Threads: the one that runs Tick.
+
+#ifndef GPUSHARE_SRC_CORE_EVIDENCE_EVIDENCE_H_
+#define GPUSHARE_SRC_CORE_EVIDENCE_EVIDENCE_H_
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "src/core/base/tuning.h"
+#include "src/core/base/types.h"
+#include "src/core/evidence/app_evidence.h"
+#include "src/core/evidence/lc_load.h"
+#include "src/core/evidence/pair_trial.h"
+#include "src/core/evidence/segment_gain.h"
+#include "src/core/evidence/solo_runs.h"
+#include "src/core/promise/promise.h"
+#include "src/core/seams/kernel.h"
+#include "src/core/seams/snapshot.h"
+
+namespace gpushare::core {
+
+struct BegunQuery {
+  TimeNs now_ns = 0;
+  bool meets_credit = false;  // a BE task on credit is on the device (tail_account.h)
+};
+
+struct EndedQuery {
+  TimeNs now_ns = 0;
+  TimeNs arrival_ns = 0;
+  int64_t solo_ns = 0;      // predicted, all its tasks; 0: unknown
+  int64_t done_ns = 0;      // measured, all its tasks
+  bool disturbed = false;   // a task of it did not run alone on the whole device, or failed
+  Promise promise;          // of its app
+  bool only_waits = false;  // all queries of the app, this one included, wait for tickets
+  bool last = false;        // no other query of the app was begun or submitted
+  bool be_runs = false;     // BE compute work is on the device
+  int32_t app_slot = 0;
+  int32_t trial_kernel = -1;  // the BE kernel beside which it was on trial; -1: none (pair_trial.h)
+};
+
+struct BegunBePart {
+  KernelId kernel;
+  bool asks_for_solo_run = false;  // (solo_runs.h)
+  bool begins_credit = false;      // its task runs on credit of the tail accounts from now on
+};
+
+struct EndedBePart {
+  TimeNs now_ns = 0;
+  TimeNs launched_ns = 0;
+  double work_ns = 0;                  // what it did would have taken alone, as predicted
+  const KernelDesc* kernel = nullptr;  // null: opaque work
+  bool in_segments = false;
+  bool measured_alone = false;  // its task ran in one launch with nothing beside it
+  // Other graphs that run in segments now.
+  absl::Span<const KernelDesc* const> graphs_beside;
+};
+
+struct Evidence {
+  void QueryBegan(AppEvidence& app, const BegunQuery& begin);
+  void QueryEnded(AppEvidence& app, const EndedQuery& end);
+  void BePartBegan(const BegunBePart& begin);
+  // Not of a copy.
+  void BePartEnded(const EndedBePart& end);
+  // Parts were dropped without an end, as a lane was given up.
+  void PartsLost(TimeNs now_ns) { BeginAnew(segment_gains, now_ns); }
+  void PlanMade(const Plan& plan, TimeNs now_ns);
+
+  LoadDecay load_decay;  // of the apps' loads
+  PairTrial trial;
+  SegmentGains segment_gains;
+  SoloRuns solo_runs;
+  TimeNs be_left_ns = -kDutyQuietNs;  // when BE compute work last left the device
+  int32_t queries = 0;                // begun and not ended, of all apps
+  int32_t apps_with_queries = 0;
+  // The busy period of all apps met a task on credit: so did each of its queries that is active.
+  bool busy_on_credit = false;
+
+ private:
+  void NoteTrial(const EndedQuery& end, int64_t latency_ns);
+  void NoteDuty(AppEvidence& app, const EndedQuery& end);
+  void NoteGain(const EndedBePart& end);
+
+  const AppEvidence* ended_app_ = nullptr;  // of the query that ended last, and when
+  TimeNs ended_ns_ = 0;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_EVIDENCE_EVIDENCE_H_

@@ -1,0 +1,63 @@
+// The kernel that most of an LC app's time goes to, and its speed while BE copies run.
+//
+// A majority vote weighted by predicted time. Pair speeds stand for the app by this kernel.
+// Threads: the one that runs Tick.
+
+#ifndef GPUSHARE_SRC_CORE_EVIDENCE_MAIN_KERNEL_H_
+#define GPUSHARE_SRC_CORE_EVIDENCE_MAIN_KERNEL_H_
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "src/core/base/limits.h"
+#include "src/core/base/types.h"
+#include "src/core/seams/cost_model.h"
+#include "src/core/seams/kernel.h"
+
+namespace gpushare::core {
+
+struct MainKernel {
+  const KernelDesc* kernel = nullptr;  // null before the app's first task with a kernel
+  int64_t credit_ns = 0;
+  // Factor on the speed of `speeds_of` by LinkUse, as `version` of the model knows it.
+  std::array<float, kLinkUses> speed_beside_copies = {1, 1, 1, 1};
+  const KernelDesc* speeds_of = nullptr;
+  uint64_t version = 0;
+};
+
+// A task of the app is predicted to take so long. Returns whether the main kernel is another one.
+inline bool Vote(MainKernel& main, const KernelDesc& kernel, int64_t predicted_ns) {
+  const int64_t weight = std::max<int64_t>(predicted_ns, 1);
+  if (main.kernel == &kernel) {
+    main.credit_ns = std::min(main.credit_ns + weight, kMaxDurationNs);
+    return false;
+  }
+  main.credit_ns -= weight;
+  if (main.credit_ns >= 0 && main.kernel != nullptr) return false;
+  main.kernel = &kernel;
+  main.credit_ns = weight;
+  return true;
+}
+
+// Computed anew when the main kernel or what the model knows has changed.
+inline const std::array<float, kLinkUses>& SpeedsBesideCopies(MainKernel& main,
+                                                              const CostModel& model) {
+  if (main.kernel == nullptr) {
+    main.speed_beside_copies.fill(1);
+    return main.speed_beside_copies;
+  }
+  const uint64_t version = model.version();
+  if (main.speeds_of == main.kernel && main.version == version) return main.speed_beside_copies;
+  main.speeds_of = main.kernel;
+  main.version = version;
+  for (LinkUse copies = 1; copies < kLinkUses; ++copies) {
+    main.speed_beside_copies[copies] =
+        static_cast<float>(model.SpeedBesideCopies(*main.kernel, copies));
+  }
+  return main.speed_beside_copies;
+}
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_EVIDENCE_MAIN_KERNEL_H_
