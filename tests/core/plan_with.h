@@ -13,12 +13,16 @@ namespace gpushare::core {
 
 class PlanWith final : public Policy {
  public:
-  explicit PlanWith(std::function<void(const Snapshot&, Plan&)> plan) : plan_(std::move(plan)) {}
+  explicit PlanWith(std::function<void(const Snapshot&, Plan&)> plan,
+                    const PolicyProperties& properties = {})
+      : plan_(std::move(plan)), properties_(properties) {}
   absl::string_view name() const override { return "test"; }
+  PolicyProperties properties() const override { return properties_; }
   void MakePlan(const Snapshot& snapshot, Plan& plan) override { plan_(snapshot, plan); }
 
  private:
   std::function<void(const Snapshot&, Plan&)> plan_;
+  PolicyProperties properties_;
 };
 
 }  // namespace gpushare::core

@@ -63,6 +63,7 @@ void Evidence::NoteDuty(AppEvidence& app, const EndedQuery& end) {
 
 void Evidence::BePartBegan(const BegunBePart& begin) {
   if (begin.asks_for_solo_run) NoteSoloAsked(solo_runs, begin.kernel);
+  if (serial.kept) serial.charged_ns += begin.charge_ns;
   // Queries that are active now meet the task too.
   if (begin.begins_credit && queries > 0) busy_on_credit = true;
 }

@@ -24,6 +24,7 @@
 #include "src/core/evidence/lc_load.h"
 #include "src/core/evidence/pair_trial.h"
 #include "src/core/evidence/segment_gain.h"
+#include "src/core/evidence/serial_headroom.h"
 #include "src/core/evidence/solo_runs.h"
 #include "src/core/promise/promise.h"
 #include "src/core/seams/kernel.h"
@@ -54,6 +55,7 @@ struct BegunBePart {
   KernelId kernel;
   bool asks_for_solo_run = false;  // (solo_runs.h)
   bool begins_credit = false;      // its task runs on credit of the tail accounts from now on
+  int64_t charge_ns = 0;           // what its task, which begins, takes of serial headrooms
 };
 
 struct EndedBePart {
@@ -81,6 +83,7 @@ struct Evidence {
   PairTrial trial;
   SegmentGains segment_gains;
   SoloRuns solo_runs;
+  SerialBook serial;
   TimeNs be_left_ns = -kDutyQuietNs;  // when BE compute work last left the device
   int32_t queries = 0;                // begun and not ended, of all apps
   int32_t apps_with_queries = 0;

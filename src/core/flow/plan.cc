@@ -201,19 +201,6 @@ void ViewQueries(Flow& flow) {
   }
 }
 
-// Headrooms without the refill. In the order of ViewQueries.
-void ViewSerialHeadrooms(Flow& flow) {
-  const int64_t charged_ns = BeCharged(flow);
-  QueryState* query = flow.first_query;
-  for (QueryView& view : flow.buffers.queries) {
-    if (!std::exchange(query->planned, true)) {
-      query->serial_budget_ns = SaturatingAdd(view.headroom_ns, charged_ns);
-    }
-    view.serial_headroom_ns = SaturatingSubtract(query->serial_budget_ns, charged_ns);
-    query = query->next;
-  }
-}
-
 void ViewPart(const Flow& flow, const Part& part, PartView& view) {
   view.place = part.place;
   view.lane = part.lane;

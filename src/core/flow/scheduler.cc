@@ -12,6 +12,7 @@
 #include "src/core/base/exhaustion.h"
 #include "src/core/base/tuning.h"
 #include "src/core/flow/driver.h"
+#include "src/core/flow/learn/learn.h"
 
 namespace gpushare::core {
 namespace {
@@ -42,7 +43,7 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(const SchedulerOpti
     return status;
   }
   driver->flow.counters.evictions_blocked.store(driver->flow.lanes.lanes_blocked());
-  driver->flow.learns.store(driver->flow.policy->properties().learns);
+  FollowPolicy(driver->flow);
   driver->flow.now_ns = driver->flow.device->NowNs();
   return std::unique_ptr<Scheduler>(new Scheduler(std::move(driver)));
 }

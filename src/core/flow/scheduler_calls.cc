@@ -262,7 +262,7 @@ absl::Status Scheduler::SetPolicy(std::unique_ptr<Policy> policy) {
   }
   driver_->flow.policy.swap(policy);
   driver_->flow.policy_threw = false;
-  driver_->flow.learns.store(driver_->flow.policy->properties().learns);
+  FollowPolicy(driver_->flow);
   driver_->flow.dirty = true;
   return absl::OkStatus();
 }

@@ -18,6 +18,8 @@ struct PolicyProperties {
   // It keeps reservations and quotas, or reads them in the snapshot. Where it cannot keep any, the
   // call that makes one is refused.
   bool keeps_reservations = true;
+  // It reads QueryView::serial_headroom_ns, which is kept for such a policy alone.
+  bool serial_headrooms = false;
 };
 
 class Policy {

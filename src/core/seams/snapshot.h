@@ -110,7 +110,8 @@ struct QueryView {
   // remaining, without counting an issued kernel twice. kNever without a target.
   int64_t headroom_ns = kNever;
   // The same without the refill of eq. 4: headroom_ns of its first plan, less the predicted
-  // duration of BE work launched since, pageable copies aside. kNever without a target.
+  // duration of BE work launched since, pageable copies aside. kNever without a target, and for a
+  // policy that does not ask for it (PolicyProperties::serial_headrooms).
   int64_t serial_headroom_ns = kNever;
 };
 

@@ -184,7 +184,6 @@ struct Flow {
   QueryState* last_query = nullptr;
   int64_t queued_ns = 0;       // predicted duration of all that is launched and not done
   int64_t uncommitted_ns = 0;  // the part of it that evictions leave undone: not in T_q
-  int64_t be_charged_ns = 0;   // BeCharged (running.h), less what running graphs have begun since
   // Largest start tag of a BE task that was launched: the virtual time of start-time fair queueing
   // (Goyal, Vin and Cheng 1996).
   double virtual_time_ns = 0;

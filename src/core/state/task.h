@@ -26,6 +26,7 @@
 #include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
 #include "src/core/evidence/app_evidence.h"
+#include "src/core/evidence/serial_headroom.h"
 #include "src/core/seams/kernel.h"
 #include "src/core/seams/snapshot.h"
 #include "src/core/state/options.h"
@@ -45,17 +46,16 @@ struct QueryState {
   TimeNs arrival_ns = 0;
   TimeNs deadline_ns = kNever;
   int32_t tasks_finished = 0;
-  bool ended = false;            // no more tasks will come
-  bool active = false;           // in the list of active queries
-  bool disturbed = false;        // a task of it did not run alone on the whole device, or failed
-  double input_size = 0;         // as the application stated it; 0: it did not
-  int64_t sized_ns = 0;          // predicted from input_size, with its error bar; 0: unknown
-  int64_t solo_ns = 0;           // predicted, all tasks admitted so far
-  int64_t issued_ns = 0;         // predicted, on the device
-  int64_t done_ns = 0;           // measured, complete
-  bool planned = false;          // a plan has seen it
-  int64_t serial_budget_ns = 0;  // its headroom at that plan, and BeCharged (running.h)
-  QueryState* next = nullptr;    // active queries in order of arrival
+  bool ended = false;      // no more tasks will come
+  bool active = false;     // in the list of active queries
+  bool disturbed = false;  // a task of it did not run alone on the whole device, or failed
+  double input_size = 0;   // as the application stated it; 0: it did not
+  int64_t sized_ns = 0;    // predicted from input_size, with its error bar; 0: unknown
+  int64_t solo_ns = 0;     // predicted, all tasks admitted so far
+  int64_t issued_ns = 0;   // predicted, on the device
+  int64_t done_ns = 0;     // measured, complete
+  SerialBudget serial_budget;
+  QueryState* next = nullptr;  // active queries in order of arrival
   QueryState* previous = nullptr;
 };
 

@@ -16,7 +16,8 @@ class SerialHeadroomTest : public SimulatedSchedulerTest {
  protected:
   void SetUp() override {
     const auto plan = [this](const Snapshot& snapshot, Plan& out) { PlanFor(snapshot, out); };
-    ASSERT_NO_FATAL_FAILURE(StartScheduler(std::make_unique<PlanWith>(plan)));
+    const PolicyProperties properties{.serial_headrooms = true};
+    ASSERT_NO_FATAL_FAILURE(StartScheduler(std::make_unique<PlanWith>(plan, properties)));
     graph_ = *scheduler_->RegisterKernel(Graph("service", 10 * kMs));
     kernel_ = *scheduler_->RegisterKernel(EvictableKernel("train", 20 * kUs));
     AppOptions options;
@@ -57,6 +58,23 @@ class SerialHeadroomTest : public SimulatedSchedulerTest {
   std::vector<int64_t> queued_ns_;  // T_q at each plan
   int64_t eviction_p99_ns_ = 0;     // of the graph in segments
 };
+
+// Nothing is kept for a policy that does not ask, and a query of before counts anew for one that
+// does.
+TEST_F(SerialHeadroomTest, OnlyAPolicyThatAsksSeesIt) {
+  SubmitGraph(lc_, graph_, true);
+  Pass(1 * kMs);
+  EXPECT_NE(queries_.back().serial_headroom_ns, kNever);
+  const auto plan = [this](const Snapshot& snapshot, Plan& out) { PlanFor(snapshot, out); };
+  ASSERT_TRUE(scheduler_->SetPolicy(std::make_unique<PlanWith>(plan)).ok());
+  Pass(1 * kMs);
+  EXPECT_EQ(queries_.back().serial_headroom_ns, kNever);
+  const PolicyProperties properties{.serial_headrooms = true};
+  ASSERT_TRUE(scheduler_->SetPolicy(std::make_unique<PlanWith>(plan, properties)).ok());
+  queries_.clear();
+  Pass(1 * kMs);
+  EXPECT_EQ(queries_.front().serial_headroom_ns, queries_.front().headroom_ns);
+}
 
 TEST_F(SerialHeadroomTest, OnlyLaunchesOfBeWorkChangeIt) {
   SubmitGraph(lc_, graph_, true);

@@ -53,6 +53,17 @@ int32_t TrialKernel(const Flow& flow, const QueryState& query) {
   return UnknownKernelOn(flow, place, app, trial.split);
 }
 
+// Segments that the part, a launch in segments, had behind the first ones and has begun by now.
+int64_t BegunSinceNs(const Flow& flow, const Task& task, const Part& part) {
+  return std::clamp<int64_t>(flow.now_ns - part.launched_ns, 0, task.progress.uncommitted_ns);
+}
+
+// What a BE task that begins counts in the book of serial headrooms.
+int64_t ChargeNs(const Task& task) {
+  const bool pageable = task.work.kind == TaskKind::kMemcpy && !task.work.copy.pinned;
+  return pageable ? 0 : task.progress.issued_ns - task.progress.uncommitted_ns;
+}
+
 // Whether the task's last block tasks have ended, and it will not fail.
 bool IsDone(const Task& task) {
   const Progress& progress = task.progress;
@@ -92,6 +103,12 @@ void Learn(Flow& flow) {
     flow.model->ObserveQuery(sample.query, sample.measured_ns);
   }
   flow.query_samples.Clear();
+}
+
+void FollowPolicy(Flow& flow) {
+  const PolicyProperties properties = flow.policy->properties();
+  flow.learns.store(properties.learns);
+  KeepBook(flow.evidence.serial, properties.serial_headrooms);
 }
 
 void LearnApp(App& app, TimeNs now_ns) {
@@ -137,15 +154,22 @@ bool AsksForSoloRun(const Flow& flow, const Task& task) {
          WantsSoloRun(flow.evidence.solo_runs, task.work.kernel->id);
 }
 
-void LearnPartBegan(Flow& flow, Task& task, Reason reason) {
+void LearnPartBegan(Flow& flow, Task& task, Reason reason, bool begins) {
   if (IsLc(task)) return;
   // A part of a task that had one before is no run by itself.
   const bool asks = task.record.launches == 1 && AsksForSoloRun(flow, task);
   task.progress.runs_alone = asks && !task.progress.had_co_residents;
   const bool begins_credit =
       reason == Reason::kTailCredit && !std::exchange(task.progress.on_credit, true);
-  flow.evidence.BePartBegan(
-      {.kernel = task.record.kernel, .asks_for_solo_run = asks, .begins_credit = begins_credit});
+  flow.evidence.BePartBegan({.kernel = task.record.kernel,
+                             .asks_for_solo_run = asks,
+                             .begins_credit = begins_credit,
+                             .charge_ns = begins ? ChargeNs(task) : 0});
+}
+
+void LearnSegmentsDropped(Flow& flow, const Task& task, const Part& part) {
+  SerialBook& book = flow.evidence.serial;
+  if (book.kept) book.charged_ns += BegunSinceNs(flow, task, part);
 }
 
 void LearnPartEnded(Flow& flow, Task& task, const Part& part, const DeviceCompletion& completion,
@@ -176,6 +200,21 @@ void LearnPartsLost(Flow& flow) { flow.evidence.PartsLost(flow.now_ns); }
 double LoadOf(Flow& flow, App& app) {
   const bool only_waits = OnlyWaits(app, app.active_queries.load(std::memory_order_acquire));
   return LoadAt(app.evidence.load, flow.evidence.load_decay, only_waits, flow.now_ns);
+}
+
+void ViewSerialHeadrooms(Flow& flow) {
+  const SerialBook& book = flow.evidence.serial;
+  if (!book.kept) return;
+  int64_t charged_ns = book.charged_ns;
+  for (const Task* task : flow.running_be) {
+    for (const Part& part : task->progress.parts) charged_ns += BegunSinceNs(flow, *task, part);
+  }
+  QueryState* query = flow.first_query;  // the views are in the order of the list
+  for (QueryView& view : flow.buffers.queries) {
+    view.serial_headroom_ns =
+        SerialHeadroom(book, charged_ns, view.headroom_ns, query->serial_budget);
+    query = query->next;
+  }
 }
 
 void EndTrial(Flow& flow) {

@@ -26,6 +26,9 @@ namespace gpushare::core {
 
 void Learn(Flow& flow);
 
+// The policy is another one: what it teaches, and what is kept for it.
+void FollowPolicy(Flow& flow);
+
 void LearnApp(App& app, TimeNs now_ns);
 void LearnQueryBegan(Flow& flow, const QueryState& query);
 void LearnQueryTask(QueryState& query, const Task& task);
@@ -37,8 +40,11 @@ void LearnPrediction(Flow& flow, const Task& task);
 // Whether a BE task that is about to begin is to be measured by itself (evidence/solo_runs.h).
 bool AsksForSoloRun(const Flow& flow, const Task& task);
 
-// The part is in the tables, and marked with what runs beside it (co_residents.h).
-void LearnPartBegan(Flow& flow, Task& task, Reason reason);
+// The part is in the tables, and marked with what runs beside it (co_residents.h). `begins`: none
+// of its task was on the device.
+void LearnPartBegan(Flow& flow, Task& task, Reason reason, bool begins);
+// A part in segments leaves the tables.
+void LearnSegmentsDropped(Flow& flow, const Task& task, const Part& part);
 
 // What an ended launch did.
 struct PartWork {
@@ -53,6 +59,10 @@ void LearnPartsLost(Flow& flow);
 
 // The load of an LC app as of now (evidence/lc_load.h).
 double LoadOf(Flow& flow, App& app);
+
+// Fills the serial headrooms of the snapshot's queries, if the policy asks for them
+// (evidence/serial_headroom.h). Their headrooms are there.
+void ViewSerialHeadrooms(Flow& flow);
 
 // Before a plan: a trial whose queries have ended, or whose time is over, ends.
 void EndTrial(Flow& flow);

@@ -31,11 +31,6 @@ int64_t UncommittedNs(const Flow& flow, const Task& task, Form form) {
   return std::max<int64_t>(0, task.progress.issued_ns - task.progress.eviction_p99_ns);
 }
 
-// Segments that the part, a launch in segments, had behind the first ones and has begun by now.
-int64_t BegunSinceNs(const Flow& flow, const Task& task, const Part& part) {
-  return std::clamp<int64_t>(flow.now_ns - part.launched_ns, 0, task.progress.uncommitted_ns);
-}
-
 void EnterList(Flow& flow, Task& task, Form form) {
   const bool lc = InLcList(task);
   task.progress.running_index = lc ? flow.running_lc.size() : flow.running_be.size();
@@ -53,10 +48,6 @@ void EnterList(Flow& flow, Task& task, Form form) {
   flow.queued_ns += task.progress.issued_ns;
   task.progress.uncommitted_ns = UncommittedNs(flow, task, form);
   flow.uncommitted_ns += task.progress.uncommitted_ns;
-  const bool pageable = task.work.kind == TaskKind::kMemcpy && !task.work.copy.pinned;
-  if (!IsLc(task) && !pageable) {
-    flow.be_charged_ns += task.progress.issued_ns - task.progress.uncommitted_ns;
-  }
   if (task.query != nullptr) task.query->issued_ns += task.progress.issued_ns;
   if (task.work.kind == TaskKind::kMemcpy) {
     CopyState& copies = CopiesOf(flow, task);
@@ -104,11 +95,12 @@ void SizePart(const Flow& flow, const Task& task, const PlannedLaunch& planned, 
 }
 
 void EnterRunning(Flow& flow, Task& task, Part& part, Reason reason) {
-  if (task.progress.running_index < 0) EnterList(flow, task, part.form);
+  const bool begins = task.progress.running_index < 0;
+  if (begins) EnterList(flow, task, part.form);
   if (task.progress.started_early) SizePart(flow, task, PlannedLaunch(), part);
   if (flow.lanes.lane(part.lane).parts++ == 0) ++flow.lanes_busy;
   RecordCoResidents(flow, task, part);
-  LearnPartBegan(flow, task, reason);
+  LearnPartBegan(flow, task, reason, begins);
   // The second part of a fused launch runs in the order of the first part's lane.
   flow.fused_runs.Spoil(part.launch, part.order_lane != kNoLane ? part.order_lane : part.lane);
   flow.ledger.Charge(static_cast<int>(task.app->slot), part.workers, part.workers_per_sm);
@@ -137,7 +129,7 @@ void DropPart(Flow& flow, Task& task, int index) {
   }
   if (part.form == Form::kSegments) {
     lane.holds_segments.store(false, std::memory_order_relaxed);
-    flow.be_charged_ns += BegunSinceNs(flow, task, part);
+    LearnSegmentsDropped(flow, task, part);
   }
   if (--lane.parts == 0) --flow.lanes_busy;
   lane.progress_ns = flow.now_ns;
@@ -151,15 +143,6 @@ void DropPart(Flow& flow, Task& task, int index) {
 
 void DropParts(Flow& flow, Task& task) {
   while (!task.progress.parts.empty()) DropPart(flow, task, 0);
-}
-
-int64_t BeCharged(const Flow& flow) {
-  int64_t charged_ns = flow.be_charged_ns;
-  if (flow.uncommitted_ns == 0) return charged_ns;
-  for (const Task* task : flow.running_be) {
-    for (const Part& part : task->progress.parts) charged_ns += BegunSinceNs(flow, *task, part);
-  }
-  return charged_ns;
 }
 
 void LeaveRunning(Flow& flow, Task& task) {

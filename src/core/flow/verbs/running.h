@@ -24,10 +24,6 @@ void DropPart(Flow& flow, Task& task, int index);
 // Drops every part.
 void DropParts(Flow& flow, Task& task);
 
-// Predicted duration of BE work that was handed to the device since the flow began, but pageable
-// copies: a launch whole, a graph in segments as they come.
-int64_t BeCharged(const Flow& flow);
-
 // Takes the task out of its running list. Does nothing when it is in none.
 void LeaveRunning(Flow& flow, Task& task);
 

@@ -32,7 +32,9 @@ class BaymaxPolicy final : public Policy {
     if (form_ == BaymaxForm::kNoRefill) return "baymax:nc";
     return form_ == BaymaxForm::kNoPcie ? "baymax:np" : "baymax";
   }
-  PolicyProperties properties() const override { return {.keeps_reservations = false}; }
+  PolicyProperties properties() const override {
+    return {.keeps_reservations = false, .serial_headrooms = form_ == BaymaxForm::kNoRefill};
+  }
   void MakePlan(const Snapshot& snapshot, Plan& plan) override;
 
  private:
