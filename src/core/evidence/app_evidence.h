@@ -1,6 +1,6 @@
 // What the queries of one LC app have shown.
 //
-// The learn stage writes it through the calls of evidence.h. Others read it, and Begin resets it
+// The learn stage writes it through the calls of evidence.h. Others read it, and BeginApp resets it
 // when the app's slot gets an app. Threads: the one that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_EVIDENCE_APP_EVIDENCE_H_
@@ -14,6 +14,7 @@
 #include "src/core/evidence/latency_tail.h"
 #include "src/core/evidence/lc_load.h"
 #include "src/core/evidence/main_kernel.h"
+#include "src/core/evidence/shadow.h"
 #include "src/core/evidence/tail_account.h"
 #include "src/core/evidence/target_tail.h"
 #include "src/core/promise/promise.h"
@@ -28,12 +29,14 @@ struct AppEvidence {
   TailAccount account;
   TargetTail target;
   BeDuty duty;
-  LatencyTail tail;           // of queries that met no task on credit
-  RecentLatencies delivered;  // of all queries
+  Shadow shadow;
+  int64_t late_not_alone = 0;  // queries that were late, and in the shadow were not
+  LatencyTail tail;            // of queries that met no task on credit
+  RecentLatencies delivered;   // of all queries
 };
 
 // The app is new. `solo_ns`: as it states, 0: unknown.
-inline void Begin(AppEvidence& app, int64_t solo_ns, const Promise& promise, TimeNs now_ns) {
+inline void BeginApp(AppEvidence& app, int64_t solo_ns, const Promise& promise, TimeNs now_ns) {
   app.load = LcLoad{.updated_ns = now_ns, .idle_since_ns = now_ns};
   app.query_solo_ns = solo_ns;
   app.queries = 0;
@@ -41,6 +44,8 @@ inline void Begin(AppEvidence& app, int64_t solo_ns, const Promise& promise, Tim
   app.account = TailAccount{.arrival_ns = now_ns};
   app.target = TargetTailAtFirst(promise);
   app.duty = BeDuty();
+  app.shadow = Shadow();
+  app.late_not_alone = 0;
   app.tail.Clear();
   app.delivered.Clear();
 }

@@ -7,7 +7,9 @@
 
 namespace gpushare::core {
 
-void Evidence::QueryBegan(AppEvidence& app, const BegunQuery& begin) {
+void Evidence::QueryBegan(AppEvidence& app, const BegunQuery& begin, ShadowQuery& shadow) {
+  const int64_t predicted_ns = begin.sized_ns > 0 ? begin.sized_ns : app.query_solo_ns;
+  app.shadow.Begin(begin.arrival_ns, predicted_ns, begin.now_ns, shadow);
   NoteArrival(app.account, begin.now_ns);
   busy_on_credit = busy_on_credit || begin.meets_credit;
   ++queries;
@@ -24,6 +26,7 @@ void Evidence::QueryEnded(AppEvidence& app, const EndedQuery& end) {
   app.delivered.Add(latency_ns, latency_ns > end.promise.LatencyLimit());
   NoteQuery(app.account, end.promise, latency_ns, met_credit);
   LearnLateness(app.target, end.promise, latency_ns);
+  NoteShadow(app, end, latency_ns);
   NoteTrial(end, latency_ns);
   if (end.solo_ns > 0) {
     app.query_solo_ns =
@@ -36,6 +39,15 @@ void Evidence::QueryEnded(AppEvidence& app, const EndedQuery& end) {
   if (end.done_ns > 0) NoteLcWork(segment_gains, end.solo_ns);
   NoteDuty(app, end);
   if (end.last) EndBusyPeriod(app.load, load_decay, end.now_ns);
+}
+
+// What nothing disturbed took what it takes alone. Else its tasks were predicted.
+void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t latency_ns) {
+  const bool alone = !end.disturbed && end.done_ns > 0;
+  const int64_t alone_ns = alone || end.solo_ns <= 0 ? end.done_ns : end.solo_ns;
+  const int64_t shadow_ns = app.shadow.End(end.shadow, alone_ns, end.now_ns);
+  const int64_t limit_ns = end.promise.LatencyLimit();
+  if (latency_ns > limit_ns && shadow_ns <= limit_ns) ++app.late_not_alone;
 }
 
 void Evidence::NoteTrial(const EndedQuery& end, int64_t latency_ns) {

@@ -34,16 +34,19 @@ namespace gpushare::core {
 
 struct BegunQuery {
   TimeNs now_ns = 0;
+  TimeNs arrival_ns = 0;
+  int64_t sized_ns = 0;       // predicted from its input size; 0: unknown
   bool meets_credit = false;  // a BE task on credit is on the device (tail_account.h)
 };
 
 struct EndedQuery {
   TimeNs now_ns = 0;
   TimeNs arrival_ns = 0;
+  ShadowQuery shadow = {};
   int64_t solo_ns = 0;      // predicted, all its tasks; 0: unknown
   int64_t done_ns = 0;      // measured, all its tasks
   bool disturbed = false;   // a task of it did not run alone on the whole device, or failed
-  Promise promise;          // of its app
+  Promise promise = {};     // of its app
   bool only_waits = false;  // all queries of the app, this one included, wait for tickets
   bool last = false;        // no other query of the app was begun or submitted
   bool be_runs = false;     // BE compute work is on the device
@@ -52,7 +55,7 @@ struct EndedQuery {
 };
 
 struct BegunBePart {
-  KernelId kernel;
+  KernelId kernel = {};
   bool asks_for_solo_run = false;  // (solo_runs.h)
   bool begins_credit = false;      // its task runs on credit of the tail accounts from now on
   int64_t charge_ns = 0;           // what its task, which begins, takes of serial headrooms
@@ -66,11 +69,12 @@ struct EndedBePart {
   bool in_segments = false;
   bool measured_alone = false;  // its task ran in one launch with nothing beside it
   // Other graphs that run in segments now.
-  absl::Span<const KernelDesc* const> graphs_beside;
+  absl::Span<const KernelDesc* const> graphs_beside = {};
 };
 
 struct Evidence {
-  void QueryBegan(AppEvidence& app, const BegunQuery& begin);
+  // `shadow`: the query's own, for QueryEnded.
+  void QueryBegan(AppEvidence& app, const BegunQuery& begin, ShadowQuery& shadow);
   void QueryEnded(AppEvidence& app, const EndedQuery& end);
   void BePartBegan(const BegunBePart& begin);
   // Not of a copy.
@@ -93,6 +97,7 @@ struct Evidence {
  private:
   void NoteTrial(const EndedQuery& end, int64_t latency_ns);
   void NoteDuty(AppEvidence& app, const EndedQuery& end);
+  static void NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t latency_ns);
   void NoteGain(const EndedBePart& end);
 
   const AppEvidence* ended_app_ = nullptr;  // of the query that ended last, and when

@@ -27,7 +27,7 @@ struct MainKernel {
 };
 
 // A task of the app is predicted to take so long. Returns whether the main kernel is another one.
-inline bool Vote(MainKernel& main, const KernelDesc& kernel, int64_t predicted_ns) {
+inline bool VoteMainKernel(MainKernel& main, const KernelDesc& kernel, int64_t predicted_ns) {
   const int64_t weight = std::max<int64_t>(predicted_ns, 1);
   if (main.kernel == &kernel) {
     main.credit_ns = std::min(main.credit_ns + weight, kMaxDurationNs);

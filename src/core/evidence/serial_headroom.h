@@ -1,5 +1,5 @@
-// Headrooms without the refill of Baymax eq. 4 (seams/headroom.h), for a policy that asks for them
-// (PolicyProperties::serial_headrooms). For any other nothing is kept.
+// Headrooms without the refill of Baymax eq. 4 (queueing/headroom.h), for a policy that asks for
+// them (PolicyProperties::serial_headrooms). For any other nothing is kept.
 //
 // Serial is the headroom of a query's first plan, less the predicted duration of BE work that began
 // since. Pageable copies do not count. A launch counts whole, a graph in segments as they begin.
@@ -10,8 +10,8 @@
 
 #include <cstdint>
 
+#include "src/core/base/saturating.h"
 #include "src/core/base/types.h"
-#include "src/core/seams/headroom.h"
 
 namespace gpushare::core {
 

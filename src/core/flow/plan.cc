@@ -119,6 +119,8 @@ void ViewLcApps(Flow& flow) {
     view.peak_load =
         has_target ? PeakLoad(evidence.target, view.load, evidence.load.weight, flow.now_ns) : 0;
     ViewBudgets(app, queue, vacations, flow.now_ns, view);
+    view.lag_ns = evidence.shadow.LagNs(flow.now_ns);
+    view.shadow_p99_ns = evidence.shadow.p99_ns();
     view.reserved_capsms = app.reserved_capsms;
     view.packed = app.packed;
     const int32_t active = app.active_queries.load(std::memory_order_acquire);

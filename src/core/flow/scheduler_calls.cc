@@ -500,6 +500,9 @@ absl::StatusOr<AppGuarantee> Scheduler::GuaranteeOf(AppId id) const {
   guarantee.queries_late_for_be = app->evidence.account.late_for_be;
   guarantee.held_ns = app->held_ns;
   const TimeNs now_ns = flow.device->NowNs();
+  guarantee.lag_ns = app->evidence.shadow.LagNs(now_ns);
+  guarantee.shadow_p99_ns = app->evidence.shadow.P99Now();
+  guarantee.queries_late_not_alone = app->evidence.late_not_alone;
   for (const Queue* queue : flow.backlog) {  // and what is held now
     if (queue->app != app || queue->head->progress.held_since_ns == 0) continue;
     const size_t row = HoldRow(queue->head->record.hold_reason);

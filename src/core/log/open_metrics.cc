@@ -120,6 +120,15 @@ const Metric<AppGuarantee> kLcGuaranteeMetrics[] = {
     {"gpushare_app_queries_late_for_be", Kind::kCounter, "",
      "Late queries that met BE work on credit.",
      [](const AppGuarantee& g) { return Count(g.queries_late_for_be); }},
+    {"gpushare_app_lag_seconds", Kind::kGauge, "seconds",
+     "How far the app is behind the queue that it would have alone.",
+     [](const AppGuarantee& g) { return Seconds(g.lag_ns); }},
+    {"gpushare_app_shadow_p99_seconds", Kind::kGauge, "seconds",
+     "p99 of the last queries in the queue that the app would have alone; 0: none ended.",
+     [](const AppGuarantee& g) { return Seconds(g.shadow_p99_ns); }},
+    {"gpushare_app_queries_late_not_alone", Kind::kCounter, "",
+     "Late queries that would not be late in the queue that the app would have alone.",
+     [](const AppGuarantee& g) { return Count(g.queries_late_not_alone); }},
 };
 
 // Backslash, quote and line feed are escaped in label values and help texts alike; bytes that are

@@ -73,6 +73,10 @@ struct LcAppView {
   // it.
   double tail_credit = 0;
   double tail_need_per_ns = 0;  // 0: no account
+  // Beside the queue that it would have alone (evidence/shadow.h): how much later it ends what it
+  // has if it gets the whole device now, and the p99 there; 0: unknown. Observed only.
+  int64_t lag_ns = 0;
+  int64_t shadow_p99_ns = 0;
   int32_t reserved_capsms = 0;
   bool packed = false;          // its reservation is placed on whole SMs
   int32_t active_queries = 0;   // begun or submitted and not done

@@ -97,6 +97,11 @@ struct AppGuarantee {
   double tail_credit = 0;  // queries that BE work may still make late
   int64_t queries_late_for_be = 0;  // since the app was created: late, and met a task on credit
   std::array<int64_t, kHoldReasons> held_ns{};  // BE: time that its queue heads were held
+  // LC, beside the queue that it would have alone (evidence/shadow.h): how far it is behind, the
+  // p99 there, and the queries since it was created that were late and are not late there.
+  int64_t lag_ns = 0;
+  int64_t shadow_p99_ns = 0;
+  int64_t queries_late_not_alone = 0;
 };
 
 struct SchedulerStats {

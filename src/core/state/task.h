@@ -55,6 +55,7 @@ struct QueryState {
   int64_t issued_ns = 0;   // predicted, on the device
   int64_t done_ns = 0;     // measured, complete
   SerialBudget serial_budget;
+  ShadowQuery shadow;
   QueryState* next = nullptr;  // active queries in order of arrival
   QueryState* previous = nullptr;
 };

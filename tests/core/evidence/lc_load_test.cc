@@ -1,8 +1,10 @@
-// An LC app's load in the snapshot: the share of time that its queries would take alone, wherever
-// they run. Simulated device, virtual time; the test's policy places the queries.
+// An LC app's load and lag in the snapshot: the share of time that its queries would take alone,
+// wherever they run, and how far it is behind the queue that it would have alone. Simulated device,
+// virtual time; the test's policy places the queries.
 
 #include "src/core/evidence/lc_load.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -35,6 +37,8 @@ static_assert(kPeriodNs / kLoadWindowNs < kTolerance, "one period must weigh lit
 struct Orders {
   bool half = false;  // queries go to the half of the device
   double load = -1;   // of the one app, as the last snapshot showed it
+  int64_t lag_ns_max = 0;
+  int64_t shadow_p99_ns = 0;
 };
 
 // Launches every head on the place that is asked for, and looks again every 100 us.
@@ -43,7 +47,11 @@ class PlacingPolicy final : public Policy {
   explicit PlacingPolicy(Orders& orders) : orders_(orders) {}
   absl::string_view name() const override { return "placing"; }
   void MakePlan(const Snapshot& snapshot, Plan& plan) override {
-    if (!snapshot.lc_apps.empty()) orders_.load = snapshot.lc_apps[0].load;
+    if (!snapshot.lc_apps.empty()) {
+      orders_.load = snapshot.lc_apps[0].load;
+      orders_.lag_ns_max = std::max(orders_.lag_ns_max, snapshot.lc_apps[0].lag_ns);
+      orders_.shadow_p99_ns = snapshot.lc_apps[0].shadow_p99_ns;
+    }
     for (LcRoute& route : plan.routes) route.fast_path = false;
     PlannedLaunch launch;
     launch.form = Form::kGraph;
@@ -196,6 +204,19 @@ TEST_F(LoadTest, AQueryThatEndsBeforeItsArrivalTakesNoTimeAway) {
   }
   // 2 ms busy in each 8 ms, all of it the latency of the second query.
   EXPECT_NEAR(orders_.load, 0.25, kTolerance);
+}
+
+// Half the device makes a query 1 ms longer than alone. Its time alone stays what it is.
+TEST_F(LoadTest, OnASmallPlaceAnAppFallsBehindItsShadow) {
+  constexpr int64_t kLaunchNs = 50 * kUs;  // and completion, of two queries
+  Serve(2);
+  EXPECT_LE(orders_.lag_ns_max, kLaunchNs) << "the second query waits as it would alone";
+  EXPECT_NEAR(static_cast<double>(orders_.shadow_p99_ns), 2.0 * kMs, kLaunchNs);
+  orders_.half = true;
+  Serve(2);
+  EXPECT_GT(orders_.lag_ns_max, 3 * kSoloNs / 2);
+  EXPECT_LE(orders_.lag_ns_max, 2 * kSoloNs + kLaunchNs);
+  EXPECT_NEAR(static_cast<double>(orders_.shadow_p99_ns), 2.0 * kMs, kLaunchNs);
 }
 
 // A query that ends when it begins has a busy period of no time: it changes nothing.

@@ -112,12 +112,16 @@ void FollowPolicy(Flow& flow) {
 }
 
 void LearnApp(App& app, TimeNs now_ns) {
-  Begin(app.evidence, app.options.solo_ns, app.options.promise, now_ns);
+  BeginApp(app.evidence, app.options.solo_ns, app.options.promise, now_ns);
 }
 
-void LearnQueryBegan(Flow& flow, const QueryState& query) {
+void LearnQueryBegan(Flow& flow, QueryState& query) {
   flow.evidence.QueryBegan(query.app->evidence,
-                           {.now_ns = flow.now_ns, .meets_credit = MeetsCredit(flow)});
+                           {.now_ns = flow.now_ns,
+                            .arrival_ns = query.arrival_ns,
+                            .sized_ns = query.sized_ns,
+                            .meets_credit = MeetsCredit(flow)},
+                           query.shadow);
 }
 
 void LearnQueryTask(QueryState& query, const Task& task) {
@@ -130,6 +134,7 @@ void LearnQueryEnded(Flow& flow, const QueryState& query, int32_t queries_before
   flow.evidence.QueryEnded(app.evidence,
                            {.now_ns = flow.now_ns,
                             .arrival_ns = query.arrival_ns,
+                            .shadow = query.shadow,
                             .solo_ns = query.solo_ns,
                             .done_ns = query.done_ns,
                             .disturbed = query.disturbed,
@@ -143,8 +148,8 @@ void LearnQueryEnded(Flow& flow, const QueryState& query, int32_t queries_before
 
 void LearnPrediction(Flow& flow, const Task& task) {
   if (task.work.kernel == nullptr) return;
-  const bool changed =
-      Vote(task.app->evidence.main_kernel, *task.work.kernel, task.progress.predicted.duration_ns);
+  const bool changed = VoteMainKernel(task.app->evidence.main_kernel, *task.work.kernel,
+                                      task.progress.predicted.duration_ns);
   flow.pairs_stale = flow.pairs_stale || changed;
 }
 

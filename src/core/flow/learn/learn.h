@@ -30,7 +30,7 @@ void Learn(Flow& flow);
 void FollowPolicy(Flow& flow);
 
 void LearnApp(App& app, TimeNs now_ns);
-void LearnQueryBegan(Flow& flow, const QueryState& query);
+void LearnQueryBegan(Flow& flow, QueryState& query);
 void LearnQueryTask(QueryState& query, const Task& task);
 // The query is no longer in the list. `queries_before`: its app's active ones, itself included.
 void LearnQueryEnded(Flow& flow, const QueryState& query, int32_t queries_before);

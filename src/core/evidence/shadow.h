@@ -1,0 +1,102 @@
+// The shadow of an LC app: the queue that it would have alone on the whole device, on the same
+// arrivals.
+//
+//   a query begins      shadow = max(shadow, arrival) + predicted time alone
+//   it ends             shadow += its time alone as known now - predicted
+//   lag                 now + work left - shadow, at least 0
+//
+// `shadow` is when the last query ends there. The lag is how much later the app ends what it has,
+// if it gets the whole device from now on. Every query is at most that much later than alone,
+// whatever the arrivals are. The latencies in the shadow are those of the app alone, and their p99
+// is its p99 alone.
+//
+// Queries are counted, not tasks. The one in service counts as served since it became the first, at
+// most for the mean time of one. A correction moves the shadow only if that has not been idle since
+// the query's arrival: idle time absorbs it. The shadow serves in order of arrival, one at a time.
+//
+// Observed only: no policy decides by it. Threads: the one that runs Tick.
+
+#ifndef GPUSHARE_SRC_CORE_EVIDENCE_SHADOW_H_
+#define GPUSHARE_SRC_CORE_EVIDENCE_SHADOW_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "src/core/base/limits.h"
+#include "src/core/base/recent_latencies.h"
+#include "src/core/base/tuning.h"
+#include "src/core/base/types.h"
+
+namespace gpushare::core {
+
+// What the shadow keeps of an active query.
+struct ShadowQuery {
+  TimeNs arrival_ns = 0;
+  TimeNs end_ns = 0;         // in the shadow, as of its begin
+  int64_t predicted_ns = 0;  // alone
+  int64_t corrected_ns = 0;  // of the shadow, by then
+  uint64_t busy_period = 0;  // of the shadow
+};
+
+class Shadow {
+ public:
+  void Begin(TimeNs arrival_ns, int64_t predicted_ns, TimeNs now_ns, ShadowQuery& query) {
+    // Times that an application states may be far off; sums of them must not overflow.
+    query.arrival_ns = std::clamp(arrival_ns, now_ns - kMaxDurationNs, now_ns + kMaxDurationNs);
+    if (query.arrival_ns > end_ns_) {
+      end_ns_ = query.arrival_ns;
+      ++busy_period_;
+    }
+    end_ns_ += predicted_ns;
+    query.end_ns = end_ns_;
+    query.predicted_ns = predicted_ns;
+    query.corrected_ns = corrected_ns_;
+    query.busy_period = busy_period_;
+    if (queries_++ == 0) first_since_ns_ = now_ns;
+    left_ns_ += predicted_ns;
+  }
+
+  // `alone_ns`: what the query takes alone, as known now. Returns its latency in the shadow.
+  int64_t End(const ShadowQuery& query, int64_t alone_ns, TimeNs now_ns) {
+    const int64_t off_ns = alone_ns - query.predicted_ns;
+    const TimeNs end_ns = query.end_ns + (corrected_ns_ - query.corrected_ns) + off_ns;
+    const int64_t latency_ns = std::max(alone_ns, end_ns - query.arrival_ns);
+    if (query.busy_period == busy_period_) {
+      end_ns_ += off_ns;
+      corrected_ns_ += off_ns;
+    }
+    --queries_;
+    left_ns_ -= query.predicted_ns;
+    first_since_ns_ = now_ns;
+    latencies_.Add(latency_ns);
+    const bool enough = latencies_.count() >= kTailQueriesMin;
+    if (enough && counted_++ % kTailQueriesStep == 0) p99_ns_ = P99Now();
+    return latency_ns;
+  }
+
+  int64_t LagNs(TimeNs now_ns) const {
+    if (queries_ == 0) return 0;
+    const int64_t served_ns = std::clamp<int64_t>(now_ns - first_since_ns_, 0, left_ns_ / queries_);
+    return std::max<int64_t>(0, now_ns + left_ns_ - served_ns - end_ns_);
+  }
+
+  // p99 alone, from kTailQueriesMin queries on, as of the last kTailQueriesStep; 0: unknown.
+  int64_t p99_ns() const { return p99_ns_; }
+  // The same of all queries of the window. Takes microseconds.
+  int64_t P99Now() const { return static_cast<int64_t>(latencies_.Quantile(0.99)); }
+
+ private:
+  TimeNs end_ns_ = 0;  // of the last query
+  uint64_t busy_period_ = 0;
+  int64_t corrected_ns_ = 0;   // the sum of all corrections
+  int64_t left_ns_ = 0;        // predicted, of the active queries
+  int64_t queries_ = 0;        // active
+  TimeNs first_since_ns_ = 0;  // since when the first active query is the first
+  int64_t p99_ns_ = 0;
+  int64_t counted_ = 0;        // queries since there were enough
+  RecentLatencies latencies_;  // in the shadow
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_EVIDENCE_SHADOW_H_

@@ -1,0 +1,172 @@
+// The calls of the learn stage: what each tells the estimators, by hand.
+
+#include "src/core/evidence/evidence.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace gpushare::core {
+namespace {
+
+constexpr int64_t kUs = 1'000;
+constexpr int64_t kMs = 1'000'000;
+
+class EvidenceTest : public ::testing::Test {
+ protected:
+  EvidenceTest() {
+    for (AppEvidence& app : apps) BeginApp(app, kMs, {}, 0);
+  }
+
+  ShadowQuery Begin(AppEvidence& app, TimeNs now_ns, bool meets_credit = false) {
+    ShadowQuery shadow;
+    evidence.QueryBegan(app, {.now_ns = now_ns, .arrival_ns = now_ns, .meets_credit = meets_credit},
+                        shadow);
+    return shadow;
+  }
+  EndedQuery Ended(const ShadowQuery& shadow, TimeNs now_ns) {
+    return {.now_ns = now_ns,
+            .arrival_ns = shadow.arrival_ns,
+            .shadow = shadow,
+            .solo_ns = kMs,
+            .done_ns = kMs};
+  }
+  void End(AppEvidence& app, const ShadowQuery& shadow, TimeNs now_ns) {
+    evidence.QueryEnded(app, Ended(shadow, now_ns));
+  }
+
+  std::array<AppEvidence, 2> apps;
+  Evidence evidence;
+};
+
+TEST_F(EvidenceTest, QueriesAreCountedByAppAndInAll) {
+  const ShadowQuery a = Begin(apps[0], 0);
+  const ShadowQuery b = Begin(apps[0], 0);
+  const ShadowQuery c = Begin(apps[1], 0);
+  EXPECT_EQ(evidence.queries, 3);
+  EXPECT_EQ(evidence.apps_with_queries, 2);
+  End(apps[0], a, kMs);
+  EXPECT_EQ(evidence.apps_with_queries, 2);
+  End(apps[0], b, 2 * kMs);
+  EXPECT_EQ(evidence.apps_with_queries, 1);
+  End(apps[1], c, 3 * kMs);
+  EXPECT_EQ(evidence.queries, 0);
+  EXPECT_EQ(evidence.apps_with_queries, 0);
+}
+
+// A query that met a task on credit does not count in the tail of the app's own latencies.
+TEST_F(EvidenceTest, AllQueriesOfABusyPeriodMeetATaskOnCredit) {
+  const ShadowQuery before = Begin(apps[0], 0);
+  evidence.BePartBegan({.begins_credit = true});
+  const ShadowQuery after = Begin(apps[1], kUs);
+  EndedQuery late = Ended(before, 10 * kMs);
+  late.promise.target_ns = 2 * kMs;
+  evidence.QueryEnded(apps[0], late);
+  EXPECT_EQ(apps[0].account.late_for_be, 1) << "active when the task began";
+  late = Ended(after, 20 * kMs);
+  late.promise.target_ns = 2 * kMs;
+  evidence.QueryEnded(apps[1], late);
+  EXPECT_EQ(apps[1].account.late_for_be, 1) << "began beside it";
+  const ShadowQuery next = Begin(apps[0], 30 * kMs);
+  late = Ended(next, 40 * kMs);
+  late.promise.target_ns = 2 * kMs;
+  evidence.QueryEnded(apps[0], late);
+  EXPECT_EQ(apps[0].account.late_for_be, 1) << "the busy period is over, and so is the task";
+}
+
+TEST_F(EvidenceTest, ATaskOnCreditThatBeganInIdleTimeMeetsTheNextQuery) {
+  evidence.BePartBegan({.begins_credit = true});
+  EXPECT_FALSE(evidence.busy_on_credit) << "no query is active";
+  const ShadowQuery query = Begin(apps[0], 0, /*meets_credit=*/true);
+  EXPECT_TRUE(evidence.busy_on_credit);
+  End(apps[0], query, kMs);
+  EXPECT_FALSE(evidence.busy_on_credit);
+}
+
+// Alone the second query ends at 2 ms, after 2 ms. 1 ms of BE work makes it 3 ms; the limit is 2.5.
+TEST_F(EvidenceTest, AQueryIsLateNotAloneIfItsShadowKeepsTheLimit) {
+  const ShadowQuery first = Begin(apps[0], 0);
+  const ShadowQuery second = Begin(apps[0], 0);
+  EndedQuery end = Ended(first, 2 * kMs);
+  end.promise.target_ns = 5 * kMs / 2;
+  evidence.QueryEnded(apps[0], end);
+  EXPECT_EQ(apps[0].late_not_alone, 0) << "it kept the limit";
+  EXPECT_EQ(apps[0].shadow.LagNs(2 * kMs), kMs);
+  end = Ended(second, 3 * kMs);
+  end.promise.target_ns = 5 * kMs / 2;
+  evidence.QueryEnded(apps[0], end);
+  EXPECT_EQ(apps[0].late_not_alone, 1);
+  // Three at once are late alone too: the third one ends after 3 ms.
+  std::array<ShadowQuery, 3> burst;
+  for (ShadowQuery& query : burst) query = Begin(apps[0], 10 * kMs);
+  for (int64_t i = 0; i < 3; ++i) {
+    end = Ended(burst[static_cast<size_t>(i)], (11 + i) * kMs);
+    end.promise.target_ns = 5 * kMs / 2;
+    evidence.QueryEnded(apps[0], end);
+  }
+  EXPECT_EQ(apps[0].late_not_alone, 1);
+}
+
+// The size says 3 ms, the mean of the app 1 ms.
+TEST_F(EvidenceTest, AQueryWithASizeCountsWithItsPrediction) {
+  ShadowQuery shadow;
+  evidence.QueryBegan(apps[0], {.now_ns = 0, .arrival_ns = 0, .sized_ns = 3 * kMs}, shadow);
+  EXPECT_EQ(shadow.end_ns, 3 * kMs);
+  evidence.QueryBegan(apps[1], {.now_ns = 0, .arrival_ns = 0}, shadow);
+  EXPECT_EQ(shadow.end_ns, kMs);
+}
+
+// What ran beside BE work says nothing of its time alone: then its prediction counts.
+TEST_F(EvidenceTest, ADisturbedQueryCountsAsPredictedInTheShadow) {
+  const ShadowQuery query = Begin(apps[0], 0);
+  EndedQuery end = Ended(query, 4 * kMs);
+  end.done_ns = 3 * kMs;
+  end.disturbed = true;
+  end.promise.target_ns = 2 * kMs;
+  evidence.QueryEnded(apps[0], end);
+  EXPECT_EQ(apps[0].late_not_alone, 1) << "1 ms alone";
+  const ShadowQuery next = Begin(apps[0], 10 * kMs);
+  end = Ended(next, 14 * kMs);
+  end.done_ns = 3 * kMs;
+  end.promise.target_ns = 2 * kMs;
+  evidence.QueryEnded(apps[0], end);
+  EXPECT_EQ(apps[0].late_not_alone, 1) << "nothing disturbed it, and it took 3 ms alone";
+}
+
+TEST_F(EvidenceTest, ASoloRunCountsOnceItWasMeasured) {
+  KernelDesc kernel;
+  kernel.id = KernelId{7};
+  EXPECT_FALSE(HasKnownDuration(evidence.solo_runs, kernel));
+  evidence.BePartBegan({.kernel = kernel.id, .asks_for_solo_run = true});
+  evidence.BePartEnded({.now_ns = kMs, .work_ns = 1e6, .kernel = &kernel, .measured_alone = true});
+  EXPECT_TRUE(HasKnownDuration(evidence.solo_runs, kernel));
+  EXPECT_EQ(evidence.be_left_ns, kMs);
+}
+
+// The others of the time in which one graph ends: each that is known gains what it did.
+TEST_F(EvidenceTest, AnIntervalCountsForAllKnownGraphsBeside) {
+  std::array<KernelDesc, 3> graphs;
+  for (uint32_t i = 0; i < 3; ++i) graphs[i].id = KernelId{i + 1};
+  graphs[0].solo_hint_ns = graphs[1].solo_hint_ns = kMs;
+  Plan plan;
+  plan.Clear();
+  plan.segments_run = SegmentsRun::kBesideQueries;
+  evidence.PlanMade(plan, 0);
+  const std::array<const KernelDesc*, 2> beside = {&graphs[1], &graphs[2]};
+  const double before = GainOf(evidence.segment_gains, graphs[2].id, 100 * kMs);
+  End(apps[0], Begin(apps[0], 0), 90 * kMs);
+  evidence.BePartEnded({.now_ns = 100 * kMs,
+                        .launched_ns = 0,
+                        .work_ns = 50e6,
+                        .kernel = graphs.data(),
+                        .in_segments = true,
+                        .graphs_beside = beside});
+  // 50 ms of BE work and 1 ms of LC work in 100 ms: a loss, for both that are known.
+  EXPECT_LT(GainOf(evidence.segment_gains, graphs[0].id, 100 * kMs), before);
+  EXPECT_EQ(GainOf(evidence.segment_gains, graphs[1].id, 100 * kMs),
+            GainOf(evidence.segment_gains, graphs[0].id, 100 * kMs));
+  EXPECT_EQ(GainOf(evidence.segment_gains, graphs[2].id, 100 * kMs), before);
+}
+
+}  // namespace
+}  // namespace gpushare::core
