@@ -8,6 +8,7 @@
 //   BePartBegan(...)         a BE launch was accepted by the device
 //   BePartEnded(...)         it has ended
 //   QueryEnded(app, ...)     the query's last task is complete
+//   View(...)                what the snapshot of a plan has of it
 //   PlanMade(...)            the policy's answer
 //
 // Nothing allocates. Threads: the one that runs Tick.
@@ -27,6 +28,7 @@
 #include "src/core/evidence/serial_headroom.h"
 #include "src/core/evidence/solo_runs.h"
 #include "src/core/promise/promise.h"
+#include "src/core/seams/cost_model.h"
 #include "src/core/seams/kernel.h"
 #include "src/core/seams/snapshot.h"
 
@@ -72,6 +74,21 @@ struct EndedBePart {
   absl::Span<const KernelDesc* const> graphs_beside = {};
 };
 
+// An LC app of a view.
+struct LcAppFacts {
+  AppEvidence* evidence = nullptr;
+  bool only_waits = false;  // all its active queries wait for tickets
+};
+
+// Of the device.
+struct EvidenceView {
+  TrialView trial;
+  SegmentsRun segments_ran = SegmentsRun::kNone;
+  TimeNs be_paused_until_ns = 0;  // the duty of BE work
+  TimeNs be_pauses_at_ns = kNever;
+  double tail_rate = 0;  // the steepest of the LC apps that limit BE work; 0: one is unknown
+};
+
 struct Evidence {
   // `shadow`: the query's own, for QueryEnded.
   void QueryBegan(AppEvidence& app, const BegunQuery& begin, ShadowQuery& shadow);
@@ -81,6 +98,12 @@ struct Evidence {
   void BePartEnded(const EndedBePart& end);
   // Parts were dropped without an end, as a lane was given up.
   void PartsLost(TimeNs now_ns) { BeginAnew(segment_gains, now_ns); }
+
+  // Fills the views of LC apps, in which the identity, the promise and the activity of each stand.
+  EvidenceView View(absl::Span<const LcAppFacts> apps, const CostModel& model, TimeNs now_ns,
+                    absl::Span<LcAppView> views);
+  // Fills what a graph in segments gains.
+  void ViewGraph(KernelId graph, TimeNs now_ns, HeadView& view) const;
   void PlanMade(const Plan& plan, TimeNs now_ns);
 
   LoadDecay load_decay;  // of the apps' loads

@@ -179,11 +179,7 @@ void ViewBeTask(const Flow& flow, Task& task, double tail_rate, HeadView& view) 
   ViewTask(task, tail_rate, view);
   view.followed = IsFollowed(task);
   if (task.IsSegmented()) {
-    const KernelId graph = task.work.kernel->id;
-    view.segment_gain = GainOf(flow.evidence.segment_gains, graph, flow.now_ns);
-    const SplitGain on_split = SplitGainOf(flow.evidence.segment_gains, graph, flow.now_ns);
-    view.split_gain = on_split.gain;
-    view.split_gain_known = on_split.known;
+    flow.evidence.ViewGraph(task.work.kernel->id, flow.now_ns, view);
   } else {
     view.segment_gain = view.split_gain = view.split_gain_known = 0;
   }

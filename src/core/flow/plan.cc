@@ -20,119 +20,26 @@
 #include "src/core/flow/verbs/predict_task.h"
 #include "src/core/flow/verbs/running.h"
 #include "src/core/queueing/headroom.h"
-#include "src/core/queueing/queue_tail.h"
 #include "src/core/state/backlog.h"
 #include "src/core/state/fair_weight.h"
 
 namespace gpushare::core {
 namespace {
 
-// The load of all LC apps, and the mean service time of their queries, weighted by load.
-struct LcQueue {
-  double load = 0;
-  double mean_service_ns = 0;
-  LoadTail tail;  // of both
-};
-LcQueue LcQueueOf(Flow& flow) {
-  LcQueue queue;
-  for (App* const app : flow.lc_apps) {
-    const double load = LoadOf(flow, *app);
-    queue.load += load;
-    queue.mean_service_ns += load * static_cast<double>(app->evidence.query_solo_ns);
-  }
-  if (queue.load > 0) queue.mean_service_ns /= queue.load;
-  queue.tail = {PoissonTailRate(queue.load, queue.mean_service_ns), TailSpread(queue.load)};
-  return queue;
-}
-
-// What the app's target leaves; kNever without a target.
-int64_t BudgetOfTarget(const App& app, const LcQueue& queue) {
-  if (!app.options.promise.HasTarget()) return kNever;
-  const AppEvidence& evidence = app.evidence;
-  const double p99_ns = evidence.query_solo_ns == 0
-                            ? 0
-                            : QueueP99(static_cast<double>(evidence.query_solo_ns),
-                                       queue.mean_service_ns, queue.load);
-  return app.options.promise.TargetSlack(p99_ns, evidence.target.factor);
-}
-
-// A bound is on the p99, so a launch may be longer than the shift that the bound allows. The median
-// moves by nearly all of it.
-void ViewBudgets(App& app, const LcQueue& queue, Vacations& vacations, TimeNs now_ns,
-                 LcAppView& view) {
-  view.blocking_budget_ns = view.uncuttable_budget_ns = kNever;
-  if (IsSilent(app.evidence.account, now_ns)) return;
-  const Promise& promise = app.options.promise;
-  const int64_t target_ns =
-      std::min(BudgetOfTarget(app, queue), promise.MedianSlack(app.evidence.query_solo_ns));
-  const int64_t shift_ns = promise.Slack(app.evidence.query_solo_ns);
-  view.blocking_budget_ns = std::min(target_ns, shift_ns);
-  view.uncuttable_budget_ns =
-      std::min(target_ns, app.evidence.tail.LongestVacation(shift_ns, queue.tail, vacations));
-  view.tail_rate = shift_ns <= target_ns ? app.evidence.tail.Rate(queue.tail) : 0;
-  view.late_delay_ns = LateDelay(shift_ns, promise.p99_alone_ns, app.evidence.query_solo_ns,
-                                 app.evidence.tail.quantiles());
-}
-
-// The steepest tail of the LC apps that limit BE work; 0: that of one is unknown.
-double SteepestTail(const Flow& flow) {
-  double steepest = 0;
-  for (const LcAppView& app : flow.buffers.lc_apps) {
-    if (app.blocking_budget_ns == kNever) continue;
-    if (!(app.tail_rate > 0)) return 0;
-    steepest = std::max(steepest, app.tail_rate);
-  }
-  return steepest;
-}
-
-void ViewAccounts(Flow& flow) {
-  double load = 0;
-  for (const LcAppView& view : flow.buffers.lc_apps) load += view.load;
-  for (int i = 0; i < flow.lc_apps.size(); ++i) {
-    LcAppView& view = flow.buffers.lc_apps[i];
-    if (view.blocking_budget_ns == kNever) continue;
-    TailAccount& account = flow.lc_apps[i]->evidence.account;
-    if (view.active_queries == 0) CreditQuietTime(account, flow.now_ns);
-    view.tail_credit = account.credit;
-    view.tail_need_per_ns = TailNeedPerNs(account, load, flow.now_ns);
-  }
-}
-
+// What the policy may know of each LC app; the evidence fills in the rest.
 void ViewLcApps(Flow& flow) {
   flow.buffers.lc_apps.Clear();
-  const LcQueue queue = LcQueueOf(flow);
-  Vacations vacations;
-  for (App* const owner : flow.lc_apps) {
-    App& app = *owner;
-    AppEvidence& evidence = app.evidence;
+  for (const App* const app : flow.lc_apps) {
     LcAppView& view = flow.buffers.lc_apps.Add();
-    view.app = AppId{app.id.load(std::memory_order_relaxed)};
-    view.promise = app.options.promise;
-    view.solo_ns = evidence.query_solo_ns;
-    view.load = LoadOf(flow, app);
-    view.load_error = evidence.account.arrivals == 0
-                          ? 0
-                          : LoadError(view.load, evidence.query_solo_ns,
-                                      evidence.account.first_arrival_ns, flow.now_ns);
-    const bool has_target = app.options.promise.HasTarget();
-    view.target_tail = has_target ? evidence.target.factor : 0;
-    view.peak_load =
-        has_target ? PeakLoad(evidence.target, view.load, evidence.load.weight, flow.now_ns) : 0;
-    ViewBudgets(app, queue, vacations, flow.now_ns, view);
-    view.lag_ns = evidence.shadow.LagNs(flow.now_ns);
-    view.shadow_p99_ns = evidence.shadow.p99_ns();
-    view.reserved_capsms = app.reserved_capsms;
-    view.packed = app.packed;
-    const int32_t active = app.active_queries.load(std::memory_order_acquire);
+    view.app = AppId{app->id.load(std::memory_order_relaxed)};
+    view.promise = app->options.promise;
+    view.reserved_capsms = app->reserved_capsms;
+    view.packed = app->packed;
+    const int32_t active = app->active_queries.load(std::memory_order_acquire);
     view.active_queries =
-        app.tasks_in_flight > 0 ? active : std::max(0, active - app.heads_waiting);
-    view.tasks_in_flight = app.tasks_in_flight;
-    view.idle_since_ns = evidence.load.idle_since_ns;
-    const KernelDesc* const kernel = evidence.main_kernel.kernel;
-    view.main_kernel = kernel == nullptr ? KernelId{} : kernel->id;
-    view.speed_beside_copies = SpeedsBesideCopies(evidence.main_kernel, *flow.model);
+        app->tasks_in_flight > 0 ? active : std::max(0, active - app->heads_waiting);
+    view.tasks_in_flight = app->tasks_in_flight;
   }
-  ViewAccounts(flow);
 }
 
 void UpdateFairWeights(Flow& flow) {
@@ -233,19 +140,6 @@ void ViewRunning(Flow& flow, double tail_rate) {
   }
 }
 
-// The duty that the strictest LC app leaves; one that sends nothing leaves all.
-void ViewDuty(Flow& flow) {
-  Snapshot& snapshot = flow.buffers.snapshot;
-  snapshot.be_paused_until_ns = 0;
-  snapshot.be_pauses_at_ns = kNever;
-  for (int i = 0; i < flow.lc_apps.size(); ++i) {
-    if (flow.buffers.lc_apps[i].load * kLoadSteps < 0.5) continue;
-    const DutyWindow window = DutyAt(flow.lc_apps[i]->evidence.duty, flow.now_ns);
-    snapshot.be_paused_until_ns = std::max(snapshot.be_paused_until_ns, window.paused_until_ns);
-    snapshot.be_pauses_at_ns = std::min(snapshot.be_pauses_at_ns, window.pauses_at_ns);
-  }
-}
-
 void BuildSnapshot(Flow& flow) {
   PlanBuffers& buffers = flow.buffers;
   Snapshot& snapshot = buffers.snapshot;
@@ -263,18 +157,19 @@ void BuildSnapshot(Flow& flow) {
   snapshot.queued_ns = flow.queued_ns - (snapshot.eviction_available ? flow.uncommitted_ns : 0);
   snapshot.places = flow.lanes.places();
   snapshot.splits = flow.lanes.splits();
-  snapshot.trial = ViewOf(flow.evidence.trial);
-  snapshot.segments_ran = flow.evidence.segment_gains.way;
   snapshot.copies = flow.copies;
   ViewLcApps(flow);
-  ViewDuty(flow);
+  const EvidenceView evidence = ViewEvidence(flow);
+  snapshot.trial = evidence.trial;
+  snapshot.segments_ran = evidence.segments_ran;
+  snapshot.be_paused_until_ns = evidence.be_paused_until_ns;
+  snapshot.be_pauses_at_ns = evidence.be_pauses_at_ns;
   ViewBeApps(flow);
   ViewQueries(flow);
   ComputeHeadrooms(buffers.queries.span(), snapshot.queued_ns, flow.now_ns);
   ViewSerialHeadrooms(flow);
-  const double tail_rate = SteepestTail(flow);
-  ViewHeads(flow, tail_rate);
-  ViewRunning(flow, tail_rate);
+  ViewHeads(flow, evidence.tail_rate);
+  ViewRunning(flow, evidence.tail_rate);
   snapshot.lc_apps = buffers.lc_apps.span();
   snapshot.be_apps = buffers.be_apps.span();
   snapshot.queries = buffers.queries.span();
@@ -314,7 +209,6 @@ void MakePlan(Flow& flow) {
   const bool timed = !flow.device->capabilities().virtual_time;
   const auto begin =
       timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
-  EndTrial(flow);
   BuildSnapshot(flow);
   Plan& plan = flow.buffers.plan;
   plan.Clear();

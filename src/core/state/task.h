@@ -27,6 +27,7 @@
 #include "src/core/base/types.h"
 #include "src/core/evidence/app_evidence.h"
 #include "src/core/evidence/serial_headroom.h"
+#include "src/core/evidence/shadow.h"
 #include "src/core/seams/kernel.h"
 #include "src/core/seams/snapshot.h"
 #include "src/core/state/options.h"

@@ -91,6 +91,18 @@ void GiveUpUnmeasured(Flow& flow) {
   }
 }
 
+// A trial whose queries have ended, or whose time is over, ends.
+void EndTrial(Flow& flow) {
+  PairTrial& trial = flow.evidence.trial;
+  if (TrialTimedOut(trial, flow.now_ns)) {
+    trial.left = 0;  // it says nothing, and its queries count as spent
+    return FollowPlan(trial, -1, -1, flow.now_ns);
+  }
+  if (!trial.over) return;
+  GiveUpUnmeasured(flow);
+  FollowPlan(trial, -1, -1, flow.now_ns);
+}
+
 }  // namespace
 
 void Learn(Flow& flow) {
@@ -202,11 +214,6 @@ void LearnPartEnded(Flow& flow, Task& task, const Part& part, const DeviceComple
 
 void LearnPartsLost(Flow& flow) { flow.evidence.PartsLost(flow.now_ns); }
 
-double LoadOf(Flow& flow, App& app) {
-  const bool only_waits = OnlyWaits(app, app.active_queries.load(std::memory_order_acquire));
-  return LoadAt(app.evidence.load, flow.evidence.load_decay, only_waits, flow.now_ns);
-}
-
 void ViewSerialHeadrooms(Flow& flow) {
   const SerialBook& book = flow.evidence.serial;
   if (!book.kept) return;
@@ -222,15 +229,14 @@ void ViewSerialHeadrooms(Flow& flow) {
   }
 }
 
-void EndTrial(Flow& flow) {
-  PairTrial& trial = flow.evidence.trial;
-  if (TrialTimedOut(trial, flow.now_ns)) {
-    trial.left = 0;  // it says nothing, and its queries count as spent
-    return FollowPlan(trial, -1, -1, flow.now_ns);
+EvidenceView ViewEvidence(Flow& flow) {
+  EndTrial(flow);
+  BoundedList<LcAppFacts, kMaxApps> apps;
+  for (App* const app : flow.lc_apps) {
+    const int32_t queries = app->active_queries.load(std::memory_order_acquire);
+    apps.Add({.evidence = &app->evidence, .only_waits = OnlyWaits(*app, queries)});
   }
-  if (!trial.over) return;
-  GiveUpUnmeasured(flow);
-  FollowPlan(trial, -1, -1, flow.now_ns);
+  return flow.evidence.View(apps.span(), *flow.model, flow.now_ns, flow.buffers.lc_apps.span());
 }
 
 void LearnPlan(Flow& flow) { flow.evidence.PlanMade(flow.buffers.plan, flow.now_ns); }

@@ -8,7 +8,7 @@
 //   LearnPartBegan        the device accepted a launch; flow/verbs/running
 //   LearnPartEnded        it has ended, and its work is accounted; complete
 //   LearnQueryTask, LearnQueryEnded   a task of the query, or the query, is complete
-//   EndTrial, LearnPlan   before and after the policy's plan
+//   ViewEvidence, LearnPlan   before and after the policy's plan
 //   Learn                 the stage itself: hands the samples of the Tick to the model
 //
 // This room alone writes Flow::evidence and App::evidence. The model decides what each sample
@@ -57,15 +57,13 @@ void LearnPartEnded(Flow& flow, Task& task, const Part& part, const DeviceComple
 // Parts were dropped without an end, as their lane was given up.
 void LearnPartsLost(Flow& flow);
 
-// The load of an LC app as of now (evidence/lc_load.h).
-double LoadOf(Flow& flow, App& app);
-
 // Fills the serial headrooms of the snapshot's queries, if the policy asks for them
 // (evidence/serial_headroom.h). Their headrooms are there.
 void ViewSerialHeadrooms(Flow& flow);
 
-// Before a plan: a trial whose queries have ended, or whose time is over, ends.
-void EndTrial(Flow& flow);
+// For a plan, whose views of LC apps have what the flow knows of each: ends a trial that is over,
+// and fills in what the evidence says.
+EvidenceView ViewEvidence(Flow& flow);
 // The policy has answered.
 void LearnPlan(Flow& flow);
 

@@ -1,0 +1,139 @@
+// What the evidence says to a plan. See evidence.h.
+
+#include <algorithm>
+
+#include "src/core/base/tuning.h"
+#include "src/core/evidence/evidence.h"
+#include "src/core/queueing/queue_tail.h"
+#include "src/core/queueing/vacation.h"
+
+namespace gpushare::core {
+namespace {
+
+// The load of all LC apps, and the mean service time of their queries, weighted by load.
+struct LcQueue {
+  double load = 0;
+  double mean_service_ns = 0;
+  LoadTail tail;  // of both
+};
+
+// The loads are in the views.
+LcQueue LcQueueOf(absl::Span<const LcAppView> views) {
+  LcQueue queue;
+  for (const LcAppView& view : views) {
+    queue.load += view.load;
+    queue.mean_service_ns += view.load * static_cast<double>(view.solo_ns);
+  }
+  if (queue.load > 0) queue.mean_service_ns /= queue.load;
+  queue.tail = {PoissonTailRate(queue.load, queue.mean_service_ns), TailSpread(queue.load)};
+  return queue;
+}
+
+// What the app's target leaves; kNever without a target.
+int64_t BudgetOfTarget(const AppEvidence& app, const LcAppView& view, const LcQueue& queue) {
+  if (!view.promise.HasTarget()) return kNever;
+  const double p99_ns = view.solo_ns == 0 ? 0
+                                          : QueueP99(static_cast<double>(view.solo_ns),
+                                                     queue.mean_service_ns, queue.load);
+  return view.promise.TargetSlack(p99_ns, app.target.factor);
+}
+
+// A bound is on the p99, so a launch may be longer than the shift that the bound allows. The median
+// moves by nearly all of it.
+void ViewBudgets(AppEvidence& app, const LcQueue& queue, Vacations& vacations, TimeNs now_ns,
+                 LcAppView& view) {
+  view.blocking_budget_ns = view.uncuttable_budget_ns = kNever;
+  if (IsSilent(app.account, now_ns)) return;
+  const Promise& promise = view.promise;
+  const int64_t target_ns =
+      std::min(BudgetOfTarget(app, view, queue), promise.MedianSlack(view.solo_ns));
+  const int64_t shift_ns = promise.Slack(view.solo_ns);
+  view.blocking_budget_ns = std::min(target_ns, shift_ns);
+  view.uncuttable_budget_ns =
+      std::min(target_ns, app.tail.LongestVacation(shift_ns, queue.tail, vacations));
+  view.tail_rate = shift_ns <= target_ns ? app.tail.Rate(queue.tail) : 0;
+  view.late_delay_ns =
+      LateDelay(shift_ns, promise.p99_alone_ns, view.solo_ns, app.tail.quantiles());
+}
+
+void ViewApp(AppEvidence& app, const LcQueue& queue, const CostModel& model, Vacations& vacations,
+             TimeNs now_ns, LcAppView& view) {
+  view.load_error = app.account.arrivals == 0
+                        ? 0
+                        : LoadError(view.load, view.solo_ns, app.account.first_arrival_ns, now_ns);
+  const bool has_target = view.promise.HasTarget();
+  view.target_tail = has_target ? app.target.factor : 0;
+  view.peak_load = has_target ? PeakLoad(app.target, view.load, app.load.weight, now_ns) : 0;
+  ViewBudgets(app, queue, vacations, now_ns, view);
+  view.lag_ns = app.shadow.LagNs(now_ns);
+  view.shadow_p99_ns = app.shadow.p99_ns();
+  view.idle_since_ns = app.load.idle_since_ns;
+  const KernelDesc* const kernel = app.main_kernel.kernel;
+  view.main_kernel = kernel == nullptr ? KernelId{} : kernel->id;
+  view.speed_beside_copies = SpeedsBesideCopies(app.main_kernel, model);
+}
+
+void ViewAccount(TailAccount& account, double load, TimeNs now_ns, LcAppView& view) {
+  if (view.blocking_budget_ns == kNever) return;
+  if (view.active_queries == 0) CreditQuietTime(account, now_ns);
+  view.tail_credit = account.credit;
+  view.tail_need_per_ns = TailNeedPerNs(account, load, now_ns);
+}
+
+// The steepest tail of the LC apps that limit BE work; 0: that of one is unknown.
+double SteepestTail(absl::Span<const LcAppView> views) {
+  double steepest = 0;
+  for (const LcAppView& view : views) {
+    if (view.blocking_budget_ns == kNever) continue;
+    if (!(view.tail_rate > 0)) return 0;
+    steepest = std::max(steepest, view.tail_rate);
+  }
+  return steepest;
+}
+
+// The duty that the strictest LC app leaves; one that sends nothing leaves all.
+void ViewDuty(absl::Span<const LcAppFacts> apps, absl::Span<const LcAppView> views, TimeNs now_ns,
+              EvidenceView& out) {
+  for (size_t a = 0; a < apps.size(); ++a) {
+    if (views[a].load * kLoadSteps < 0.5) continue;
+    const DutyWindow window = DutyAt(apps[a].evidence->duty, now_ns);
+    out.be_paused_until_ns = std::max(out.be_paused_until_ns, window.paused_until_ns);
+    out.be_pauses_at_ns = std::min(out.be_pauses_at_ns, window.pauses_at_ns);
+  }
+}
+
+}  // namespace
+
+EvidenceView Evidence::View(absl::Span<const LcAppFacts> apps, const CostModel& model,
+                            TimeNs now_ns, absl::Span<LcAppView> views) {
+  for (size_t a = 0; a < apps.size(); ++a) {
+    AppEvidence& app = *apps[a].evidence;
+    views[a].solo_ns = app.query_solo_ns;
+    views[a].load = LoadAt(app.load, load_decay, apps[a].only_waits, now_ns);
+  }
+  const LcQueue queue = LcQueueOf(views);
+  Vacations vacations;
+  for (size_t a = 0; a < apps.size(); ++a) {
+    ViewApp(*apps[a].evidence, queue, model, vacations, now_ns, views[a]);
+  }
+  double load = 0;
+  for (const LcAppView& view : views) load += view.load;
+  for (size_t a = 0; a < apps.size(); ++a) {
+    ViewAccount(apps[a].evidence->account, load, now_ns, views[a]);
+  }
+  EvidenceView out;
+  out.trial = ViewOf(trial);
+  out.segments_ran = segment_gains.way;
+  out.tail_rate = SteepestTail(views);
+  ViewDuty(apps, views, now_ns, out);
+  return out;
+}
+
+void Evidence::ViewGraph(KernelId graph, TimeNs now_ns, HeadView& view) const {
+  view.segment_gain = GainOf(segment_gains, graph, now_ns);
+  const SplitGain on_split = SplitGainOf(segment_gains, graph, now_ns);
+  view.split_gain = on_split.gain;
+  view.split_gain_known = on_split.known;
+}
+
+}  // namespace gpushare::core
