@@ -83,6 +83,22 @@ absl::Status CheckShares(const Flow& flow, const Totals& totals) {
   return absl::OkStatus();
 }
 
+// The evidence counts the queries in the list.
+absl::Status CheckQueries(const Flow& flow) {
+  int32_t queries = 0;
+  for (const QueryState* query = flow.first_query; query != nullptr; query = query->next) {
+    ++queries;
+  }
+  int32_t of_apps = 0;
+  for (const App* app : flow.lc_apps) of_apps += app->evidence.queries;
+  if (queries != flow.evidence.queries || of_apps > queries) {
+    return absl::InternalError(absl::StrCat("The evidence counts ", flow.evidence.queries,
+                                            " queries, ", of_apps, " by app, and ", queries,
+                                            " are active."));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckFlow(const Flow& flow) {
@@ -119,6 +135,7 @@ absl::Status CheckFlow(const Flow& flow) {
                                             totals.uncommitted_ns, " ns."));
   }
   if (absl::Status status = CheckShares(flow, totals); !status.ok()) return status;
+  if (absl::Status status = CheckQueries(flow); !status.ok()) return status;
   for (int lane = 0; lane < kMaxLanes; ++lane) {
     const int32_t held = flow.lanes.lane(lane).parts;
     if (held != totals.parts[lane]) {
