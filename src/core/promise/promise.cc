@@ -3,7 +3,6 @@
 #include "src/core/promise/promise.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "src/core/base/limits.h"
 #include "src/core/base/tuning.h"
@@ -111,19 +110,18 @@ bool PlannedPromise::Keeps(const QueueEffect& effect, int64_t blocking_ns) const
   return target_ns <= 0 || TargetP99(effect) + blocking <= static_cast<double>(target_ns);
 }
 
-double PlannedPromise::MostInflation(int64_t blocking_ns) const {
-  double most = std::numeric_limits<double>::infinity();
-  if (StatesNothing()) return kUnstatedInflation;
-  const double blocking = static_cast<double>(blocking_ns);
-  const auto solo = static_cast<double>(solo_ns);
-  const auto p99 = static_cast<double>(p99_ns);
-  if (p50_bound > 0) most = std::min(most, p50_bound - (solo_ns > 0 ? blocking / solo : 0));
-  if (p99_bound > 0) most = std::min(most, p99_bound - (p99_ns > 0 ? blocking / p99 : 0));
-  if (target_ns > 0) {
-    const double left = static_cast<double>(target_ns) - blocking;
-    most = std::min(most, p99_ns > 0 ? left / p99 : left < 0 ? -1.0 : most);
+InflationLimit PlannedPromise::MostInflation() const {
+  const auto of_ns = [](double without_delay, int64_t ns) -> InflationLimit::Line {
+    return {without_delay, ns > 0 ? 1 / static_cast<double>(ns) : 0};
+  };
+  InflationLimit limit;
+  if (StatesNothing()) limit.p99 = of_ns(kUnstatedInflation, 0);
+  if (p50_bound > 0) limit.median = of_ns(p50_bound, solo_ns);
+  if (p99_bound > 0) limit.p99 = of_ns(p99_bound, p99_ns);
+  if (target_ns > 0 && p99_ns > 0) {
+    limit.target = of_ns(static_cast<double>(target_ns) / static_cast<double>(p99_ns), p99_ns);
   }
-  return most;
+  return limit;
 }
 
 PlannedPromise::Closest PlannedPromise::Worst(const QueueEffect& effect, bool stable) const {

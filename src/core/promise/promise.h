@@ -15,7 +15,9 @@
 #ifndef GPUSHARE_SRC_CORE_PROMISE_PROMISE_H_
 #define GPUSHARE_SRC_CORE_PROMISE_PROMISE_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "src/core/base/types.h"
 
@@ -34,6 +36,23 @@ struct LatencyEstimate {
   int64_t limit_ns = 0;  // 0: the app has no limit
 };
 
+// The largest inflation that an app may have, by the delay that BE work adds: the least of a few
+// lines that fall with the delay. A planner asks it for each BE kernel.
+struct InflationLimit {
+  struct Line {
+    double without_delay = std::numeric_limits<double>::infinity();
+    double per_ns = 0;
+  };
+  Line median;
+  Line p99;
+  Line target;
+  double At(double delay_ns) const {
+    return std::min({median.without_delay - median.per_ns * delay_ns,
+                     p99.without_delay - p99.per_ns * delay_ns,
+                     target.without_delay - target.per_ns * delay_ns});
+  }
+};
+
 // The part of a promise that a plan may use on a split. Compared with predicted latencies.
 struct PlannedPromise {
   double p99_bound = 0;
@@ -50,7 +69,7 @@ struct PlannedPromise {
   // not move to a few SMs for BE's sake.
   bool Keeps(const QueueEffect& effect, int64_t blocking_ns) const;
   // The inflation from which on Keeps() says no; only where the app has no target_tail.
-  double MostInflation(int64_t blocking_ns) const;
+  InflationLimit MostInflation() const;
   // Of its bounds and target, the one that the effect brings closest to its limit, or furthest
   // beyond it. `stable`: the queue does not grow without end.
   struct Closest {

@@ -83,9 +83,9 @@ TEST(PlannedPromise, ASplitMayUseAShareOfTheSlack) {
 TEST(PlannedPromise, KeepsItUpToTheMostInflation) {
   for (const Promise& promise : {BoundOf(1.2, 2'000'000), Promise{.p50_bound = 1.3}, Promise(),
                                  TargetOf(5'000'000, 2'000'000)}) {
-    for (const int64_t blocking_ns : {0, 50'000}) {
+    for (const int blocking_ns : {0, 50'000}) {
       const PlannedPromise planned = promise.Planned(1'000'000, 0);
-      const double most = planned.MostInflation(blocking_ns);
+      const double most = planned.MostInflation().At(blocking_ns);
       EXPECT_TRUE(planned.Keeps({.inflation = most - 1e-6}, blocking_ns)) << promise.target_ns;
       EXPECT_FALSE(planned.Keeps({.inflation = most + 1e-6}, blocking_ns)) << promise.target_ns;
     }

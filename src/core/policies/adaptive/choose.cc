@@ -19,19 +19,18 @@ struct BestSplit {
   void Beat(int32_t better, double better_value) { *this = {better, better_value, split, value}; }
 };
 
-// The arrangement of the largest predicted throughput. Near a tie the arrangement in force wins,
-// else the whole device, where LC is fastest.
-BestSplit BestKnown(const Question& question, const Evaluation& evaluation, SplitValues& values) {
+// The arrangement of the largest predicted throughput. Near a tie the one in force wins, else the
+// whole device, where LC is fastest.
+BestSplit BestKnown(const Question& question, SplitValues& values) {
   const int32_t current = std::max(question.current, kNoSplit);  // unknown: the whole device
   if (question.be_count == 0) return {current, 0};
   const auto bonus = [&](int32_t split) { return split == current ? kLayoutHysteresis : 0.0; };
-  BestSplit best = {kNoSplit, evaluation.WholeValue()};
+  BestSplit best = {kNoSplit, values.Whole()};
   best.value += best.value > 0 ? bonus(kNoSplit) : 0;
-  values.Update(question, evaluation);
-  const SplitValues::Values all = values.All(question, evaluation);
+  const BySplit planned = values.Planned();
   // From the largest LC side on: a quota makes BE sides equally good.
   for (int32_t split = question.splits - 1; split >= question.first_split; --split) {
-    double value = all[static_cast<size_t>(split)];
+    double value = planned[static_cast<size_t>(split)];
     value += value > 0 ? bonus(split) : 0;
     if (value > best.value + 1e-9) {
       best.Beat(split, value);
@@ -46,57 +45,61 @@ BestSplit BestKnown(const Question& question, const Evaluation& evaluation, Spli
 // The best split for a forced mechanism: the split of the largest value. Where no split keeps the
 // LC bounds, the value counts as if the BE side were empty (the knee); failing that, the split
 // where LC is fastest.
-int32_t ForcedSplit(const Question& question, Mechanism mechanism, const Evaluation& evaluation) {
+int32_t ForcedSplit(const Question& question, Mechanism mechanism, SplitValues& values) {
   if (question.be_count == 0) return std::max(question.current, kNoSplit);
   int32_t best = kNoSplit;
   double best_value = 0;
   const auto take = [&](int32_t split, double value) {
     if (value > 0 && split == question.current) value += kLayoutHysteresis;
-    if (value > best_value + 1e-9) {
-      best = split;
-      best_value = value;
-    }
+    if (value <= best_value + 1e-9) return;
+    best = split;
+    best_value = value;
   };
   for (const Speeds speeds : {Speeds::kPlanned, Speeds::kAlone}) {
+    const BySplit forced = values.Under(mechanism, speeds);
     for (int32_t split = question.splits - 1; split >= question.first_split; --split) {
-      take(split, evaluation.SplitValue(split, mechanism, speeds, nullptr));
+      take(split, forced[static_cast<size_t>(split)]);
     }
     if (best != kNoSplit) return best;
   }
   for (int32_t split = question.first_split; split < question.splits; ++split) {
-    take(split, evaluation.Knee(split));
+    take(split, values.Knee(split));
   }
   return best;
 }
 
+// The best of what is known, or a trial that hopes for more.
+void AnswerBest(const Question& question, SplitValues& values, Arrangement& arrangement) {
+  const BestSplit known = BestKnown(question, values);
+  arrangement.split = known.split;
+  arrangement.value = known.value;
+  arrangement.runner_up = known.runner_up;
+  arrangement.runner_up_value = known.runner_up_value;
+  if (question.trial.open && values.any_unknown()) {
+    const int32_t trial = TrialSplit(question, values, known.value);
+    if (trial >= 0) return AnswerTrial(question, values, trial, arrangement);
+  }
+  if (arrangement.split >= question.first_split) return values.FillSides(arrangement);
+  // A current split below the first one has no values.
+  if (arrangement.split >= 0) {
+    values.Fill(arrangement.split, Mechanism::kBest, Speeds::kPlanned, arrangement);
+  }
+}
+
 void Answer(const Question& question, const PairTable& pairs, Mechanism mechanism,
             SplitValues& values, Arrangement& arrangement) {
-  const Evaluation evaluation(question, pairs);
+  values.Ask(question, pairs);
   arrangement.trial_kernel = -1;
   arrangement.value = arrangement.runner_up_value = 0;
   arrangement.runner_up = kUnknownSplit;
-  arrangement.whole_value = evaluation.WholeValue();
-  if (mechanism == Mechanism::kEvict || question.splits == 0) {
-    arrangement.split = kNoSplit;
-  } else if (mechanism == Mechanism::kBest) {
-    const BestSplit known = BestKnown(question, evaluation, values);
-    arrangement.split = known.split;
-    arrangement.value = known.value;
-    arrangement.runner_up = known.runner_up;
-    arrangement.runner_up_value = known.runner_up_value;
-    if (question.trial.open && values.any_unknown()) {
-      const int32_t trial = TrialSplit(question, evaluation, known.value);
-      if (trial >= 0) return AnswerTrial(question, evaluation, trial, arrangement);
-    }
-    // A current split below the first one has no values.
-    if (arrangement.split >= question.first_split) {
-      return values.FillSides(question, evaluation, arrangement);
-    }
-  } else {
-    arrangement.split = ForcedSplit(question, mechanism, evaluation);
+  arrangement.whole_value = values.Whole();
+  arrangement.split = kNoSplit;
+  if (mechanism == Mechanism::kEvict || question.splits == 0) return;
+  if (mechanism == Mechanism::kBest) return AnswerBest(question, values, arrangement);
+  arrangement.split = ForcedSplit(question, mechanism, values);
+  if (arrangement.split >= 0) {
+    values.Fill(arrangement.split, mechanism, Speeds::kPlanned, arrangement);
   }
-  if (arrangement.split >= 0)
-    evaluation.SplitValue(arrangement.split, mechanism, Speeds::kPlanned, &arrangement);
 }
 
 int32_t SplitOf(const Snapshot& snapshot, PlaceIndex place) {

@@ -1,12 +1,12 @@
 // Which arrangement adaptive uses: the whole device for both, or one of the splits.
 //
-// The arrangement of the largest value (value.h) wins, and a trial of an unknown pair may replace
-// it (candidates/trial.h). A forced mechanism takes its best split. An LC side holds at least the
-// reserved CapSMs.
+// The arrangement of the largest value (arrangement/value.h) wins, and a trial of an unknown pair
+// may replace it (candidates/trial.h). A forced mechanism takes its best split. An LC side holds at
+// least the reserved CapSMs.
 //
 // The choice is a pure function of a small question (question.h). The last few answers are
 // remembered, so most plans only build the question and compare it. A new question computes what
-// differs from the one before (split_values.h). Threads: the planner's.
+// differs from the one before (arrangement/value.h). Threads: the planner's.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CHOOSE_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CHOOSE_H_
@@ -18,7 +18,7 @@
 #include "src/core/base/tuning.h"
 #include "src/core/policies/adaptive/arrangement/arrangement.h"
 #include "src/core/policies/adaptive/arrangement/question.h"
-#include "src/core/policies/adaptive/arrangement/split_values.h"
+#include "src/core/policies/adaptive/arrangement/value.h"
 #include "src/core/policies/parts/idle_share.h"
 #include "src/core/seams/snapshot.h"
 

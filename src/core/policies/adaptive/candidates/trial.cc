@@ -8,13 +8,14 @@
 
 namespace gpushare::core {
 
-int32_t TrialSplit(const Question& question, const Evaluation& evaluation, double known) {
+int32_t TrialSplit(const Question& question, SplitValues& values, double known) {
   int32_t best = kNoSplit;
   double best_value = known + kTrialGain;
+  const BySplit hoped = values.Under(Mechanism::kBest, Speeds::kHoped);
   for (int32_t split = question.splits - 1; split >= question.first_split; --split) {
     if (question.trial.split >= 0 && question.trial.split != split) continue;
-    if (evaluation.UnknownOn(split) < 0) continue;
-    const double value = evaluation.SplitValue(split, Mechanism::kBest, Speeds::kHoped, nullptr);
+    if (values.UnknownOn(split) < 0) continue;
+    const double value = hoped[static_cast<size_t>(split)];
     if (value <= best_value + 1e-9) continue;
     best = split;
     best_value = value;
@@ -22,12 +23,11 @@ int32_t TrialSplit(const Question& question, const Evaluation& evaluation, doubl
   return best;
 }
 
-void AnswerTrial(const Question& question, const Evaluation& evaluation, int32_t split,
+void AnswerTrial(const Question& question, SplitValues& values, int32_t split,
                  Arrangement& arrangement) {
   arrangement.split = split;
-  arrangement.trial_kernel = evaluation.UnknownOn(split);
-  arrangement.trial_value =
-      evaluation.SplitValue(split, Mechanism::kBest, Speeds::kHoped, &arrangement);
+  arrangement.trial_kernel = values.UnknownOn(split);
+  arrangement.trial_value = values.Fill(split, Mechanism::kBest, Speeds::kHoped, arrangement);
   for (int32_t b = 0; b < question.be_count; ++b) {
     Sides& sides =
         arrangement.sides[static_cast<size_t>(question.be[static_cast<size_t>(b)].kernel)];

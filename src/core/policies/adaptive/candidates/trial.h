@@ -16,10 +16,10 @@
 namespace gpushare::core {
 
 // The split to try instead of an arrangement of the value `known`; kNoSplit: none.
-int32_t TrialSplit(const Question& question, const Evaluation& evaluation, double known);
+int32_t TrialSplit(const Question& question, SplitValues& values, double known);
 
 // The arrangement of a trial on this split.
-void AnswerTrial(const Question& question, const Evaluation& evaluation, int32_t split,
+void AnswerTrial(const Question& question, SplitValues& values, int32_t split,
                  Arrangement& arrangement);
 
 }  // namespace gpushare::core
