@@ -1,7 +1,7 @@
 // Kernels of quota_benchmark. Plain types, so that .cc files need no nvcc.
 
-#ifndef GPUSHARE_BENCHMARKS_GPU_QUOTA_QUOTA_KERNELS_H_
-#define GPUSHARE_BENCHMARKS_GPU_QUOTA_QUOTA_KERNELS_H_
+#ifndef GPUSHARE_BENCHMARKS_GPU_OVERLAP_QUOTA_KERNELS_H_
+#define GPUSHARE_BENCHMARKS_GPU_OVERLAP_QUOTA_KERNELS_H_
 
 #include <gpushare/device/kernel_variants.h>
 
@@ -56,4 +56,4 @@ int LaunchSkewed(const SkewedParams& params, uint32_t workers, CUstream_st* stre
 
 extern "C" int gpushare_quota_probe_variants(gpushare_kernel_variants* out);
 
-#endif  // GPUSHARE_BENCHMARKS_GPU_QUOTA_QUOTA_KERNELS_H_
+#endif  // GPUSHARE_BENCHMARKS_GPU_OVERLAP_QUOTA_KERNELS_H_

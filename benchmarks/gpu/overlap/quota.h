@@ -6,8 +6,8 @@
 // every block task once. What breaks one is a Failure: a benchmark with a wrong answer has no
 // result. Threads: one.
 
-#ifndef GPUSHARE_BENCHMARKS_GPU_QUOTA_QUOTA_H_
-#define GPUSHARE_BENCHMARKS_GPU_QUOTA_QUOTA_H_
+#ifndef GPUSHARE_BENCHMARKS_GPU_OVERLAP_QUOTA_H_
+#define GPUSHARE_BENCHMARKS_GPU_OVERLAP_QUOTA_H_
 
 #include <array>
 #include <cstddef>
@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/gpu/quota/quota_kernels.h"
+#include "benchmarks/gpu/overlap/quota_kernels.h"
 #include "benchmarks/harness/gpu_forms.h"
 #include "benchmarks/harness/gpu_seam.h"
 #include "benchmarks/kernels/device_buffer.h"
@@ -191,4 +191,4 @@ void RunTaking(int sms, const QuotaOptions& options);
 
 }  // namespace gpushare::benchmarks
 
-#endif  // GPUSHARE_BENCHMARKS_GPU_QUOTA_QUOTA_H_
+#endif  // GPUSHARE_BENCHMARKS_GPU_OVERLAP_QUOTA_H_

@@ -24,7 +24,7 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/gpu/quota/quota.h"
+#include "benchmarks/gpu/overlap/quota.h"
 #include "benchmarks/harness/arguments.h"
 #include "benchmarks/harness/gpu_device.h"
 #include "benchmarks/harness/gpu_kernels.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <gpushare/device/variants.cuh>
 
-#include "benchmarks/gpu/quota/quota_kernels.h"
+#include "benchmarks/gpu/overlap/quota_kernels.h"
 
 namespace gpushare::benchmarks {
 

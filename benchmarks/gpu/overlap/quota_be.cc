@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/gpu/quota/quota.h"
+#include "benchmarks/gpu/overlap/quota.h"
 #include "benchmarks/harness/arguments.h"
 #include "benchmarks/harness/json.h"
 #include "benchmarks/harness/quantiles.h"

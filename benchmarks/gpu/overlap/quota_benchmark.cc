@@ -17,7 +17,7 @@
 
 #include <string>
 
-#include "benchmarks/gpu/quota/quota.h"
+#include "benchmarks/gpu/overlap/quota.h"
 #include "benchmarks/harness/arguments.h"
 #include "benchmarks/harness/gpu_device.h"
 #include "benchmarks/harness/json.h"

@@ -1,4 +1,4 @@
-#include "benchmarks/gpu/quota/quota.h"
+#include "benchmarks/gpu/overlap/quota.h"
 
 #include <algorithm>
 #include <atomic>

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/gpu/quota/quota.h"
-#include "benchmarks/gpu/quota/quota_kernels.h"
+#include "benchmarks/gpu/overlap/quota.h"
+#include "benchmarks/gpu/overlap/quota_kernels.h"
 #include "benchmarks/harness/gpu_device.h"
 #include "benchmarks/harness/json.h"
 #include "benchmarks/harness/quantiles.h"
