@@ -334,13 +334,13 @@ group_gemm() {
   run_benchmark gemm gemm_skinny_compact_beside_gemm_roomy gemm_benchmark --only skinny_compact --repeats 3 --beside gemm_roomy
 }
 
-# These programs print tables, of which the last lines are not enough.
+# The experiments print tables, of which the last lines are not enough.
 group_overlap() {
   local arguments name
   read -ra arguments <<< "${GPUSHARE_OVERLAP_ARGUMENTS:---repeats 3 --seconds 130}"
   run_benchmark overlap overlap_benchmark overlap_benchmark "${arguments[@]}"
-  run_benchmark overlap fused_curve_benchmark fused_curve_benchmark --repeats 3
-  run_benchmark overlap fused_eviction_benchmark fused_eviction_benchmark
+  run_benchmark overlap fused_curve_benchmark overlap_benchmark --experiment curve --repeats 3
+  run_benchmark overlap fused_eviction_benchmark overlap_benchmark --experiment eviction
   for name in overlap_benchmark fused_curve_benchmark fused_eviction_benchmark; do
     if [[ $list -eq 0 && -f "$out/$name.json.log" ]]; then cat "$out/$name.json.log"; fi
   done
@@ -349,7 +349,7 @@ group_overlap() {
 group_quota() {
   local arguments
   read -ra arguments <<< "${GPUSHARE_QUOTA_ARGUMENTS:-}"
-  run_benchmark quota quota_benchmark quota_benchmark ${arguments[@]+"${arguments[@]}"}
+  run_benchmark quota quota_benchmark overlap_benchmark --experiment quota ${arguments[@]+"${arguments[@]}"}
 }
 
 # One line a mix.

@@ -18,8 +18,8 @@ namespace gpushare::benchmarks {
 class CoRun {
  public:
   using Enqueue = std::function<void()>;
-  // Stamps of a run: the ends of the streams, and two that the caller may set in between.
-  enum Stamp : uint8_t { kEndA = 0, kEndB = 1, kInA = 2, kInB = 3, kStamps = 4 };
+  // Stamps of a run: the ends of the streams, and one that the caller may set within the first.
+  enum Stamp : uint8_t { kEndA = 0, kEndB = 1, kInA = 2, kStamps = 3 };
 
   CoRun();
 

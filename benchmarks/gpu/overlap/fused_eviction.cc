@@ -1,4 +1,5 @@
-// fused_eviction_benchmark: the CUDA-core part of a fused launch is evicted at a random moment.
+// The experiment `eviction` of overlap_benchmark: the CUDA-core part of a fused launch is evicted
+// at a random moment.
 //
 // Prints one JSON object. For each fused kernel: how long the part takes to leave, as the host sees
 // it, against one round of its block tasks in the fused kernel; the Tensor part's time against what
@@ -6,18 +7,16 @@
 // kernel); and the block tasks: what the launch executed and what the resumed rest did add up, with
 // the bits of the original grid.
 //
-//   fused_eviction_benchmark [--pairs a+b,c+d] [--evictions N] [--seed N]
+// Options: [--pairs a+b,c+d] [--evictions N] [--seed N]
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "benchmarks/gpu/overlap/experiments.h"
 #include "benchmarks/gpu/overlap/overlap_methods.h"
-#include "benchmarks/harness/arguments.h"
 #include "benchmarks/harness/json.h"
 #include "benchmarks/harness/quantiles.h"
 #include "benchmarks/harness/random.h"
@@ -32,20 +31,17 @@ constexpr double kLoadRatio = 8;
 // Moments of the eviction, over the Tensor part's duration.
 constexpr double kEarliest = 0.1;
 constexpr double kLatest = 0.8;
-constexpr double kHungMs = 5000;
+constexpr double kHungSeconds = 5;
 
 struct Options {
   int evictions = 40;
   uint64_t seed = 1;
 };
 
-// Blocks until the record of a launch is there: mapped host memory, `sequence` last.
-void WaitFor(const gpushare_worker_launch& header) {
-  const std::atomic_ref<uint64_t> sequence(header.completion->sequence);
-  const double give_up = NowMs() + kHungMs;
-  while (sequence.load(std::memory_order_acquire) != header.sequence) {
-    if (NowMs() > give_up) Fail("A part of a fused launch does not end within 5 s.");
-  }
+// Blocks until the record of the side's launch is there.
+void WaitFor(Side& side, const gpushare_worker_launch& header) {
+  gpushare_worker_completion record = {};
+  Require(side.launcher().AwaitRecord(header, kHungSeconds, &record));
 }
 
 double SpanMs(uint64_t begin_ns, uint64_t end_ns) {
@@ -112,10 +108,10 @@ Launched Subject::Launch(uint32_t cuda_tasks) {
 }
 
 void Subject::Finish(Launched* launched) {
-  WaitFor(launched->tensor);
-  WaitFor(launched->cuda);
-  launched->tensor_record = tensor_.Finish(Side::kFirst, launched->tensor);
-  launched->cuda_record = cuda_.Finish(Side::kFirst, launched->cuda);
+  WaitFor(tensor_, launched->tensor);
+  WaitFor(cuda_, launched->cuda);
+  launched->tensor_record = tensor_.Finish(launched->tensor);
+  launched->cuda_record = cuda_.Finish(launched->cuda);
   tensor_.CheckCount(launched->tensor_record.block_tasks_done);
 }
 
@@ -127,8 +123,8 @@ void Subject::MeasureParts() {
     Finish(&launched);
     if (i >= 0) alone.push_back(launched.TensorMs());
     launched = Launch(cuda_.task().block_tasks());
-    WaitFor(launched.tensor);
-    cuda_.Evict(Side::kFirst, launched.cuda);
+    WaitFor(tensor_, launched.tensor);
+    Require(cuda_.launcher().Evict(launched.cuda.epoch, 0));
     Finish(&launched);
     if (launched.cuda_record.block_tasks_left == 0) {
       Fail("The CUDA-core part ended before the Tensor part: its task is too short.");
@@ -155,10 +151,9 @@ void Subject::Resume(const Launched& launched) {
   if (launched.cuda_record.block_tasks_left > 0) {
     ++result_.resumed;
     const gpushare_worker_launch rest = cuda_.Header();  // the same counter
-    cuda_.EnqueueWorkers(rest, cuda_.workers_per_sm() * static_cast<uint32_t>(gpu_.sms()),
-                         gpu_.whole().cuda);
-    WaitFor(rest);
-    done += cuda_.Finish(Side::kFirst, rest).block_tasks_done;
+    cuda_.EnqueueWorkers(rest, cuda_.Workers(gpu_.sms()), gpu_.whole().cuda);
+    WaitFor(cuda_, rest);
+    done += cuda_.Finish(rest).block_tasks_done;
   }
   cuda_.CheckCount(done);
   for (const Side* side : {&tensor_, &cuda_}) side->CheckBits("across the eviction");
@@ -172,8 +167,8 @@ void Subject::EvictOnce(double moment) {
   while (NowMs() < evict_at) {
   }
   const double called_ms = NowMs();
-  cuda_.Evict(Side::kFirst, launched.cuda);
-  WaitFor(launched.cuda);
+  Require(cuda_.launcher().Evict(launched.cuda.epoch, 0));
+  WaitFor(cuda_, launched.cuda);
   const double seen_ms = NowMs();
   Finish(&launched);
   result_.eviction_us.push_back(1000 * (seen_ms - called_ms));
@@ -191,8 +186,8 @@ void Print(Report& report, const Side& tensor, const Side& cuda, const FusedChoi
   const std::vector<double>& round = result.round_us;
   const std::vector<double>& eviction = result.eviction_us;
   report.Row({{"variant", fused.name},
-              {"tensor", tensor.kernel().name},
-              {"cuda", cuda.kernel().name},
+              {"tensor", tensor.name()},
+              {"cuda", cuda.name()},
               {"claim_batch", cuda.claim_batch()},
               {"round_p50_us", Rounded(Median(round), 1)},
               {"round_p99_us", Rounded(Quantile(round, 0.99), 1)},
@@ -217,14 +212,9 @@ void Print(Report& report, const Side& tensor, const Side& cuda, const FusedChoi
 
 void RunPair(const Pair& pair, const Options& options, OverlapGpu& gpu, CoRun& run,
              Report& report) {
-  const ProductShape shape = ShapeOf(pair.tensor);
-  if (shape.m == 0) Fail("The pair's first kernel makes no matrix product.");
-  Side tensor(gpu, pair.tensor, shape, 0);
+  Side tensor(gpu, pair.tensor, ProductShapeOf(pair.tensor), 0);
   Side cuda(gpu, pair.cuda, {}, tensor.original_ms() * kLoadRatio);
-  const std::vector<FusedChoice> all =
-      FusedOf(pair.tensor, pair.cuda, {GPUSHARE_FUSED_PLAIN, GPUSHARE_FUSED_SETMAXNREG});
-  if (all.empty()) Fail("There is no fused kernel of the pair that this GPU can run.");
-  for (const FusedChoice& fused : all) {
+  for (const FusedChoice& fused : FusedWorkersOf(tensor, cuda)) {
     try {
       Subject subject(gpu, run, tensor, cuda, fused);
       Print(report, tensor, cuda, fused, subject.Measure(options));
@@ -234,7 +224,9 @@ void RunPair(const Pair& pair, const Options& options, OverlapGpu& gpu, CoRun& r
   }
 }
 
-int Run(Arguments& given) {
+}  // namespace
+
+int RunEviction(Arguments& given) {
   const std::vector<Pair> pairs = PairsOf(given, CurvePairs());
   Options options;
   options.evictions = given.Number("--evictions", options.evictions, 1);
@@ -248,14 +240,8 @@ int Run(Arguments& given) {
                  {"seed", options.seed},
                  {"note", "evictions from the host's call to the host's sight of the record"}},
                 "fused");
-  return RunPairs(pairs, std::numeric_limits<double>::infinity(), report,
+  return RunPairs(pairs, report,
                   [&](const Pair& pair) { RunPair(pair, options, gpu, run, report); });
 }
 
-}  // namespace
 }  // namespace gpushare::benchmarks
-
-int main(int argc, char** argv) {
-  return gpushare::benchmarks::Main("fused_eviction_benchmark", argc, argv,
-                                    gpushare::benchmarks::Run);
-}

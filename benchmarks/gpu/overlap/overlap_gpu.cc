@@ -1,6 +1,6 @@
 #include "benchmarks/gpu/overlap/overlap_gpu.h"
 
-#include "src/core/seams/device.h"
+#include <cuda_runtime_api.h>
 
 namespace gpushare::benchmarks {
 namespace {
@@ -40,6 +40,9 @@ OverlapGpu::OverlapGpu()
   whole_.cuda = Take(places_->MakeStream(core::kWholeDevice, 0));
   whole_.tensor_sms = sms();
   whole_.cuda_sms = sms();
+  int least = 0;
+  Cuda(cudaDeviceGetStreamPriorityRange(&least, &lc_priority_), "asking for stream priorities");
+  lc_whole_ = Take(places_->MakeStream(core::kWholeDevice, lc_priority_));
 }
 
 const Streams& OverlapGpu::Split(int32_t number) {
@@ -59,15 +62,29 @@ const Streams& OverlapGpu::Split(int32_t number) {
   return splits_[number] = made;
 }
 
-void OverlapGpu::Launch(void* function, const GridOfBlocks& blocks, void** arguments,
-                        CUstream stream) const {
-  const CUresult code = context_->api().cuLaunchKernel(
-      static_cast<CUfunction>(function), blocks.grid.x, blocks.grid.y, blocks.grid.z,
-      blocks.threads, 1, 1, blocks.dynamic_shared_bytes, stream, arguments, nullptr);
-  if (code == CUDA_SUCCESS) return;
-  const char* name = "an unknown error";
-  context_->api().cuGetErrorName(code, &name);
-  Fail(std::string("cuLaunchKernel answers ") + name + ".");
+std::optional<core::PlaceSpec> OverlapGpu::SpecOf(int32_t sms) const {
+  if (places_->groups() == 0) return std::nullopt;
+  const int32_t remainder = info_.sms - places_->groups() * places_->granularity();
+  for (const bool with_remainder : {false, true}) {
+    const int32_t in_groups = sms - (with_remainder ? remainder : 0);
+    if (in_groups < 0 || in_groups % places_->granularity() != 0) continue;
+    const int32_t groups = in_groups / places_->granularity();
+    if (groups <= places_->groups()) return core::PlaceSpec{0, groups, with_remainder};
+  }
+  return std::nullopt;
+}
+
+const QuotaStreams& OverlapGpu::Quota(int32_t sms) {
+  if (const auto known = quotas_.find(sms); known != quotas_.end()) return known->second;
+  const core::PlaceSpec spec = SpecOf(sms).value();
+  QuotaStreams made;
+  made.be = Take(places_->MakeStream(Take(places_->Create(spec)), 0));
+  if (sms < info_.sms) {
+    const core::PlaceIndex rest =
+        Take(places_->Create({spec.groups, places_->groups() - spec.groups, !spec.with_remainder}));
+    made.lc = Take(places_->MakeStream(rest, lc_priority_));
+  }
+  return quotas_[sms] = made;
 }
 
 void OverlapGpu::EnqueueProduct(const Product& product, const Streams& streams) {

@@ -1,7 +1,7 @@
 // The GPU of the overlap benchmarks: plain streams, pairs of green contexts, cuBLASLt.
 //
-// Places are made at the first use of a split, while nothing runs. Launches go through the driver,
-// whose functions run on streams of every context. What cannot be made is a Failure. Threads: one.
+// Places are made at their first use, while nothing runs. What cannot be made is a Failure.
+// Threads: one.
 
 #ifndef GPUSHARE_BENCHMARKS_GPU_OVERLAP_OVERLAP_GPU_H_
 #define GPUSHARE_BENCHMARKS_GPU_OVERLAP_OVERLAP_GPU_H_
@@ -10,21 +10,16 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "benchmarks/harness/gpu_device.h"
 #include "benchmarks/harness/gpu_library.h"
-#include "benchmarks/kernels/catalogue.h"
-#include "src/cuda/driver/context.h"
-#include "src/cuda/driver/places.h"
+#include "src/core/seams/device.h"
+#include "src/cuda/context.h"
+#include "src/cuda/places.h"
 
 namespace gpushare::benchmarks {
-
-struct GridOfBlocks {
-  kernels::Grid grid;
-  uint32_t threads = 0;
-  uint32_t dynamic_shared_bytes = 0;
-};
 
 // A matrix product of bf16 and its operands.
 struct Product {
@@ -43,6 +38,12 @@ struct Streams {
   CUcontext tensor_context = nullptr;  // null: the primary one
 };
 
+// Where BE has a quota of SMs for itself, and where LC has the other SMs at the highest priority.
+struct QuotaStreams {
+  CUstream be = nullptr;
+  CUstream lc = nullptr;
+};
+
 class OverlapGpu {
  public:
   OverlapGpu();
@@ -51,25 +52,33 @@ class OverlapGpu {
   const std::string& model() const { return info_.model; }
   // Two streams of the whole device.
   const Streams& whole() const { return whole_; }
+  // An LC stream of the highest priority on the whole device.
+  CUstream lc_whole() const { return lc_whole_; }
   // Splits are numbered from 1: the Tensor side has so many groups of SMs and what whole groups
   // leave over, the other side the rest. 0 where the driver makes no green contexts.
   int32_t splits() const { return places_->groups() > 0 ? places_->groups() - 1 : 0; }
   const Streams& Split(int32_t number);
-
-  // `function`: a CUfunction. The arguments are those of cuLaunchKernel.
-  void Launch(void* function, const GridOfBlocks& blocks, void** arguments, CUstream stream) const;
+  // Whether the hardware grants a partition of exactly so many SMs.
+  bool HasQuota(int32_t sms) const { return SpecOf(sms).has_value(); }
+  const QuotaStreams& Quota(int32_t sms);
 
   // cuBLASLt's product on the SMs of these streams.
   void EnqueueProduct(const Product& product, const Streams& streams);
 
  private:
+  // Whole groups of SMs, or whole groups and what they leave over.
+  std::optional<core::PlaceSpec> SpecOf(int32_t sms) const;
+
   GpuInfo info_;
   std::unique_ptr<cuda::Context> context_;
   std::unique_ptr<cuda::Places> places_;
   std::unique_ptr<GpuLibrary> cublaslt_;                           // made at its first use
   std::map<std::array<int64_t, 4>, GpuLibrary::Planned> planned_;  // by shape and SMs
   Streams whole_;
+  int lc_priority_ = 0;
+  CUstream lc_whole_ = nullptr;
   std::map<int32_t, Streams> splits_;
+  std::map<int32_t, QuotaStreams> quotas_;
 };
 
 }  // namespace gpushare::benchmarks

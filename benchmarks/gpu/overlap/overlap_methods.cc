@@ -1,9 +1,9 @@
 #include "benchmarks/gpu/overlap/overlap_methods.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "benchmarks/harness/arguments.h"
@@ -34,17 +34,24 @@ void KeepBest(const WayResult& one, WayResult* best) {
 
 }  // namespace
 
-std::vector<FusedChoice> FusedOf(const std::string& tensor, const std::string& cuda,
+std::vector<FusedChoice> FusedOf(const Side& tensor, const Side& cuda,
                                  const std::vector<uint32_t>& forms) {
   std::vector<FusedChoice> found;
   for (const uint32_t form : forms) {
-    for (const auto* row : kernels::FusedOfPair(tensor.c_str(), cuda.c_str())) {
+    for (const auto* row : kernels::FusedOfPair(tensor.name(), cuda.name())) {
       FusedChoice choice;
       choice.name = row->name;
       if (row->form != form || row->variants(&choice.variants) != 0) continue;
       if (choice.variants.blocks_per_sm > 0) found.push_back(std::move(choice));
     }
   }
+  return found;
+}
+
+std::vector<FusedChoice> FusedWorkersOf(const Side& tensor, const Side& cuda) {
+  std::vector<FusedChoice> found =
+      FusedOf(tensor, cuda, {GPUSHARE_FUSED_PLAIN, GPUSHARE_FUSED_SETMAXNREG});
+  if (found.empty()) Fail("There is no fused kernel of the pair that this GPU can run.");
   return found;
 }
 
@@ -73,20 +80,12 @@ void Ways::Time(const Plan& plan, int repeats, WayResult* result) {
     if (i < 0) continue;
     total.push_back(plan.total ? plan.total() : run_.TotalMs());
     tensor.push_back(run_.Ms(run_.IsSet(CoRun::kInA) ? CoRun::kInA : CoRun::kEndA));
-    cuda.push_back(run_.Ms(run_.IsSet(CoRun::kInB) ? CoRun::kInB : CoRun::kEndB));
+    cuda.push_back(run_.Ms(CoRun::kEndB));
   }
   result->ran = true;
   result->total_ms = Median(std::move(total));
   result->tensor_ms = Median(std::move(tensor));
   result->cuda_ms = Median(std::move(cuda));
-}
-
-void Ways::EnqueueTensor(bool product, const Streams& streams) {
-  if (product) {
-    gpu_.EnqueueProduct(tensor_.product(), streams);
-  } else {
-    tensor_.EnqueueOriginal(streams.tensor);
-  }
 }
 
 double Ways::Alone(Side& side) {
@@ -105,13 +104,13 @@ void Ways::ProductAlone(WayResult* result) {
   if (!tensor_.is_product()) return NoneFits("The Tensor side is no matrix product.", result);
   try {
     // Whether the library is there is found out outside of a timed run.
-    EnqueueTensor(true, gpu_.whole());
+    gpu_.EnqueueProduct(tensor_.product(), gpu_.whole());
   } catch (const Failure& failure) {
     return NoneFits(failure.what(), result);
   }
   Plan plan;
   plan.work.a = gpu_.whole().tensor;
-  plan.work.on_a = [this] { EnqueueTensor(true, gpu_.whole()); };
+  plan.work.on_a = [this] { gpu_.EnqueueProduct(tensor_.product(), gpu_.whole()); };
   plan.writes_tensor = false;  // its sums have another order
   plan.writes_cuda = false;
   Time(plan, repeats_, result);
@@ -121,7 +120,11 @@ void Ways::Serial(bool product, WayResult* result) {
   Plan plan;
   plan.work.a = gpu_.whole().tensor;
   plan.work.on_a = [this, product] {
-    EnqueueTensor(product, gpu_.whole());
+    if (product) {
+      gpu_.EnqueueProduct(tensor_.product(), gpu_.whole());
+    } else {
+      tensor_.EnqueueOriginal(gpu_.whole().tensor);
+    }
     run_.SetStamp(CoRun::kInA, gpu_.whole().tensor);
     cuda_.EnqueueOriginal(gpu_.whole().tensor);
   };
@@ -130,26 +133,14 @@ void Ways::Serial(bool product, WayResult* result) {
   Time(plan, repeats_, result);
 }
 
-void Ways::TwoStreams(WayResult* result) {
-  Plan plan;
-  plan.work.a = gpu_.whole().tensor;
-  plan.work.b = gpu_.whole().cuda;
-  plan.work.on_a = [this] { tensor_.EnqueueOriginal(gpu_.whole().tensor); };
-  plan.work.on_b = [this] { cuda_.EnqueueOriginal(gpu_.whole().cuda); };
-  Time(plan, repeats_, result);
-}
-
-// The CUDA-core side's workers fill the room that the Tensor side's leave; when the Tensor side has
-// ended, more of them take its place.
-void Ways::CoResidentAt(uint32_t workers_per_sm, WayResult* result) {
-  const Streams& whole = gpu_.whole();
-  const uint32_t beside = FullWorkers(cuda_, gpu_.sms()) / cuda_.workers_per_sm() * workers_per_sm;
-  const uint32_t later = FullWorkers(cuda_, gpu_.sms()) - beside;
+void Ways::RunTogether(const Together& together, WayResult* result) {
+  const Streams& streams = together.streams;
   gpushare_worker_launch tensor = {};
   gpushare_worker_launch cuda = {};
   gpushare_worker_launch more = {};
   uint64_t topped_up = 0;
   Plan plan;
+  plan.writes_tensor = !together.product;
   plan.prepare = [&] {
     tensor_.BeginTask();
     cuda_.BeginTask();
@@ -157,28 +148,33 @@ void Ways::CoResidentAt(uint32_t workers_per_sm, WayResult* result) {
     cuda = cuda_.Header();
     more = cuda_.TopUp(cuda);
   };
-  plan.work.a = whole.tensor;
+  plan.work.a = streams.tensor;
   plan.work.on_a = [&] {
-    tensor_.EnqueueWorkers(tensor, FullWorkers(tensor_, gpu_.sms()), whole.tensor);
-    run_.SetStamp(CoRun::kInA, whole.tensor);
-    if (later > 0) cuda_.EnqueueWorkers(more, later, whole.tensor);
+    if (together.product) {
+      gpu_.EnqueueProduct(tensor_.product(), streams);
+    } else {
+      tensor_.EnqueueWorkers(tensor, tensor_.Workers(gpu_.sms()), streams.tensor);
+    }
+    run_.SetStamp(CoRun::kInA, streams.tensor);
+    if (together.later > 0) cuda_.EnqueueWorkers(more, together.later, streams.tensor);
   };
-  plan.work.b = whole.cuda;
-  plan.work.b_delay_ns = kPlacedNs;
-  plan.work.on_b = [&] { cuda_.EnqueueWorkers(cuda, beside, whole.cuda); };
+  plan.work.b = streams.cuda;
+  plan.work.b_delay_ns = together.delay_ns;
+  plan.work.on_b = [&] { cuda_.EnqueueWorkers(cuda, together.beside, streams.cuda); };
   plan.check = [&] {
-    tensor_.CheckCount(tensor_.Finish(Side::kFirst, tensor).block_tasks_done);
-    topped_up = later > 0 ? cuda_.Finish(Side::kSecond, more).block_tasks_done : 0;
-    cuda_.CheckCount(topped_up + cuda_.Finish(Side::kFirst, cuda).block_tasks_done);
+    if (!together.product) tensor_.CheckCount(tensor_.Finish(tensor).block_tasks_done);
+    topped_up = together.later > 0 ? cuda_.Finish(more, Side::kSecond).block_tasks_done : 0;
+    cuda_.CheckCount(topped_up + cuda_.Finish(cuda).block_tasks_done);
   };
   plan.total = [&] {
     const double ms = std::max(run_.Ms(CoRun::kInA), run_.Ms(CoRun::kEndB));
     return topped_up > 0 ? std::max(ms, run_.Ms(CoRun::kEndA)) : ms;
   };
-  result->variant = std::to_string(workers_per_sm) + " workers an SM";
   Time(plan, repeats_, result);
 }
 
+// The CUDA-core side's workers fill the room that the Tensor side's leave; when the Tensor side has
+// ended, more of them take its place.
 void Ways::CoResident(WayResult* result) {
   const uint32_t fit =
       std::min(cuda_.workers_per_sm(),
@@ -190,13 +186,15 @@ void Ways::CoResident(WayResult* result) {
        workers = workers < fit ? std::min(2 * workers, fit) : fit + 1) {
     WayResult one;
     one.way = result->way;
-    CoResidentAt(workers, &one);
+    one.variant = std::to_string(workers) + " workers an SM";
+    const uint32_t beside = workers * static_cast<uint32_t>(gpu_.sms());
+    RunTogether({gpu_.whole(), false, beside, cuda_.Workers(gpu_.sms()) - beside, kPlacedNs}, &one);
     KeepBest(one, result);
   }
 }
 
 void Ways::EnqueueFused(const FusedChoice& fused, const gpushare_worker_launch& tensor,
-                        const gpushare_worker_launch& cuda, CUstream stream) const {
+                        const gpushare_worker_launch& cuda, CUstream stream) {
   const gpushare_fused_variants& variants = fused.variants;
   uint32_t blocks = variants.blocks_per_sm * static_cast<uint32_t>(gpu_.sms());
   if (variants.form == GPUSHARE_FUSED_DIRECT) {
@@ -204,102 +202,93 @@ void Ways::EnqueueFused(const FusedChoice& fused, const gpushare_worker_launch& 
     blocks = std::max(needed(tensor.block_count, variants.tensor_blocks),
                       needed(cuda.block_count, variants.cuda_blocks));
   }
-  void* arguments[] = {
-      const_cast<gpushare_worker_launch*>(&tensor), const_cast<void*>(tensor_.task().params),
-      const_cast<gpushare_worker_launch*>(&cuda), const_cast<void*>(cuda_.task().params)};
-  gpu_.Launch(variants.function,
-              {{blocks, 1, 1}, variants.threads_per_block, variants.dynamic_shared_bytes},
-              arguments, stream);
+  tensor_.launcher().UseStream(stream);
+  Require(tensor_.launcher().LaunchFused(variants, {tensor, tensor_.task().params},
+                                         {cuda, cuda_.task().params}, blocks));
 }
 
-void Ways::FusedAt(const FusedChoice& fused, WayResult* result) {
+void Ways::Fused(const FusedChoice& fused, uint32_t cuda_tasks, WayResult* result) {
+  const bool direct = fused.variants.form == GPUSHARE_FUSED_DIRECT;
   gpushare_worker_launch tensor = {};
   gpushare_worker_launch cuda = {};
   std::vector<double> tensor_part;
   std::vector<double> cuda_part;
   Plan plan;
+  plan.writes_cuda = cuda_tasks == cuda_.task().block_tasks();
   plan.prepare = [&] {
     tensor_.BeginTask();
     cuda_.BeginTask();
-    tensor = tensor_.Header();
-    cuda = cuda_.Header();
+    tensor = direct ? WithoutRecord(tensor_.Header()) : tensor_.Header();
+    cuda = direct ? WithoutRecord(cuda_.Header()) : cuda_.Header();
+    cuda.block_count = cuda_tasks;
   };
   plan.work.a = gpu_.whole().tensor;
   plan.work.on_a = [&] { EnqueueFused(fused, tensor, cuda, gpu_.whole().tensor); };
+  const auto finish = [](Side& side, const gpushare_worker_launch& header,
+                         std::vector<double>& part) {
+    const gpushare_worker_completion record = side.Finish(header);
+    side.CheckCount(record.block_tasks_done, header.block_count);
+    part.push_back(static_cast<double>(record.end_globaltimer_ns - record.start_globaltimer_ns) /
+                   1e6);
+  };
   plan.check = [&] {
-    for (const auto& [side, header, part] :
-         {std::tuple{&tensor_, &tensor, &tensor_part}, std::tuple{&cuda_, &cuda, &cuda_part}}) {
-      const gpushare_worker_completion record = side->Finish(Side::kFirst, *header);
-      side->CheckCount(record.block_tasks_done);
-      part->push_back(static_cast<double>(record.end_globaltimer_ns - record.start_globaltimer_ns) /
-                      1e6);
-    }
+    if (direct) return;  // without records
+    finish(tensor_, tensor, tensor_part);
+    finish(cuda_, cuda, cuda_part);
   };
   result->variant = fused.name;
   Time(plan, repeats_, result);
+  if (direct) return;
   result->tensor_ms = Median(std::move(tensor_part));
   result->cuda_ms = Median(std::move(cuda_part));
 }
 
-void Ways::FusedDirectAt(const FusedChoice& fused, WayResult* result) {
-  Plan plan;
-  plan.work.a = gpu_.whole().tensor;
-  plan.work.on_a = [&] {
-    EnqueueFused(fused, WithoutRecord(tensor_.Header()), WithoutRecord(cuda_.Header()),
-                 gpu_.whole().tensor);
-  };
-  result->variant = fused.name;
-  Time(plan, repeats_, result);
-}
-
 void Ways::FusedForm(uint32_t form, WayResult* result) {
-  const std::vector<FusedChoice> all = FusedOf(tensor_.kernel().name, cuda_.kernel().name, {form});
+  const std::vector<FusedChoice> all = FusedOf(tensor_, cuda_, {form});
   if (all.empty()) NoneFits("There is no such fused kernel that this GPU can run.", result);
   for (const FusedChoice& fused : all) {
     WayResult one;
     one.way = result->way;
-    if (form == GPUSHARE_FUSED_DIRECT) {
-      FusedDirectAt(fused, &one);
-    } else {
-      FusedAt(fused, &one);
-    }
+    Fused(fused, cuda_.task().block_tasks(), &one);
     KeepBest(one, result);
   }
 }
 
 // Both sides saturated: the CUDA-core side has its task twice, and is evicted when the Tensor side
 // ends.
-Ways::Speeds Ways::SpeedsAt(const Streams& streams, bool product, double alone_ms) {
-  const uint32_t workers = FullWorkers(cuda_, streams.cuda_sms);
-  gpushare_worker_launch first = {};
-  gpushare_worker_launch second = {};
+Ways::Speeds Ways::SpeedsAt(const Streams& streams, double alone_ms) {
+  const std::array<Side::Launcher, 2> both = {Side::kFirst, Side::kSecond};
+  std::array<gpushare_worker_launch, 2> headers = {};
   bool evicted = false;
   uint64_t done = 0;
   Plan plan;
-  plan.writes_tensor = !product;
-  plan.writes_cuda = false;  // evicted before its end
+  plan.writes_tensor = false;  // the library's sums have another order
+  plan.writes_cuda = false;    // evicted before its end
   plan.prepare = [&] {
     cuda_.BeginTask();
-    first = cuda_.Header(Side::kFirst);
-    second = cuda_.Header(Side::kSecond);
+    for (const auto launcher : both) headers[launcher] = cuda_.Header(launcher);
     evicted = false;
   };
   plan.work.a = streams.tensor;
-  plan.work.on_a = [&] { EnqueueTensor(product, streams); };
+  plan.work.on_a = [&] { gpu_.EnqueueProduct(tensor_.product(), streams); };
   plan.work.b = streams.cuda;
   plan.work.on_b = [&] {
-    cuda_.EnqueueWorkers(first, workers, streams.cuda);
-    cuda_.EnqueueWorkers(second, workers, streams.cuda);
+    for (const gpushare_worker_launch& header : headers) {
+      cuda_.EnqueueWorkers(header, cuda_.Workers(streams.cuda_sms), streams.cuda);
+    }
   };
   plan.work.meanwhile = [&] {
     if (evicted || !run_.IsSet(CoRun::kEndA)) return;
     evicted = true;
-    cuda_.Evict(Side::kFirst, first);
-    cuda_.Evict(Side::kSecond, second);
+    for (const auto launcher : both) {
+      Require(cuda_.launcher(launcher).Evict(headers[launcher].epoch, 0));
+    }
   };
   plan.check = [&] {
-    done = cuda_.Finish(Side::kFirst, first).block_tasks_done;
-    done += cuda_.Finish(Side::kSecond, second).block_tasks_done;
+    done = 0;
+    for (const auto launcher : both) {
+      done += cuda_.Finish(headers[launcher], launcher).block_tasks_done;
+    }
   };
   WayResult result;
   result.way = "partitions of " + std::to_string(streams.tensor_sms) + " and " +
@@ -311,57 +300,9 @@ Ways::Speeds Ways::SpeedsAt(const Streams& streams, bool product, double alone_m
           result.cuda_ms >= kOverlapped * result.tensor_ms};
 }
 
-// At load ratio 1, to the end of both: whichever side ends first leaves its SMs to the other.
-void Ways::Elastic(const Streams& streams, bool product, WayResult* result) {
-  gpushare_worker_launch tensor = {};
-  gpushare_worker_launch more_tensor = {};
-  gpushare_worker_launch cuda = {};
-  gpushare_worker_launch more_cuda = {};
-  uint64_t tensor_later = 0;
-  uint64_t cuda_later = 0;
-  Plan plan;
-  plan.writes_tensor = !product;
-  plan.prepare = [&] {
-    tensor_.BeginTask();
-    cuda_.BeginTask();
-    tensor = tensor_.Header();
-    more_tensor = tensor_.TopUp(tensor);
-    cuda = cuda_.Header();
-    more_cuda = cuda_.TopUp(cuda);
-  };
-  plan.work.a = streams.tensor;
-  plan.work.on_a = [&] {
-    if (product) {
-      EnqueueTensor(true, streams);
-    } else {
-      tensor_.EnqueueWorkers(tensor, FullWorkers(tensor_, streams.tensor_sms), streams.tensor);
-    }
-    run_.SetStamp(CoRun::kInA, streams.tensor);
-    cuda_.EnqueueWorkers(more_cuda, FullWorkers(cuda_, streams.tensor_sms), streams.tensor);
-  };
-  plan.work.b = streams.cuda;
-  plan.work.on_b = [&] {
-    cuda_.EnqueueWorkers(cuda, FullWorkers(cuda_, streams.cuda_sms), streams.cuda);
-    run_.SetStamp(CoRun::kInB, streams.cuda);
-    if (product) return;
-    tensor_.EnqueueWorkers(more_tensor, FullWorkers(tensor_, streams.cuda_sms), streams.cuda);
-  };
-  plan.check = [&] {
-    cuda_later = cuda_.Finish(Side::kSecond, more_cuda).block_tasks_done;
-    cuda_.CheckCount(cuda_later + cuda_.Finish(Side::kFirst, cuda).block_tasks_done);
-    if (product) return;
-    tensor_later = tensor_.Finish(Side::kSecond, more_tensor).block_tasks_done;
-    tensor_.CheckCount(tensor_later + tensor_.Finish(Side::kFirst, tensor).block_tasks_done);
-  };
-  plan.total = [&] {
-    double ms = std::max(run_.Ms(CoRun::kInA), run_.Ms(CoRun::kInB));
-    if (cuda_later > 0) ms = std::max(ms, run_.Ms(CoRun::kEndA));
-    return tensor_later > 0 ? std::max(ms, run_.Ms(CoRun::kEndB)) : ms;
-  };
-  Time(plan, repeats_, result);
-}
-
-void Ways::Partitions(bool product, double alone_ms, WayResult* result) {
+// The split where the speeds are best; there, at load ratio 1, the CUDA-core side takes the SMs
+// that the Tensor side leaves when it ends first.
+void Ways::Partitions(double alone_ms, WayResult* result) {
   double best = 0;
   Streams at;
   for (const bool must_overlap : {true, false}) {
@@ -371,9 +312,8 @@ void Ways::Partitions(bool product, double alone_ms, WayResult* result) {
       Streams streams;
       try {
         streams = gpu_.Split(number);
-        speeds = SpeedsAt(streams, product, alone_ms);
+        speeds = SpeedsAt(streams, alone_ms);
       } catch (const Failure& failure) {
-        if (!product) throw;
         result->why_not = failure.what();  // the library may have no algorithm for so few SMs
         continue;
       }
@@ -386,11 +326,11 @@ void Ways::Partitions(bool product, double alone_ms, WayResult* result) {
   result->variant = std::to_string(at.tensor_sms) + " and " + std::to_string(at.cuda_sms) + " SMs";
   result->speeds = best;
   result->tensor_sms = at.tensor_sms;
-  Elastic(at, product, result);
+  RunTogether({at, true, cuda_.Workers(at.cuda_sms), cuda_.Workers(at.tensor_sms)}, result);
 }
 
-int RunPairs(const std::vector<Pair>& pairs, double until_s, Report& report,
-             const std::function<void(const Pair&)>& run) {
+int RunPairs(const std::vector<Pair>& pairs, Report& report,
+             const std::function<void(const Pair&)>& run, double until_s) {
   bool failed = false;
   Json left_out = Json::array();
   for (const Pair& pair : pairs) {

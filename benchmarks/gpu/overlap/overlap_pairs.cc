@@ -91,4 +91,10 @@ ProductShape ShapeOf(const std::string& tensor) {
   return {};
 }
 
+ProductShape ProductShapeOf(const std::string& tensor) {
+  const ProductShape shape = ShapeOf(tensor);
+  if (shape.m == 0) Fail("The pair's first kernel makes no matrix product.");
+  return shape;
+}
+
 }  // namespace gpushare::benchmarks

@@ -35,6 +35,8 @@ bool ParsePairs(const std::string& text, std::vector<Pair>* pairs);
 
 // About 1 to 3 ms alone on an H200; m 0: the kernel makes no product.
 ProductShape ShapeOf(const std::string& tensor);
+// Fails where the kernel makes no product.
+ProductShape ProductShapeOf(const std::string& tensor);
 
 }  // namespace gpushare::benchmarks
 

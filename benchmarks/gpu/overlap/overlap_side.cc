@@ -35,10 +35,7 @@ Side::Side(OverlapGpu& gpu, const std::string& kernel, const ProductShape& shape
   if (shape.m > 0) {
     TakeProduct(shape.m, shape.n, shape.k);
   } else {
-    kernels::WorkloadOptions options;
-    options.solo_ms = solo_ms;
-    options.sms = gpu_.sms();
-    TakeWorkload(options);
+    TakeWorkload(solo_ms, 0);
   }
   for (int i = 0; i < kSizings && solo_ms > 0; ++i) {
     if (std::abs(original_ms_ / solo_ms - 1) < kNearEnough) break;
@@ -51,12 +48,8 @@ Side::Side(OverlapGpu& gpu, const std::string& kernel, const ProductShape& shape
 void Side::Size(double solo_ms) {
   const double factor = solo_ms / original_ms_;
   if (!is_product()) {
-    kernels::WorkloadOptions options;
-    options.solo_ms = solo_ms;
-    options.sms = gpu_.sms();
-    options.block_tasks =
-        static_cast<uint32_t>(std::max(1.0, std::round(task_.block_tasks() * factor)));
-    return TakeWorkload(options);
+    return TakeWorkload(
+        solo_ms, static_cast<uint32_t>(std::max(1.0, std::round(task_.block_tasks() * factor))));
   }
   const double steps = std::round(static_cast<double>(product_.n) * factor / kColumnsStep);
   const int columns = kColumnsStep * static_cast<int>(std::max(1.0, steps));
@@ -64,7 +57,11 @@ void Side::Size(double solo_ms) {
   TakeProduct(static_cast<int>(product_.m), columns, static_cast<int>(product_.k));
 }
 
-void Side::TakeWorkload(const kernels::WorkloadOptions& options) {
+void Side::TakeWorkload(double solo_ms, uint32_t block_tasks) {
+  kernels::WorkloadOptions options;
+  options.solo_ms = solo_ms;
+  options.block_tasks = block_tasks;
+  options.sms = gpu_.sms();
   workload_.reset();  // first: two of them may not fit
   Require(kernels::MakeWorkload(kernel_, options, &workload_));
   task_.params = workload_->params();
@@ -107,9 +104,13 @@ void Side::Settle() {
       std::max(1.0, static_cast<double>(task_.block_tasks()) / static_cast<double>(places));
   const uint32_t batch = core::PredictClaimBatch(original_ms_ * 1e6 / rounds);
   claim_batch_ = kernel_.yields ? 1 : core::ClaimBatchOfLaunch(batch, task_.block_tasks(), places);
+  RunOriginal();
+}
+
+void Side::RunOriginal() {
   ClearOutput();
-  Require(launchers_[kFirst].LaunchOriginal(task_));
-  Require(launchers_[kFirst].Wait());
+  Require(launcher().LaunchOriginal(task_));
+  Require(launcher().Wait());
   checksum_ = Checksum();
 }
 
@@ -135,6 +136,16 @@ BlockNeeds Side::Needs() const {
           task_.variants.static_shared_bytes + task_.variants.dynamic_shared_bytes};
 }
 
+void Side::KeepShareOf(int32_t sms) {
+  task_.grid = workload_->grid();
+  task_.grid.x =
+      std::max(1U, static_cast<uint32_t>(uint64_t{task_.grid.x} * static_cast<uint32_t>(sms) /
+                                         static_cast<uint32_t>(gpu_.sms())));
+  RunOriginal();
+}
+
+void Side::Verify(double seconds) { static_cast<void>(VerifiedChecksum(*workload_, seconds)); }
+
 void Side::BeginTask() {
   for (kernels::FormLauncher& launcher : launchers_) Require(launcher.BeginTask());
 }
@@ -153,28 +164,17 @@ gpushare_worker_launch Side::TopUp(const gpushare_worker_launch& header) {
   return more;
 }
 
-void Side::EnqueueOriginal(CUstream stream) const {
-  void* arguments[] = {const_cast<void*>(task_.params)};
-  gpu_.Launch(task_.variants.original_function,
-              {task_.grid, task_.variants.threads_per_block, task_.variants.dynamic_shared_bytes},
-              arguments, stream);
+void Side::EnqueueOriginal(CUstream stream) {
+  launcher().UseStream(stream);
+  Require(launcher().LaunchOriginal(task_));
 }
 
-void Side::EnqueueWorkers(const gpushare_worker_launch& header, uint32_t workers,
-                          CUstream stream) const {
-  void* arguments[] = {const_cast<gpushare_worker_launch*>(&header),
-                       const_cast<void*>(task_.params)};
-  gpu_.Launch(
-      task_.variants.worker_function,
-      {{workers, 1, 1}, task_.variants.threads_per_block, task_.variants.dynamic_shared_bytes},
-      arguments, stream);
+void Side::EnqueueWorkers(const gpushare_worker_launch& header, uint32_t workers, CUstream stream) {
+  launcher().UseStream(stream);
+  Require(launcher().LaunchWorkers(task_, header, workers));
 }
 
-void Side::Evict(Launcher launcher, const gpushare_worker_launch& header) {
-  Require(launchers_[launcher].Evict(header.epoch, 0));
-}
-
-gpushare_worker_completion Side::Finish(Launcher launcher, const gpushare_worker_launch& header) {
+gpushare_worker_completion Side::Finish(const gpushare_worker_launch& header, Launcher launcher) {
   gpushare_worker_completion record = {};
   Require(launchers_[launcher].Finish(header, &record));
   return record;

@@ -1,10 +1,29 @@
+// The experiment `quota` of overlap_benchmark: a BE quota of whole SMs made in four ways, LC beside
+// it, and block tasks taken dynamically or bound to workers (SMGuard 6.2.1 and 5.2). Its parts:
+//   be      BE time under a quota of n SMs over the ideal one: packed on a partition, spread, by
+//           Filling & Retreating and by the same with four times the workers (quota_be.cc)
+//   lc      LC time beside a BE kernel under a quota, over LC alone, and packed against Filling &
+//           Retreating; BE's time with it (quota_lc.cc)
+//   taking  block tasks of equal and of skewed lengths, taken from a counter or bound to workers
+//           (quota_taking.cc)
+//
+// All ways take turns; medians. One JSON line a result on stdout, a table on stderr. Not 0: a wrong
+// answer, a block task that did not run once, or one outside of its SMs. About 40 s with all parts.
+//
+// Options: [--parts be,lc,taking] [--seed N] [--only BE_KERNEL,...]
+//   be, taking: [--repeats N] [--ms SOLO_MS] [--quotas 8,16,...]
+//   lc: [--lc-quotas 8,32,...] [--lc-launches N] [--lc-us LC_SOLO_US] [--be-ms BE_LAUNCH_MS]
+//       [--lc-seconds LIMIT]
+
 #include "benchmarks/gpu/overlap/quota.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 
-#include "benchmarks/harness/gpu_device.h"
+#include "benchmarks/gpu/overlap/experiments.h"
+#include "benchmarks/harness/gpu_forms.h"
+#include "benchmarks/harness/json.h"
 
 namespace gpushare::benchmarks {
 namespace {
@@ -33,192 +52,96 @@ void CheckSms(Way way, int quota, const std::vector<uint32_t>& by_sm) {
   }
 }
 
+QuotaOptions Parse(Arguments& given) {
+  QuotaOptions options;
+  options.parts = given.List("--parts", {"be", "lc", "taking"});
+  options.seed = static_cast<uint32_t>(given.Seed());
+  options.only = given.List("--only", {});
+  options.repeats = given.Number("--repeats", options.repeats, 1);
+  options.solo_ms = given.Real("--ms", options.solo_ms, 0.1);
+  options.quotas = given.Numbers("--quotas", {8, 16, 32, 48, 64, 84, 100, 124}, 1);
+  options.lc_quotas = given.Numbers("--lc-quotas", {8, 32, 64, 96, 124}, 1);
+  options.lc_launches = given.Number("--lc-launches", options.lc_launches, 1);
+  options.lc_us = given.Real("--lc-us", options.lc_us, 10);
+  options.be_ms = given.Real("--be-ms", options.be_ms, 2);
+  options.lc_seconds = given.Real("--lc-seconds", options.lc_seconds, 0);
+  given.Finish();
+  for (const std::string& part : options.parts) {
+    if (part == "be" || part == "lc" || part == "taking") continue;
+    throw Failure("There is no part '" + part + "': there are be, lc and taking.", kBadUse);
+  }
+  return options;
+}
+
 }  // namespace
 
-QuotaGpu::QuotaGpu() : device_(OpenSeam()) {
-  OpenGpu();
-  Require(launcher_.Init());
-  whole_ = std::make_unique<SeamLane>(*device_, core::kWholeDevice);
-}
-
-std::optional<core::PlaceSpec> QuotaGpu::SpecOf(int sms) const {
-  for (const bool with_remainder : {false, true}) {
-    const int rest = sms - (with_remainder ? profile().Remainder() : 0);
-    if (rest < 0 || rest % profile().sm_granularity != 0) continue;
-    const int groups = rest / profile().sm_granularity;
-    if (groups <= profile().Groups()) return core::PlaceSpec{0, groups, with_remainder};
-  }
-  return std::nullopt;
-}
-
-bool QuotaGpu::MakePacked(int sms) {
-  if (packed_.count(sms) != 0) return true;
-  const std::optional<core::PlaceSpec> spec = SpecOf(sms);
-  if (!spec.has_value()) {
-    std::fprintf(stderr, "no partition has %d SMs: this quota is left out\n", sms);
-    return false;
-  }
-  packed_[sms] = std::make_unique<SeamLane>(*device_, Take(device_->CreatePlace(*spec)));
-  return true;
-}
-
-void QuotaGpu::MakeLcStreams(int sms) {
-  if (lc_whole_ == nullptr) lc_whole_ = MakeLcStream(core::kWholeDevice);
-  if (lc_rest_.count(sms) != 0) return;
-  const core::PlaceSpec taken = SpecOf(sms).value();
-  lc_rest_[sms] = MakeLcStream(Take(device_->CreatePlace(
-      {taken.groups, profile().Groups() - taken.groups, !taken.with_remainder})));
-}
-
-CUstream_st* QuotaGpu::MakeLcStream(core::PlaceIndex place) {
-  const core::LaneIndex lane = Take(device_->CreateLane(
-      {.place = place, .priority = core::LanePriority::kHigh, .evictable = false}));
-  void* const stream = device_->LaneStream(lane);
-  if (stream == nullptr) Fail("A lane of the device has no stream.");
-  return static_cast<CUstream_st*>(stream);
-}
-
 const char* NameOf(Way way) {
-  constexpr std::array<const char*, 4> kNames = {"packed", "spread", "retreat", "retreat_x4"};
+  constexpr std::array<const char*, 5> kNames = {"packed", "spread", "retreat", "retreat_x4",
+                                                 "solo"};
   return kNames[static_cast<size_t>(way)];
 }
 
-LimitedKernel::LimitedKernel(QuotaGpu& gpu, const char* name,
-                             int (*variants)(gpushare_kernel_variants*), uint32_t id)
-    : gpu_(gpu) {
-  task_.variants = VariantsOf(name, variants);
-  Prepare(gpu.device(), name, id, task_.variants, &desc_);
-}
-
-void LimitedKernel::SetTask(const void* params, size_t params_bytes, kernels::Grid grid) {
-  task_.params = params;
-  task_.grid = grid;
-  params_bytes_ = params_bytes;
-}
-
-void LimitedKernel::Start(Way way, int quota) {
-  switch (way) {
-    case Way::kPacked:
-      return StartOnLane(gpu_.packed(quota), 0);
-    case Way::kSpread:
-      return StartOnLane(gpu_.whole(), quota * workers_per_sm());
-    case Way::kRetreat:
-      return StartRetreating(quota, 1);
-    case Way::kRetreatX4:
-      return StartRetreating(quota, kOverfill);
+void Limited::Start(Way way, int quota) {
+  Require(launcher_.BeginTask());
+  header_ = launcher_.Header(task_);
+  const uint32_t in_quota = task_.variants.workers_per_sm * static_cast<uint32_t>(quota);
+  uint32_t workers = launcher_.FullWorkers(task_);
+  launcher_.UseStream(way == Way::kPacked ? gpu_.Quota(quota).be : gpu_.whole().cuda);
+  if (way == Way::kPacked || way == Way::kSpread) workers = in_quota;
+  if (way == Way::kRetreat || way == Way::kRetreatX4) {
+    header_.sm_first = 0;
+    header_.sm_count = static_cast<uint32_t>(quota);
   }
+  if (way == Way::kRetreatX4) workers *= kOverfill;
+  Require(launcher_.LaunchWorkers(task_, header_, workers));
 }
 
-std::optional<double> LimitedKernel::PollMs() {
-  return retreating_ ? PollRetreatingMs() : PollLaneMs();
-}
-
-double LimitedKernel::Ms(Way way, int quota) {
-  Start(way, quota);
-  return WaitMs();
-}
-
-double LimitedKernel::SoloMs() {
-  StartOnLane(gpu_.whole(), 0);
-  return WaitMs();
-}
-
-void LimitedKernel::StartOnLane(SeamLane& lane, int workers) {
-  retreating_ = false;
-  lane.Launch({.kernel = &desc_,
-               .grid = task_.grid,
-               .block_tasks = task_.block_tasks(),
-               .params = task_.params,
-               .params_bytes = params_bytes_,
-               .workers = workers});
-}
-
-void LimitedKernel::StartRetreating(int quota, uint32_t fill) {
-  kernels::FormLauncher& launcher = gpu_.launcher();
-  Require(launcher.BeginTask());
-  header_ = launcher.Header(task_);
-  header_.sm_first = 0;
-  header_.sm_count = static_cast<uint32_t>(quota);
-  retreating_ = true;
-  Require(launcher.LaunchWorkers(task_, header_, fill * launcher.FullWorkers(task_)));
-}
-
-std::optional<double> LimitedKernel::PollLaneMs() {
-  const auto done = Poll(gpu_.device());
-  if (!done.has_value()) return std::nullopt;
-  CheckDone(done->block_tasks_done);
-  return static_cast<double>(done->end_ns - done->start_ns) / 1e6;
-}
-
-std::optional<double> LimitedKernel::PollRetreatingMs() {
+std::optional<double> Limited::PollMs() {
   // The last worker writes the sequence, in mapped memory; acquire: after the rest of the record.
   const std::atomic_ref<uint64_t> sequence(header_.completion->sequence);
   if (sequence.load(std::memory_order_acquire) != header_.sequence) return std::nullopt;
   gpushare_worker_completion record = {};
-  Require(gpu_.launcher().Finish(header_, &record));
-  CheckDone(record.block_tasks_done);
+  Require(launcher_.Finish(header_, &record));
+  if (record.block_tasks_done != task_.block_tasks()) {
+    Fail("A launch executed " + std::to_string(record.block_tasks_done) +
+         " block tasks, and the task has " + std::to_string(task_.block_tasks()) + ".");
+  }
   return static_cast<double>(record.end_globaltimer_ns - record.start_globaltimer_ns) / 1e6;
 }
 
-double LimitedKernel::WaitMs() {
-  return Await(gpu_.device(), desc_.name, [this] { return PollMs(); });
+double Limited::Ms(Way way, int quota) {
+  Start(way, quota);
+  return AwaitMs(std::string("A launch under ") + NameOf(way), [this] { return PollMs(); });
 }
 
-void LimitedKernel::CheckDone(int64_t done) const {
-  if (done == int64_t{task_.block_tasks()}) return;
-  Fail(desc_.name + " executed " + std::to_string(done) + " block tasks, and the task has " +
-       std::to_string(task_.block_tasks()) + ".");
+BeTask::BeTask(OverlapGpu& gpu, const std::string& name, double solo_ms)
+    : side(gpu, name, {}, solo_ms), limited(gpu, side.launcher(), side.task()) {
+  side.Verify(kVerifySeconds);
 }
 
-BeTask::BeTask(QuotaGpu& gpu, const std::string& name, double solo_ms, uint32_t seed, uint32_t id)
-    : gpu_(gpu), name_(name), kernel_(gpu, name_.c_str(), KernelNamed(name).variants, id) {
-  kernels::WorkloadOptions options;
-  options.solo_ms = solo_ms;
-  options.sms = gpu.sms();
-  options.seed = seed;
-  Require(MakeWorkload(KernelNamed(name), options, &workload_));
-  kernel_.SetTask(workload_->params(), workload_->params_bytes(), workload_->grid());
-  ClearOutput();
-  static_cast<void>(kernel_.SoloMs());
-  expected_ = VerifiedChecksum(*workload_, kVerifySeconds);
-}
-
-void BeTask::KeepShareOf(int sms) {
-  kernels::Grid grid = workload_->grid();
-  grid.x = std::max(1U, static_cast<uint32_t>(uint64_t{grid.x} * static_cast<uint32_t>(sms) /
-                                              static_cast<uint32_t>(gpu_.sms())));
-  kernel_.SetTask(workload_->params(), workload_->params_bytes(), grid);
-  ClearOutput();
-  static_cast<void>(kernel_.SoloMs());
-  expected_ = ChecksumOf(*workload_);
-}
-
-void BeTask::ClearOutput() { Require(workload_->ClearOutput()); }
-
-void BeTask::CheckOutput(const char* way, int quota) {
-  if (ChecksumOf(*workload_) == expected_) return;
-  Fail(name_ + " has another answer under " + way + " of " + std::to_string(quota) +
-       " SMs than on the whole GPU.");
+void BeTask::CheckOutput(const char* way, int quota) const {
+  side.CheckBits(std::string("under ") + way + " of " + std::to_string(quota) + " SMs");
 }
 
 uint32_t Probe::Seen::sms() const { return Used(by_sm); }
 
-Probe::Probe(QuotaGpu& gpu, uint32_t id)
-    : gpu_(gpu), kernel_(gpu, "probe", gpushare_quota_probe_variants, id) {
-  const auto full = static_cast<uint32_t>(gpu.sms() * kernel_.workers_per_sm());
+Probe::Probe(OverlapGpu& gpu) : gpu_(gpu), limited_(gpu, launcher_, task_) {
+  Require(launcher_.Init());
+  task_.variants = VariantsOf("probe", gpushare_quota_probe_variants);
+  const uint32_t full = launcher_.FullWorkers(task_);
   Require(executions_.Allocate(size_t{full} * kRounds * sizeof(uint32_t)));
   Require(by_sm_.Allocate(static_cast<size_t>(gpu.sms()) * sizeof(uint32_t)));
-  // The leader is a block too.
-  Require(by_block_.Allocate((size_t{full} * kOverfill + 1) * sizeof(uint32_t)));
+  Require(by_block_.Allocate(size_t{full} * kOverfill * sizeof(uint32_t)));
   static_assert(kRestRounds <= kRounds && kRestRounds <= kOverfill);
   params_ = {executions_.as<uint32_t>(), by_sm_.as<uint32_t>(), by_block_.as<uint32_t>(), kSpinNs};
+  task_.params = &params_;
 }
 
 Probe::Seen Probe::Run(Way way, int quota) {
-  const auto block_tasks = static_cast<uint32_t>(quota * kernel_.workers_per_sm()) * kRounds;
-  kernel_.SetTask(&params_, sizeof(params_), {block_tasks, 1, 1});
+  const uint32_t block_tasks =
+      static_cast<uint32_t>(quota) * task_.variants.workers_per_sm * kRounds;
   Begin(block_tasks);
-  static_cast<void>(kernel_.Ms(way, quota));
+  static_cast<void>(limited_.Ms(way, quota));
   Seen seen = End(block_tasks);
   CheckSms(way, quota, seen.by_sm);
   return seen;
@@ -226,12 +149,10 @@ Probe::Seen Probe::Run(Way way, int quota) {
 
 void Probe::CheckRest(int quota) {
   const Seen packed = Run(Way::kPacked, quota);
-  const auto block_tasks =
-      static_cast<uint32_t>(gpu_.sms() * kernel_.workers_per_sm()) * kRestRounds;
+  const uint32_t block_tasks = launcher_.FullWorkers(task_) * kRestRounds;
   Begin(block_tasks);
-  kernel_.SetTask(&params_, sizeof(params_), {block_tasks, 1, 1});
-  CUstream_st* const stream = gpu_.lc_rest(quota);
-  LaunchGrid(kernel_.task(), stream);
+  const CUstream stream = gpu_.Quota(quota).lc;
+  LaunchGrid(task_, stream);
   Synchronize(stream);
   const Seen rest = End(block_tasks);
   for (size_t sm = 0; sm < rest.by_sm.size(); ++sm) {
@@ -242,6 +163,7 @@ void Probe::CheckRest(int quota) {
 }
 
 void Probe::Begin(uint32_t block_tasks) {
+  task_.grid = {block_tasks, 1, 1};
   if (block_tasks * sizeof(uint32_t) > executions_.bytes()) {
     Fail("The probe has no room for " + std::to_string(block_tasks) + " block tasks.");
   }
@@ -256,6 +178,38 @@ Probe::Seen Probe::End(uint32_t block_tasks) const {
          " times.");
   }
   return {ReadAll<uint32_t>(by_sm_), Used(ReadAll<uint32_t>(by_block_))};
+}
+
+std::vector<int> GrantedQuotas(const OverlapGpu& gpu, const std::vector<int>& wanted) {
+  std::vector<int> quotas;
+  for (const int quota : wanted) {
+    if (gpu.HasQuota(quota)) {
+      quotas.push_back(quota);
+    } else {
+      std::fprintf(stderr, "no partition has %d SMs: this quota is left out\n", quota);
+    }
+  }
+  return quotas;
+}
+
+int RunQuota(Arguments& given) {
+  const QuotaOptions options = Parse(given);
+  OverlapGpu gpu;
+  PrintLine({{"experiment", "machine"},
+             {"gpu", gpu.model()},
+             {"sms", gpu.sms()},
+             {"repeats", options.repeats},
+             {"solo_ms", Rounded(options.solo_ms, 2)},
+             {"lc_us", Rounded(options.lc_us, 1)},
+             {"be_ms", Rounded(options.be_ms, 2)},
+             {"seed", options.seed},
+             {kConnections, UseManyConnections()}});
+  for (const std::string& part : options.parts) {
+    if (part == "be") RunBe(gpu, options);
+    if (part == "lc") RunLc(gpu, options);
+    if (part == "taking") RunTaking(gpu.sms(), options);
+  }
+  return 0;
 }
 
 }  // namespace gpushare::benchmarks

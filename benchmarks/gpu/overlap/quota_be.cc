@@ -1,6 +1,6 @@
-// The part `be` of quota_benchmark: the time of a BE task under a quota of n SMs, made in four
-// ways, over the ideal one, which is its time on all SMs times all SMs / n; and, by a kernel that
-// records where its block tasks ran, on how many SMs each way runs.
+// The part `be` of the experiment `quota`: the time of a BE task under a quota of n SMs, made in
+// four ways, over the ideal one, which is its time on all SMs times all SMs / n; and, by a kernel
+// that records where its block tasks ran, on how many SMs each way runs.
 //
 // All ways take turns; medians. Fails on a wrong answer, on a block task that did not run once, and
 // on one outside of its SMs.
@@ -18,10 +18,8 @@
 namespace gpushare::benchmarks {
 namespace {
 
-constexpr uint32_t kProbeId = 100;
-
-void Measure(QuotaGpu& gpu, Probe& probe, BeTask& task, int quota, int repeats) {
-  LimitedKernel& kernel = task.kernel();
+void Measure(OverlapGpu& gpu, Probe& probe, BeTask& task, int quota, int repeats) {
+  Limited& kernel = task.limited;
   std::map<Way, std::vector<double>> ms;
   std::vector<double> solo;
   for (int i = 0; i < repeats; ++i) {
@@ -34,15 +32,15 @@ void Measure(QuotaGpu& gpu, Probe& probe, BeTask& task, int quota, int repeats) 
   }
   const double ideal_ms = Median(solo) * gpu.sms() / quota;
   Json row = {{"experiment", "quota"},
-              {"kernel", task.name()},
+              {"kernel", task.side.name()},
               {"quota_sms", quota},
               {"sms", gpu.sms()},
               {"solo_ms", Rounded(Median(solo), 4)},
               {"ideal_ms", Rounded(ideal_ms, 4)},
-              {"quota_workers", quota * kernel.workers_per_sm()}};
-  std::fprintf(stderr, "%-10s %4d", task.name().c_str(), quota);
+              {"quota_workers", task.side.Workers(quota)}};
+  std::fprintf(stderr, "%-10s %4d", task.side.name(), quota);
   for (const Way way : kWays) {
-    task.ClearOutput();
+    task.side.ClearOutput();
     static_cast<void>(kernel.Ms(way, quota));
     task.CheckOutput(NameOf(way), quota);
     const Probe::Seen seen = probe.Run(way, quota);
@@ -66,19 +64,15 @@ void Measure(QuotaGpu& gpu, Probe& probe, BeTask& task, int quota, int repeats) 
 
 }  // namespace
 
-void RunBe(QuotaGpu& gpu, const QuotaOptions& options) {
-  std::vector<int> quotas;
-  for (const int quota : options.quotas) {
-    if (gpu.MakePacked(quota)) quotas.push_back(quota);
-  }
-  Probe probe(gpu, kProbeId);
+void RunBe(OverlapGpu& gpu, const QuotaOptions& options) {
+  const std::vector<int> quotas = GrantedQuotas(gpu, options.quotas);
+  Probe probe(gpu);
   std::fprintf(stderr, "BE time over ideal (SMs that a probe saw)\n%-10s %4s", "kernel", "SMs");
   for (const Way way : kWays) std::fprintf(stderr, "  %20s", NameOf(way));
   std::fprintf(stderr, "\n");
-  uint32_t id = 0;
   for (const char* name : {"sincos", "streaming", "ffma"}) {
     if (!IsChosen(options.only, name)) continue;
-    BeTask task(gpu, name, options.solo_ms, options.seed, ++id);
+    BeTask task(gpu, name, options.solo_ms);
     for (const int quota : quotas) Measure(gpu, probe, task, quota, options.repeats);
   }
 }

@@ -1,4 +1,4 @@
-// Kernels of quota_benchmark. Plain types, so that .cc files need no nvcc.
+// Kernels of the experiment `quota`. Plain types, so that .cc files need no nvcc.
 
 #ifndef GPUSHARE_BENCHMARKS_GPU_OVERLAP_QUOTA_KERNELS_H_
 #define GPUSHARE_BENCHMARKS_GPU_OVERLAP_QUOTA_KERNELS_H_

@@ -1,6 +1,7 @@
-// The part `lc` of quota_benchmark: the time of an LC launch beside a BE kernel that holds n SMs,
-// over its time alone in the same run. SMGuard 6.2.1 compares LC times under CapSM with those under
-// Filling & Retreating and finds 1.049 on average; the ratios over `retreat` here are that figure.
+// The part `lc` of the experiment `quota`: the time of an LC launch beside a BE kernel that holds n
+// SMs, over its time alone in the same run. SMGuard 6.2.1 compares LC times under CapSM with those
+// under Filling & Retreating and finds 1.049 on average; the ratios over `retreat` here are that
+// figure.
 //
 // BE holds its quota in three ways, LC runs in two places:
 //   packed_partition  BE on a partition of n SMs, LC on the partition of the other SMs
@@ -27,6 +28,7 @@
 #include "benchmarks/gpu/overlap/quota.h"
 #include "benchmarks/harness/arguments.h"
 #include "benchmarks/harness/gpu_device.h"
+#include "benchmarks/harness/gpu_forms.h"
 #include "benchmarks/harness/gpu_kernels.h"
 #include "benchmarks/harness/json.h"
 #include "benchmarks/harness/quantiles.h"
@@ -34,16 +36,12 @@
 namespace gpushare::benchmarks {
 namespace {
 
-using core::TimeNs;
-
-constexpr TimeNs kSettleNs = 1'000'000;
+constexpr double kSettleMs = 1;
 constexpr int kRounds = 5;
 // In a round, of one setting: where LC is so slow that few launches fit beside one of BE, the row
 // has fewer of them, and says how many.
 constexpr int kBeLaunchesMax = 32;
 constexpr double kPaper = 1.049;
-constexpr uint32_t kFirstId = 11;  // of the kernels on the device
-constexpr uint32_t kProbeId = 101;
 
 // The LC launch: a chain of ordinary grids of one kernel of the catalogue, each over buffers of its
 // own, between two stamps of the GPU's clock. Its time runs from the end of the first stamp, which
@@ -53,8 +51,8 @@ constexpr uint32_t kProbeId = 101;
 class LcChain {
  public:
   // `solo_us`: about what the chain takes alone on the whole GPU. Runs it there for the answers.
-  LcChain(QuotaGpu& gpu, const char* name, double solo_us, uint32_t seed)
-      : gpu_(gpu), name_(name), stamps_(2 * sizeof(uint64_t)) {
+  LcChain(const OverlapGpu& gpu, const char* name, double solo_us, uint32_t seed)
+      : name_(name), stamps_(2 * sizeof(uint64_t)) {
     for (uint32_t i = 0; i < kKernels; ++i) {
       kernels::WorkloadOptions options;
       options.solo_ms = solo_us / 1000 / kKernels;
@@ -91,7 +89,7 @@ class LcChain {
   // Both; blocks.
   double Ms(CUstream_st* stream) {
     Issue(stream);
-    return Await(gpu_.device(), "The LC chain of " + name_, [this] { return PollMs(); });
+    return AwaitMs("The LC chain of " + name_, [this] { return PollMs(); });
   }
 
   // While nothing runs.
@@ -117,7 +115,6 @@ class LcChain {
     return std::atomic_ref<uint64_t>(stamps_.as<uint64_t>()[i]);
   }
 
-  QuotaGpu& gpu_;
   std::string name_;
   std::vector<WorkloadTask> steps_;
   std::vector<uint64_t> expected_;
@@ -143,11 +140,11 @@ struct Beside {
 // One BE task, one LC chain and one quota.
 class Row {
  public:
-  Row(QuotaGpu& gpu, BeTask& be, LcChain& lc, int quota)
+  Row(OverlapGpu& gpu, BeTask& be, LcChain& lc, int quota)
       : gpu_(gpu), be_(be), lc_(lc), quota_(quota) {}
 
   void Measure(int lc_launches) {
-    be_.KeepShareOf(quota_);
+    be_.side.KeepShareOf(quota_);
     // Answers that start from nothing; times of this round do not count.
     Round(0, 1, true);
     solo_ms_.clear();
@@ -166,12 +163,12 @@ class Row {
   static constexpr size_t kAlone = 2;  // on the whole GPU, on the SMs that BE's partition leaves
 
   void Round(size_t round, int launches, bool clear) {
-    solo_ms_.push_back(be_.kernel().SoloMs());
+    solo_ms_.push_back(be_.limited.SoloMs());
     constexpr size_t kTurns = kAlone + kSettings.size();
     for (size_t i = 0; i < kTurns; ++i) {
       const size_t turn = (i + round) % kTurns;
       if (turn < kAlone) {
-        RunAlone(turn == 0 ? gpu_.lc_whole() : gpu_.lc_rest(quota_), launches, alone_ms_[turn]);
+        RunAlone(turn == 0 ? gpu_.lc_whole() : gpu_.Quota(quota_).lc, launches, alone_ms_[turn]);
       } else {
         RunBeside(turn - kAlone, launches, clear);
       }
@@ -185,7 +182,7 @@ class Row {
 
   void RunBeside(size_t setting, int launches, bool clear) {
     if (clear) {
-      be_.ClearOutput();
+      be_.side.ClearOutput();
       lc_.ClearOutputs();
     }
     Beside& beside = beside_[setting];
@@ -194,7 +191,7 @@ class Row {
       RunBesideOneLaunch(kSettings[setting], beside);
     }
     be_.CheckOutput(kSettings[setting].name, quota_);
-    lc_.CheckOutputs(be_.name() + " under " + kSettings[setting].name);
+    lc_.CheckOutputs(std::string(be_.side.name()) + " under " + kSettings[setting].name);
   }
 
   void RunBesideOneLaunch(const Setting& setting, Beside& beside);
@@ -202,7 +199,7 @@ class Row {
   double LcMs(size_t setting) const { return Median(beside_[setting].lc_ms); }
   Json BesideJson(size_t setting, double be_ideal_ms) const;
 
-  QuotaGpu& gpu_;
+  OverlapGpu& gpu_;
   BeTask& be_;
   LcChain& lc_;
   int quota_;
@@ -212,33 +209,33 @@ class Row {
 };
 
 void Row::RunBesideOneLaunch(const Setting& setting, Beside& beside) {
-  CUstream_st* const stream = setting.partition ? gpu_.lc_rest(quota_) : gpu_.lc_whole();
-  be_.kernel().Start(setting.way, quota_);
-  Spin(gpu_.device(), kSettleNs);
-  const TimeNs first_ns = gpu_.device().NowNs();
-  TimeNs now_ns = first_ns;
+  CUstream_st* const stream = setting.partition ? gpu_.Quota(quota_).lc : gpu_.lc_whole();
+  be_.limited.Start(setting.way, quota_);
+  const double first_ms = NowMs() + kSettleMs;
+  double now_ms = NowMs();
+  while (now_ms < first_ms) now_ms = NowMs();
   std::vector<double> lc_ms;
   std::optional<double> be_ms;
-  TimeNs be_ended_ns = 0;  // seen by then
+  double be_ended_ms = 0;  // seen by then
   while (!be_ms.has_value()) {
     lc_.Issue(stream);
     std::optional<double> ms;
     while (!ms.has_value()) {
-      if (now_ns - first_ns > kHungNs) {
-        Fail(be_.name() + " or " + lc_.name() + " does not complete.");
+      if (now_ms - first_ms > kQuotaHungSeconds * 1e3) {
+        Fail(std::string(be_.side.name()) + " or " + lc_.name() + " does not complete.");
       }
       // LC first: where BE is still seen to run, it ran until LC's end.
       ms = lc_.PollMs();
-      if (!be_ms.has_value()) be_ms = be_.kernel().PollMs();
-      now_ns = gpu_.device().NowNs();
-      if (be_ms.has_value() && be_ended_ns == 0) be_ended_ns = now_ns;
+      const bool ran = !be_ms.has_value();
+      if (ran) be_ms = be_.limited.PollMs();
+      now_ms = NowMs();
+      if (ran && be_ms.has_value()) be_ended_ms = now_ms;
     }
     if (!be_ms.has_value()) lc_ms.push_back(*ms);
   }
   beside.be_ms.push_back(*be_ms);
   // Did BE run when LC began? Its own time reaches back before that.
-  const TimeNs be_started_ns = be_ended_ns - static_cast<TimeNs>(*be_ms * 1e6);
-  if (be_started_ns > first_ns || lc_ms.empty()) return;
+  if (be_ended_ms - *be_ms > first_ms || lc_ms.empty()) return;
   beside.lc_ms.insert(beside.lc_ms.end(), lc_ms.begin() + 1, lc_ms.end());
 }
 
@@ -271,7 +268,7 @@ void Row::Print() const {
   const double alone_ms = Median(alone_ms_[0]);
   const double rest_ms = Median(alone_ms_[1]);
   Json row = {{"experiment", "quota_lc"},
-              {"be", be_.name()},
+              {"be", be_.side.name()},
               {"lc", lc_.name()},
               {"quota_sms", quota_},
               {"sms", gpu_.sms()},
@@ -288,8 +285,8 @@ void Row::Print() const {
                 {"lc_ms", Rounded(rest_ms, 4)},
                 {"lc_p99_ms", Rounded(Quantile(alone_ms_[1], 0.99), 4)},
                 {"over_alone", Rounded(Ratio(rest_ms, alone_ms), 4)}}}};
-  std::fprintf(stderr, "%-10s %-10s %4d %8.4f %6.2f", lc_.name().c_str(), be_.name().c_str(),
-               quota_, alone_ms, Ratio(rest_ms, alone_ms));
+  std::fprintf(stderr, "%-10s %-10s %4d %8.4f %6.2f", lc_.name().c_str(), be_.side.name(), quota_,
+               alone_ms, Ratio(rest_ms, alone_ms));
   for (size_t i = 0; i < kSettings.size(); ++i) row[kSettings[i].name] = BesideJson(i, be_ideal_ms);
   for (size_t i = 0; i < kSettings.size(); ++i) {
     if (i == kRetreatSetting || OverRetreat(i) == 0) continue;
@@ -333,35 +330,23 @@ void PrintSummary(const Ratios& ratios, int left_out, double seconds) {
   if (left_out > 0) std::fprintf(stderr, "%d rows are left out: no time\n", left_out);
 }
 
-std::vector<int> MakePlaces(QuotaGpu& gpu, const std::vector<int>& wanted) {
-  std::vector<int> quotas;
-  for (const int quota : wanted) {
-    if (quota >= gpu.sms()) {
-      std::fprintf(stderr, "a quota of %d SMs leaves none for LC: it is left out\n", quota);
-    } else if (gpu.MakePacked(quota)) {
-      gpu.MakeLcStreams(quota);
-      quotas.push_back(quota);
-    }
-  }
-  return quotas;
-}
-
 }  // namespace
 
-void RunLc(QuotaGpu& gpu, const QuotaOptions& options) {
-  const std::vector<int> quotas = MakePlaces(gpu, options.lc_quotas);
+void RunLc(OverlapGpu& gpu, const QuotaOptions& options) {
+  std::vector<int> quotas = GrantedQuotas(gpu, options.lc_quotas);
+  // A quota of all SMs leaves none for LC.
+  std::erase_if(quotas, [&](int quota) { return quota >= gpu.sms(); });
   if (quotas.empty()) return;
-  Probe probe(gpu, kProbeId);
+  Probe probe(gpu);
   for (const int quota : quotas) probe.CheckRest(quota);
   std::vector<std::unique_ptr<BeTask>> bes;
-  uint32_t id = kFirstId;
   for (const char* name : {"sincos", "streaming"}) {
     if (!IsChosen(options.only, name)) continue;
-    bes.push_back(std::make_unique<BeTask>(gpu, name, options.be_ms, options.seed, id++));
+    bes.push_back(std::make_unique<BeTask>(gpu, name, options.be_ms));
   }
   PrintTableHead();
-  const TimeNs begin_ns = gpu.device().NowNs();
-  const auto seconds = [&] { return static_cast<double>(gpu.device().NowNs() - begin_ns) / 1e9; };
+  const double begin = NowSeconds();
+  const auto seconds = [&] { return NowSeconds() - begin; };
   Ratios ratios;
   int left_out = 0;
   for (const char* name : {"ffma", "streaming"}) {

@@ -1,6 +1,6 @@
-// The part `taking` of quota_benchmark (SMGuard 5.2): block tasks of equal and of seeded, skewed
-// lengths, taken from a counter or bound to workers at the launch, as ranges (the paper) or by
-// stride: time over dynamic, and the share of worker time that is lost in the tail.
+// The part `taking` of the experiment `quota` (SMGuard 5.2): block tasks of equal and of seeded,
+// skewed lengths, taken from a counter or bound to workers at the launch, as ranges (the paper) or
+// by stride: time over dynamic, and the share of worker time that is lost in the tail.
 //
 // All ways take turns; medians. Fails on a block task that did not run once and on a wrong result.
 
