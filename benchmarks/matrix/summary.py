@@ -20,7 +20,6 @@ import today
 from finished import read
 from matrix_plan import ALONE, BOUND, KERNELS, PEAK, PROGRAMS, SERVICES, TRAININGS
 from paired import geometric_mean, interval, mean
-from plot import scatter
 
 ABOVE = (BOUND, 1.10)  # the bounds of the goals
 COMPARED = (('adaptive', 'baymax'), ('tacker', 'baymax'))
@@ -156,15 +155,6 @@ def markdown(lines: list[dict[str, Any]]) -> str:
     return '\n'.join(text) + '\n'
 
 
-def points(lines: list[dict[str, Any]], load: str) -> dict[str, list[tuple[float, float]]]:
-    """p99 over alone and BE of each pair, by policy."""
-    found: dict[str, list[tuple[float, float]]] = {}
-    for one in conditions(lines):
-        if one['load_name'] == load and one['be_name'] != ALONE:
-            found.setdefault(one['policy'], []).append((one['p99_over_alone'], one['be']))
-    return found
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('rows', nargs='+', type=pathlib.Path)
@@ -185,15 +175,13 @@ def main() -> int:
     if arguments.json:
         arguments.json.write_text(json.dumps(summary(lines), indent=1) + '\n', encoding='utf-8')
     if arguments.svg:
+        gpus = ', '.join(sorted({line['gpu'] for line in lines if 'gpu' in line}))
         for load in sorted({line['load'] for line in lines}):
-            title = 'Load 80 % of the peak' if load == PEAK else f'Load {load}'
-            path = arguments.svg.with_name(f'{arguments.svg.stem}-{load}{arguments.svg.suffix}')
-            path.write_text(scatter(points(lines, load), title), encoding='utf-8')
-            pairs = today.pairs_of_rows(lines, load)
-            if pairs:
-                gpus = ', '.join(sorted({line['gpu'] for line in lines if 'gpu' in line}))
-                path.with_name(f'{path.stem}-today{path.suffix}').write_text(today.plot(pairs, gpus, load),
-                                                                             encoding='utf-8')
+            for name, pairs_of in ((load, today.all_pairs), (f'{load}-today', today.pairs_of_rows)):
+                pairs = pairs_of(lines, load)
+                if pairs:
+                    path = arguments.svg.with_name(f'{arguments.svg.stem}-{name}{arguments.svg.suffix}')
+                    path.write_text(today.plot(pairs, gpus, load), encoding='utf-8')
     return 0
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from finished import read
 from matrix_plan import BASELINES, BOUND
 from paired import mean
-from plot_today import Cloud, scatter_today
+from plot import Cloud, scatter
 
 UNPREPARED = {'green 64/68': 'green64', 'green 96/36': 'green96', f'library {BOUND:.2f}': 'adaptive'}
 LABELS = {'adaptive': 'gpushare adaptive', 'streams': 'plain streams', 'priorities': 'stream priorities',
@@ -41,13 +41,18 @@ class Pair:
 
 
 def pairs_of_rows(lines: Iterable[dict[str, Any]], load: str) -> list[Pair]:
+    """Those of the matrix's rows at a load that have a baseline."""
+    return _compared(all_pairs(lines, load))
+
+
+def all_pairs(lines: Iterable[dict[str, Any]], load: str) -> list[Pair]:
     """Of the matrix's rows at a load; the last line of a pair and condition counts."""
     found = {}
     for line in lines:
         if line['be'] and line['load'] == load:
             for name, figures in line.get('conditions', {}).items():
                 found[line['service'], line['be'], name] = _pair(line['service'], line['be'], name, figures)
-    return _compared(list(found.values()))
+    return list(found.values())
 
 
 def pairs_of_unprepared(report: dict[str, Any], load: str) -> list[Pair]:
@@ -107,7 +112,7 @@ def plot(pairs: list[Pair], gpu: str, load: str) -> str:
         points = [(one.be, one.p99_over_alone) for one in pairs if one.condition == name]
         label = LABELS.get(name, name) + (f' ({len(points)} pairs)' if len(points) < every else '')
         clouds.append(Cloud(name, label, points))
-    return scatter_today(clouds, f'{gpu}, load {load}, {every} pairs of a service and BE work')
+    return scatter(clouds, f'{gpu}, load {load}, {every} pairs of a service and BE work')
 
 
 def main() -> int:

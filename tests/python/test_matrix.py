@@ -19,7 +19,6 @@ import matrix
 import matrix_plan
 import paired
 import plot
-import plot_today
 import summary
 import today
 from matrix_plan import PEAK, Row
@@ -329,17 +328,15 @@ def test_the_tables_name_every_row_and_every_failure():
     assert all(len(row.split('|')) <= 9 for row in text.splitlines())
 
 
-def test_the_plot_has_a_mark_for_each_pair_and_stays_inside():
-    points = {'adaptive': [(1.0, 0.5), (1.02, 0.7)], 'priority': [(300.0, 0.9)]}
-    root = xml.etree.ElementTree.fromstring(plot.scatter(points, 'Load 0.5 <'))
-    circles = [one for one in root.iter() if one.tag.endswith('circle')]
-    assert len(circles) == 2 + 1  # and the legend's
-    squares = [one for one in root.iter() if one.tag.endswith('rect') and one.get('width') == '8']
-    for x, y in [*((one.get('cx'), one.get('cy')) for one in circles[:2]), (squares[0].get('x'), squares[0].get('y'))]:
-        assert plot.LEFT <= float(x) <= plot.WIDTH - plot.RIGHT
-        assert plot.TOP <= float(y) <= plot.HEIGHT - plot.BOTTOM
-    assert float(circles[0].get('cx')) < float(circles[1].get('cx')) < float(squares[0].get('x'))
-    assert xml.etree.ElementTree.fromstring(plot.scatter({}, 'nothing')) is not None
+def test_the_summary_has_a_plot_for_each_load_and_one_of_the_pairs_with_a_baseline(tmp_path, monkeypatch):
+    (tmp_path / 'rows.jsonl').write_text(''.join(json.dumps(one) + '\n' for one in today_lines()))
+    monkeypatch.setattr(sys, 'argv', ['summary.py', str(tmp_path / 'rows.jsonl'), '--svg', str(tmp_path / 'plot.svg'),
+                                      '--out', str(tmp_path / 'tables.md')])
+    assert summary.main() == 0
+    assert sorted(path.name for path in tmp_path.glob('*.svg')) == [
+        'plot-0.5-today.svg', 'plot-0.5.svg', f'plot-{PEAK}-today.svg', f'plot-{PEAK}.svg']
+    assert '4 pairs of a service' in (tmp_path / 'plot-0.5.svg').read_text()
+    assert '3 pairs of a service' in (tmp_path / 'plot-0.5-today.svg').read_text()
 
 
 # --- the library beside what users do today ---
@@ -395,8 +392,8 @@ def test_the_plot_of_the_readme_is_that_of_its_data(tmp_path, monkeypatch):
 
 
 def inside(box):
-    return (box.x1 >= plot_today.LEFT and box.x2 <= plot_today.WIDTH - plot_today.RIGHT and box.y1 >= plot_today.TOP
-            and box.y2 <= plot_today.HEIGHT - plot_today.BOTTOM)
+    return (box.x1 >= plot.LEFT and box.x2 <= plot.WIDTH - plot.RIGHT and box.y1 >= plot.TOP
+            and box.y2 <= plot.HEIGHT - plot.BOTTOM)
 
 
 def test_the_today_plot_has_a_mark_for_each_pair_and_one_for_each_condition():
@@ -412,12 +409,12 @@ def test_the_today_plot_has_a_mark_for_each_pair_and_one_for_each_condition():
 
 def test_labels_of_the_today_plot_lie_inside_and_over_no_other(monkeypatch):
     placed = []
-    place = plot_today._place
-    monkeypatch.setattr(plot_today, '_place', lambda *given: placed.append(place(*given)) or placed[-1])
-    crowd = [plot_today.Cloud(name, f'{name} beside the others', [(0.5 + at / 100, 1.1 + at / 20)])
+    place = plot._place
+    monkeypatch.setattr(plot, '_place', lambda *given: placed.append(place(*given)) or placed[-1])
+    crowd = [plot.Cloud(name, f'{name} beside the others', [(0.5 + at / 100, 1.1 + at / 20)])
              for at, name in enumerate(matrix_plan.ALL[:7])]
-    corner = [plot_today.Cloud('far', 'a label at the corner of all', [(1.3, 5000.0)])]
-    plot_today.scatter_today(crowd + corner, 'crowd')
+    corner = [plot.Cloud('far', 'a label at the corner of all', [(1.3, 5000.0)])]
+    plot.scatter(crowd + corner, 'crowd')
     assert len(placed) == 8
     assert all(inside(box) for box in placed)
     assert all(one.covered(other) == 0 for at, one in enumerate(placed) for other in placed[:at])
