@@ -1,24 +1,31 @@
 """What users do today, without the library: a CUDA graph of the service and a BE step, launched side by side.
 
-Each way serves the queries in the order of their arrival and keeps the step running meanwhile.
+Each way serves the queries in the order of their arrival and keeps the step running meanwhile. A row of the matrix
+has them as conditions on its arrivals.
 """
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import queue
+import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from clock import Clock, Mark, sleep_until, timed_event
 from green import GreenContexts
+from matrix_plan import GREEN_SMS
 
 from gpushare.torch._place_captures import _sm_count, backward_on_this_thread
 from gpushare.torch._tensors import own_workspaces
 
 OUTSTANDING = 2  # steps on the BE stream
+SWITCH_S = 5e-5  # threads that feed the GPU wait less for the interpreter
+REPLAYED = 'alone'  # the way without BE, which the others are compared with
 DRAIN_S = 20.0  # the longest wait for queries that a way left behind
 LC_PRIORITIES = {'alone': 0, 'streams': 0, 'priorities': -5, 'gated': -5}  # of the service's stream; -5 is the highest
 
@@ -170,3 +177,53 @@ def ways(service: Callable[[], Any], step: Any, greens: Mapping[str, GreenContex
             absent[name] = str(error).splitlines()[0]
             torch.cuda.synchronize()
     return made, absent
+
+
+class Greens:
+    """The green contexts of this process by the names of their conditions, made when first asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, GreenContexts] = {}
+
+    def of(self, names: Sequence[str]) -> tuple[dict[str, GreenContexts], dict[str, str]]:
+        """Those of the names that are green, and why others could not be made."""
+        absent: dict[str, str] = {}
+        for name in names:
+            if name in GREEN_SMS and name not in self._made:
+                try:
+                    self._made[name] = GreenContexts(GREEN_SMS[name])
+                except RuntimeError as error:
+                    absent[name] = str(error)
+        return {name: self._made[name] for name in names if name in self._made}, absent
+
+
+class RowBaselines:
+    """The named baselines of a service and a program. `absent` says why some cannot run."""
+
+    def __init__(self, served: Any, be: Any, names: Sequence[str], greens: Greens) -> None:
+        self._served, self._be = served, be
+        contexts, self.absent = greens.of(names)
+        self._ways, failed = ways(served.call, be.plain(), contexts, (REPLAYED, *names))
+        self.absent.update(failed)
+
+    def run(self, name: str, arrivals: Sequence[int]) -> dict[str, Any]:
+        self._served.clear()
+        with undisturbed():
+            run = self._ways[name].run(arrivals)
+        self._served.check(name, self._served.answer)
+        return {'latencies': [round(one) for one in run['latencies']], 'span_ns': run['window_ns'],
+                'work': run['steps'] * self._be.work}
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Without collections, which stop every thread for tens of milliseconds."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_S)
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        sys.setswitchinterval(interval)

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from arrivals import peak_load, poisson, quantile, slowest
+from baselines import REPLAYED, Greens, RowBaselines
 from catalogue import run_load
 from matrix_plan import ALONE, BASELINES, BOUND, BOUNDED, KERNELS, PEAK, Row, queries_of
 from paired import quantile_ratio_interval
 from programs import Program, TrainingProgram, program
-from row_baselines import REPLAYED, Greens, RowBaselines
 from served import Served
 
 import gpushare

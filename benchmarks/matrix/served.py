@@ -38,16 +38,38 @@ def graph_of_capture(stream: int) -> int:
     return graph.value
 
 
-class Served:
-    """A service with its eager answer. `kernel` is what queries submit."""
+class Answered:
+    """A service with its eager answer."""
 
-    def __init__(self, name: str, catalogue: Any, profile: str) -> None:
-        self.name, self._catalogue = name, catalogue
+    def __init__(self, name: str) -> None:
+        self.name = name
         torch.manual_seed(7)
         self.net, self.inputs = SERVICES[name]()
         with torch.no_grad():
             self.expected = self.net(self.inputs).clone()
         self.answer = torch.empty_like(self.expected)
+
+    def call(self) -> None:
+        """One query without the library. Its answer is in `answer`."""
+        with torch.no_grad():
+            self.answer.copy_(self.net(self.inputs))
+
+    def check(self, what: str, answer: Any = None) -> None:
+        """Raises unless the answer is that of the eager call."""
+        torch.cuda.synchronize()
+        answer = self.answer if answer is None else answer
+        largest = self.expected.float().abs().max().item()
+        error = (answer.float() - self.expected.float()).abs().max().item()
+        if not largest > 1e-3 or not error <= ERROR_MAX * largest:  # NaN fails both
+            raise RuntimeError(f'{self.name}, {what}: the answer is {error} off, where the largest value is {largest}.')
+
+
+class Served(Answered):
+    """A service of the matrix. `kernel` is what queries submit."""
+
+    def __init__(self, name: str, catalogue: Any, profile: str) -> None:
+        super().__init__(name)
+        self._catalogue = catalogue
         self._captured: list[int] = []  # the graphs of the service's captures, one a place
         self._capture()
         began = time.monotonic()
@@ -56,11 +78,6 @@ class Served:
         self.confined, self._outputs = '', self.answer
         self._register()
         self.registered_s = time.monotonic() - began
-
-    def call(self) -> None:
-        """One query without the library. Its answer is in `answer`."""
-        with torch.no_grad():
-            self.answer.copy_(self.net(self.inputs))
 
     def _traced(self, inputs: Any) -> Any:
         """The network. While it is captured, its graph is noted."""
@@ -135,13 +152,7 @@ class Served:
         torch.cuda.synchronize()
 
     def check(self, what: str, answer: Any = None) -> None:
-        """Raises unless the last answer is that of the eager call."""
-        torch.cuda.synchronize()
-        answer = self._outputs if answer is None else answer
-        largest = self.expected.float().abs().max().item()
-        error = (answer.float() - self.expected.float()).abs().max().item()
-        if not largest > 1e-3 or not error <= ERROR_MAX * largest:  # NaN fails both
-            raise RuntimeError(f'{self.name}, {what}: the answer is {error} off, where the largest value is {largest}.')
+        super().check(what, self._outputs if answer is None else answer)
 
     def close(self) -> None:
         self.runtime.close()

@@ -14,7 +14,6 @@ wrong or a row failed; 77: there is no GPU or no PyTorch.
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import os
 import pathlib
@@ -35,10 +34,12 @@ if not torch.cuda.is_available():
     print('skipped: PyTorch sees no GPU')
     sys.exit(77)
 
+import cold
 from arrivals import poisson, quantile
-from baselines import Way, ways
+from baselines import SWITCH_S, Way, undisturbed, ways
 from green import GreenContexts
 from networks import LOSSES_MAX, SERVICES, STEPS
+from served import Answered
 from sharing import Promise, Sharing
 
 import gpushare
@@ -62,30 +63,19 @@ def parsed() -> argparse.Namespace:
     parser.add_argument('--baselines', default='streams,priorities,green,gated', help='empty: only alone')
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--seconds', type=float, default=540, help='no row begins after it')
+    parser.add_argument('--cold', type=int, default=0, metavar='MB',
+                        help='no steps: queries behind so much other memory that was read (cold.py)')
     parser.add_argument('--event-log', default='', help='FILE: the event log of the library, of the first row')
     parser.add_argument('--out', default='')
     return parser.parse_args()
 
 
-class Service:
-    """One LC service with its reference answer, its ways without the library and its runtime."""
+class Service(Answered):
+    """One LC service with its ways without the library and its runtime."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        torch.manual_seed(7)
-        self.net, self.inputs = SERVICES[name]()
-        with torch.no_grad():
-            self.expected = self.net(self.inputs).clone()
-        self.answer = torch.empty_like(self.expected)
+        super().__init__(name)
         self.sharing = Sharing(self.net, self.inputs, name)
-
-    def call(self) -> None:
-        with torch.no_grad():
-            self.answer.copy_(self.net(self.inputs))
-
-    def check(self, answer: Any, what: str) -> None:
-        torch.cuda.synchronize()
-        torch.testing.assert_close(answer, self.expected, rtol=3e-2, atol=3e-2, msg=lambda text: f'{what}: {text}')
 
 
 class Row:
@@ -112,12 +102,8 @@ class Row:
                                      name=f'{self.service.name}-{self.step_name}') as training:
             registered = time.monotonic() - began
             info = self.service.sharing.runtime.kernel_info(training.name)
-            gc.collect()
-            gc.disable()  # a collection stops every thread for tens of milliseconds
-            try:
+            with undisturbed():
                 self._rounds(made, training)
-            finally:
-                gc.enable()
             shared_ns = self.service.sharing.rate(training, max(8, int(RATE_S * 1e9 / self.step_ns)))
             losses = self._losses(plain, shared)
             if losses['differ']:  # does the step alone repeat itself?
@@ -152,7 +138,7 @@ class Row:
                 few = arrivals[:int(FAR_SHARE * count)] if name.split(' ')[0] in FAR else arrivals
                 self.service.answer.fill_(float('nan'))
                 self._keep(name, way.run(few))
-                self.service.check(self.service.answer, name)
+                self.service.check(name)
             if number == 0:
                 alone = self.runs['alone'][0]['latencies']
                 self.p99_alone_ns = int(quantile(alone, 0.99))
@@ -170,7 +156,7 @@ class Row:
         self._keep(name, self.service.sharing.run(
             arrivals, Promise(float(p99), float(p50 or 0), self.p99_alone_ns, int(self.solo_ns)), training))
         self.library_s += time.monotonic() - began
-        self.service.check(service._outputs, name)
+        self.service.check(name, service._outputs)
 
     def _keep(self, name: str, run: dict[str, Any]) -> None:
         self.runs.setdefault(name, []).append(run)
@@ -229,8 +215,10 @@ def show(row: dict[str, Any]) -> None:
 
 def main() -> int:
     arguments = parsed()
+    if arguments.cold:
+        return cold.run(arguments.services.split(','), arguments.cold, arguments.out)
     began = time.monotonic()
-    sys.setswitchinterval(5e-5)  # threads that feed the GPU wait less for the interpreter
+    sys.setswitchinterval(SWITCH_S)
     torch.use_deterministic_algorithms(True)
     torch.backends.cudnn.deterministic = True
     torch.backends.cudnn.benchmark = False

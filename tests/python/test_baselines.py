@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / 'benchmarks/matrix'), str(ROOT / 'examples/pytorch')]
 from matrix_plan import Row  # noqa: E402
 
-MODULES = ('baselines', 'clock', 'green', 'grids', 'pairs', 'row_baselines')  # those that use PyTorch
+MODULES = ('baselines', 'clock', 'green', 'grids', 'pairs')  # those that use PyTorch
 ARRIVALS = [2_000_000 * number for number in range(1, 31)]
 
 
@@ -105,8 +105,7 @@ def matrix(monkeypatch):
     import green
     import grids
     import pairs
-    import row_baselines
-    yield types.SimpleNamespace(baselines=baselines, green=green, grids=grids, pairs=pairs, rows=row_baselines)
+    yield types.SimpleNamespace(baselines=baselines, green=green, grids=grids, pairs=pairs)
     for name in MODULES:
         monkeypatch.delitem(sys.modules, name, raising=False)
 
@@ -164,13 +163,13 @@ def served_of(service):
 
 
 def test_the_baselines_of_a_row_count_the_work_of_its_program(matrix, monkeypatch):
-    monkeypatch.setattr(matrix.rows, 'GreenContexts', green_of)
+    monkeypatch.setattr(matrix.baselines, 'GreenContexts', green_of)
     step = Launched()
     be = types.SimpleNamespace(plain=lambda: step, work=5280)
     served, checks = served_of(Work())
     interval = sys.getswitchinterval()
-    row = matrix.rows.RowBaselines(served, be, ['streams', 'green64'], matrix.rows.Greens())
-    alone, beside = row.run(matrix.rows.REPLAYED, ARRIVALS), row.run('green64', ARRIVALS)
+    row = matrix.baselines.RowBaselines(served, be, ['streams', 'green64'], matrix.baselines.Greens())
+    alone, beside = row.run(matrix.baselines.REPLAYED, ARRIVALS), row.run('green64', ARRIVALS)
     assert alone['work'] == 0
     assert beside['work'] > 0 and beside['work'] % 5280 == 0
     assert beside['span_ns'] >= ARRIVALS[-1]
@@ -182,22 +181,22 @@ def test_without_green_contexts_their_conditions_are_absent(matrix, monkeypatch)
     def refuses(sms):
         raise RuntimeError(f'The driver returned CUresult 801 for {sms} SMs.')
 
-    monkeypatch.setattr(matrix.rows, 'GreenContexts', refuses)
+    monkeypatch.setattr(matrix.baselines, 'GreenContexts', refuses)
     served, _ = served_of(Work())
     be = types.SimpleNamespace(plain=Launched, work=1)
-    row = matrix.rows.RowBaselines(served, be, ['gated', 'green64'], matrix.rows.Greens())
+    row = matrix.baselines.RowBaselines(served, be, ['gated', 'green64'], matrix.baselines.Greens())
     assert row.absent == {'green64': 'The driver returned CUresult 801 for 64 SMs.'}
     assert row.run('gated', ARRIVALS)['work'] > 0
 
 
 def test_a_row_has_policies_and_baselines_on_the_same_arrivals(matrix, monkeypatch):
-    monkeypatch.setattr(matrix.rows, 'GreenContexts', green_of)
+    monkeypatch.setattr(matrix.baselines, 'GreenContexts', green_of)
     pairs = object.__new__(matrix.pairs.Pairs)
     pairs.served, _ = served_of(Work(least_sms=90))  # of 64 and of 96 SMs
     pairs.served.confined = ''
     be = types.SimpleNamespace(plain=Launched, work=10, facts={}, check=lambda: {'checked': 1})
     pairs._settings = matrix.pairs.Settings(40, 2, 1, 8.0, 20.0)
-    pairs._greens, pairs._solo, pairs._programs = matrix.rows.Greens(), {'mriq': 1e-3}, {}
+    pairs._greens, pairs._solo, pairs._programs = matrix.baselines.Greens(), {'mriq': 1e-3}, {}
     pairs.solo_ns, pairs.service_ns, pairs.target_ns, pairs.peak = 400_000, 400_000.0, 3_200_000, 0.7
     ran = []
     monkeypatch.setattr(pairs, '_program', lambda name: be, raising=False)
