@@ -54,7 +54,7 @@ FLOW = re.compile(r'^src/core/flow/')
 SRC = re.compile(r'^src/')
 PUBLIC_C = re.compile(r'^gpushare/gpushare\.h$')
 PUBLIC = re.compile(r'^gpushare/')
-CATALOGUE = re.compile(r'^benchmarks/kernels/(catalogue|fused/fused_catalogue)\.h$')
+CATALOGUE = re.compile(r'^benchmarks/kernels/(catalogue|registration|fused/fused_catalogue)\.h$')
 KERNEL_CONTRACT = re.compile(r'^gpushare/device/')
 KERNEL_INTERFACE = re.compile(r'^gpushare/kernels\.h$')
 
@@ -181,6 +181,9 @@ LAYERS = (
           pattern=r'^(markov|models|plan|plan_live|plan_stage|sim)_benchmark\.cc$', may_reach=(CUDA,)),
     Layer('host benchmarks', 'benchmarks/host', (own('benchmarks/harness'), PUBLIC, BENCHMARK),
           may_reach=(CUDA,)),
+    # The catalogue as the C interface takes it.
+    Layer('workload registration', 'benchmarks/kernels', (own('benchmarks/kernels'), PUBLIC_C),
+          pattern=r'^registration\.h$'),
     Layer('workload kernels', 'benchmarks/kernels',
           (own('benchmarks/kernels'), own('kernels'), CUDA, KERNEL_CONTRACT)),
     # What programs for a GPU share, which measure the device seam and the ABI.

@@ -9,7 +9,7 @@
 #include "benchmarks/harness/gpu_device.h"
 #include "benchmarks/harness/gpu_forms.h"
 #include "benchmarks/kernelet/platform.h"
-#include "benchmarks/kernels/catalogue.h"
+#include "benchmarks/kernels/registration.h"
 
 namespace gpushare::kernelet {
 
@@ -32,38 +32,17 @@ class CudaPlatform final : public Platform {
 
   void FillKernel(const std::string& name, gpushare_kernel_options& options) override {
     const kernels::CatalogueKernel& kernel = benchmarks::KernelNamed(name);
-    const gpushare_kernel_variants made = benchmarks::VariantsOf(kernel.name, kernel.variants);
-    options.kind = GPUSHARE_TASK_KERNEL;
-    options.original_function = made.original_function;
-    options.worker_function = made.worker_function;
-    options.slice_function = made.slice_function;
-    options.threads_per_block = static_cast<int32_t>(made.threads_per_block);
-    options.registers_per_thread = static_cast<int32_t>(made.worker_registers);
-    options.shared_memory_bytes =
-        static_cast<int32_t>(made.static_shared_bytes + made.dynamic_shared_bytes);
-    options.dynamic_shared_memory_bytes = static_cast<int32_t>(made.dynamic_shared_bytes);
-    options.workers_per_sm_max = static_cast<int32_t>(made.workers_per_sm);
-    options.evictable = GPUSHARE_CHOICE_YES;
+    kernels::FillOptions(benchmarks::VariantsOf(kernel.name, kernel.variants), options);
   }
 
   void FillTask(const std::string& name, gpushare_task_options& task) override {
     kernels::Workload& workload = WorkloadOf(name, task.block_tasks);
     benchmarks::Require(workload.ClearOutput());
-    const kernels::Grid grid = workload.grid();
-    task.grid_x = static_cast<int32_t>(grid.x);
-    task.grid_y = static_cast<int32_t>(grid.y);
-    task.grid_z = static_cast<int32_t>(grid.z);
-    task.arguments = workload.params();
-    task.arguments_size_bytes = workload.params_bytes();
+    kernels::FillTask(workload, task);
   }
 
   void Verify(const std::string& name, int64_t block_tasks) override {
-    kernels::Verification verification;
-    benchmarks::Require(WorkloadOf(name, block_tasks).Verify(kVerifySeconds, &verification));
-    if (verification.wrong == 0 && verification.checked > 0) return;
-    benchmarks::Fail(name + " has " + std::to_string(verification.wrong) + " wrong of " +
-                     std::to_string(verification.checked) +
-                     " checked results: " + verification.first_wrong);
+    benchmarks::Require(WorkloadOf(name, block_tasks).VerifyOutput(kVerifySeconds));
   }
 
   void WaitUntil(const Runtime& runtime, int64_t time_ns) override {

@@ -38,6 +38,16 @@ double Workload::BoundSeconds(int32_t sms, double clock_mhz, double dram_bytes_p
   return work / (PerClockAndSm(kernel_->bound) * sms * clock_mhz * 1e6);
 }
 
+Status Workload::VerifyOutput(double budget_s) {
+  Verification verification;
+  const Status status = Verify(budget_s, &verification);
+  if (!status.ok() || (verification.wrong == 0 && verification.checked > 0)) return status;
+  return {-1, "The kernel '" + std::string(kernel_->name) + "' has " +
+                  std::to_string(verification.wrong) + " wrong of " +
+                  std::to_string(verification.checked) +
+                  " checked results: " + verification.first_wrong};
+}
+
 uint32_t CountBlockTasks(const WorkloadOptions& options, double block_task_us,
                          uint32_t workers_per_sm) {
   if (options.block_tasks > 0) return options.block_tasks;

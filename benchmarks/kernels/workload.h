@@ -90,6 +90,8 @@ class Workload {
   // one CPU core at most, else a seeded sample. A wrong result is in the verification, not in the
   // status.
   virtual Status Verify(double budget_s, Verification* verification) = 0;
+  // The same; an error with a sentence where a result is wrong, or none was compared.
+  Status VerifyOutput(double budget_s);
   // Sets `checksum` to one number over every bit of the output, the same for the same bits.
   virtual Status Checksum(uint64_t* checksum) = 0;
 

@@ -15,6 +15,7 @@
 #include "benchmarks/harness/random.h"
 #include "benchmarks/kernels/catalogue.h"
 #include "benchmarks/kernels/device_buffer.h"
+#include "benchmarks/kernels/registration.h"
 #include "benchmarks/soak/soak_work.h"
 
 namespace gpushare::soak {
@@ -286,17 +287,10 @@ class CudaWork final : public Work {
 
   void Register(const Runtime& runtime, Kind kind, const Subject& subject) {
     if (kernels_.count(kind) != 0) return;
-    const gpushare_kernel_variants& variants = subject.variants();
     const std::string name = std::string("soak_") + NamesOf(kind).catalogue;
     KernelOptions options;
     options.name = name.c_str();
-    options.threads_per_block = static_cast<int32_t>(variants.threads_per_block);
-    options.dynamic_shared_memory_bytes = static_cast<int32_t>(variants.dynamic_shared_bytes);
-    options.original_function = variants.original_function;
-    options.worker_function = variants.worker_function;
-    options.slice_function = variants.slice_function;
-    options.workers_per_sm_max = static_cast<int32_t>(variants.workers_per_sm);
-    options.evictable = GPUSHARE_CHOICE_YES;
+    kernels::FillOptions(subject.variants(), options);
     if (kind == Kind::kSincosSteps) options.yield_interval_ns = kYieldIntervalNs;
     auto kernel = runtime.RegisterKernel(options);
     if (!kernel.ok()) Fail(kernel.status().ToString());

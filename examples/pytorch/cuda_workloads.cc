@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "benchmarks/kernels/catalogue.h"
+#include "benchmarks/kernels/registration.h"
 #include "examples/pytorch/catalogue.h"
 #include "examples/pytorch/errors.h"
 
@@ -143,23 +143,8 @@ int32_t gpushare_example_workload_fill(gpushare_example_workload* workload,
     const gpushare::kernels::Workload& made = *workload->workload;
     gpushare_kernel_variants variants = {};
     CheckCuda(static_cast<cudaError_t>(made.kernel().variants(&variants)), "Loading the kernel");
-    kernel->kind = GPUSHARE_TASK_KERNEL;
-    kernel->original_function = variants.original_function;
-    kernel->worker_function = variants.worker_function;
-    kernel->slice_function = variants.slice_function;
-    kernel->threads_per_block = static_cast<int32_t>(variants.threads_per_block);
-    kernel->registers_per_thread = static_cast<int32_t>(variants.worker_registers);
-    kernel->shared_memory_bytes =
-        static_cast<int32_t>(variants.static_shared_bytes + variants.dynamic_shared_bytes);
-    kernel->dynamic_shared_memory_bytes = static_cast<int32_t>(variants.dynamic_shared_bytes);
-    kernel->workers_per_sm_max = static_cast<int32_t>(variants.workers_per_sm);
-    kernel->evictable = GPUSHARE_CHOICE_YES;
-    task->block_tasks = made.block_tasks();
-    task->grid_x = static_cast<int32_t>(made.grid().x);
-    task->grid_y = static_cast<int32_t>(made.grid().y);
-    task->grid_z = static_cast<int32_t>(made.grid().z);
-    task->arguments = made.params();
-    task->arguments_size_bytes = made.params_bytes();
+    gpushare::kernels::FillOptions(variants, *kernel);
+    gpushare::kernels::FillTask(made, *task);
   });
 }
 

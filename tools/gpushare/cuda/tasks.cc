@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "benchmarks/kernels/registration.h"
 #include "tools/gpushare/base/errors.h"
 
 namespace gpushare::tool {
@@ -33,13 +34,7 @@ class CatalogueTask final : public BoundTask {
     options.block_tasks = static_cast<uint32_t>(block_tasks);
     options.sms = sms;
     CheckKernels(kernels::MakeWorkload(*kernels::FindKernel(kernel.kernel), options, &workload_));
-    const kernels::Grid grid = workload_->grid();
-    binding_.block_tasks = workload_->block_tasks();
-    binding_.grid_x = static_cast<int32_t>(grid.x);
-    binding_.grid_y = static_cast<int32_t>(grid.y);
-    binding_.grid_z = static_cast<int32_t>(grid.z);
-    binding_.arguments = workload_->params();
-    binding_.arguments_size_bytes = workload_->params_bytes();
+    kernels::FillTask(*workload_, binding_);
   }
 
   void BeginRun() override { CheckKernels(workload_->ClearOutput()); }
@@ -51,12 +46,8 @@ class CatalogueTask final : public BoundTask {
   }
 
   void Verify(const std::string& app) override {
-    kernels::Verification verification;
-    CheckKernels(workload_->Verify(kVerifySeconds, &verification));
-    if (verification.wrong == 0 && verification.checked > 0) return;
-    throw RunError("App '" + app + "' has " + std::to_string(verification.wrong) + " wrong of " +
-                   std::to_string(verification.checked) + " checked results of the kernel '" +
-                   workload_->kernel().name + "': " + verification.first_wrong);
+    const kernels::Status status = workload_->VerifyOutput(kVerifySeconds);
+    if (!status.ok()) throw RunError("App '" + app + "': " + status.message);
   }
 
  private:

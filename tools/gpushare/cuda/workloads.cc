@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "benchmarks/kernels/catalogue.h"
 #ifdef GPUSHARE_TOOL_FUSED
 #include "benchmarks/kernels/fused/fused_catalogue.h"
 #endif
+#include "benchmarks/kernels/registration.h"
 #include "tools/gpushare/base/errors.h"
 #include "tools/gpushare/base/limits.h"
 #include "tools/gpushare/cuda/be_kernels.h"
@@ -250,17 +250,7 @@ class CudaWorkloads final : public Workloads {
   static void FillCatalogue(const BeKernel& kernel, gpushare_kernel_options& options) {
     gpushare_kernel_variants variants = {};
     CheckCuda(kernels::FindKernel(kernel.kernel)->variants(&variants), "Loading a kernel");
-    options.kind = GPUSHARE_TASK_KERNEL;
-    options.original_function = variants.original_function;
-    options.worker_function = variants.worker_function;
-    options.slice_function = variants.slice_function;
-    options.threads_per_block = static_cast<int32_t>(variants.threads_per_block);
-    options.registers_per_thread = static_cast<int32_t>(variants.worker_registers);
-    options.shared_memory_bytes =
-        static_cast<int32_t>(variants.static_shared_bytes + variants.dynamic_shared_bytes);
-    options.dynamic_shared_memory_bytes = static_cast<int32_t>(variants.dynamic_shared_bytes);
-    options.workers_per_sm_max = static_cast<int32_t>(variants.workers_per_sm);
-    options.evictable = GPUSHARE_CHOICE_YES;
+    kernels::FillOptions(variants, options);
     if (kernel.yields) options.yield_interval_ns = kYieldIntervalNs;
   }
 
