@@ -80,10 +80,7 @@ GPUSHARE_API int32_t gpushare_example_load_run(gpushare_example_load* load,
 
 GPUSHARE_API void gpushare_example_load_free(gpushare_example_load* load);
 
-// --- with CUDA: workloads ------------------------------------------------------------------------
-
-// 1 if the functions below work; else they return -1.
-GPUSHARE_API int32_t gpushare_example_has_cuda(void);
+// --- in a build with CUDA only: workloads --------------------------------------------------------
 
 typedef struct gpushare_example_workload gpushare_example_workload;
 
@@ -109,7 +106,7 @@ GPUSHARE_API int32_t gpushare_example_workload_verify(gpushare_example_workload*
 
 GPUSHARE_API void gpushare_example_workload_free(gpushare_example_workload* workload);
 
-// --- with CUDA: bare launches --------------------------------------------------------------------
+// --- in a build with CUDA only: bare launches ----------------------------------------------------
 
 typedef struct gpushare_example_graph gpushare_example_graph;
 

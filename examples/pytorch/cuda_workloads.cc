@@ -116,8 +116,6 @@ struct gpushare_example_graph {
   std::array<cudaEvent_t, kInFlightMax> done = {};
 };
 
-int32_t gpushare_example_has_cuda(void) { return 1; }
-
 int32_t gpushare_example_workload_new(const char* kernel, double block_task_us,
                                       uint32_t block_tasks, int32_t sm_count,
                                       gpushare_example_workload** out_workload) {
