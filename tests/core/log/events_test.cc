@@ -18,21 +18,24 @@ constexpr TaskLabel kTask = {.ticket = TicketId{0x1122334455667788},
                              .app_class = AppClass::kBestEffort,
                              .kernel = KernelId{13}};
 
-EventRecord RecordOf(EventType type) {
-  EventRecord record;
-  record.time_ns = kTime;
-  record.type = static_cast<uint8_t>(type);
-  return record;
+// `slots` has what the event fills; the time and the type are added.
+EventRecord Of(EventType type, EventRecord slots) {
+  slots.time_ns = kTime;
+  slots.type = static_cast<uint8_t>(type);
+  return slots;
 }
 
-EventRecord RecordOfTask(EventType type) {
-  EventRecord record = RecordOf(type);
-  record.id = 0x1122334455667788;
-  record.app = 12;
-  record.app_class = 1;
-  record.kernel = 13;
-  return record;
+// And kTask.
+EventRecord OfTask(EventType type, EventRecord slots) {
+  slots.id = 0x1122334455667788;
+  slots.app = 12;
+  slots.app_class = 1;
+  slots.kernel = 13;
+  return Of(type, slots);
 }
+
+constexpr uint8_t Number(Reason reason) { return static_cast<uint8_t>(reason); }
+constexpr uint8_t Number(Verdict verdict) { return static_cast<uint8_t>(verdict); }
 
 // Field by field, so that a failure names the slot.
 void ExpectEqual(const EventRecord& record, const EventRecord& expected) {
@@ -60,36 +63,123 @@ void ExpectSlots(const Event& event, const EventRecord& expected) {
   ExpectEqual(Encode(kTime, Decode<Event>(expected)), expected);
 }
 
-TEST(Events, AppCreated) {
-  EventRecord record = RecordOf(EventType::kAppCreated);
-  record.id = record.app = 12;
-  record.a = record.app_class = 1;
-  record.b = 500;
-  record.c = 1'050'000;
-  ExpectSlots(AppCreated{.app = AppId{12},
-                         .app_class = AppClass::kBestEffort,
-                         .target_ns = 500,
-                         .p99_bound_millionths = 1'050'000},
-              record);
+TEST(Events, OfTasksStandInTheirSlots) {
+  constexpr auto kBe = AppClass::kBestEffort;
+  using enum EventType;
+  ExpectSlots(Admitted{.task = kTask, .predicted_ns = 1000, .error_ns = 50},
+              OfTask(kAdmitted, {.a = 1000, .b = 50}));
+  ExpectSlots(
+      Evicted{.ticket = TicketId{77},
+              .lane = 5,
+              .epoch = 31,
+              .workers_to_keep = 32,
+              .place = 6,
+              .reason = Reason::kEvictForLc},
+      Of(kEvicted,
+         {.id = 77, .a = 5, .b = 31, .c = 32, .place = 6, .reason = Number(Reason::kEvictForLc)}));
+  ExpectSlots(PartDone{.task = kTask,
+                       .launch = LaunchId{21},
+                       .start_ns = 41,
+                       .end_ns = 42,
+                       .block_tasks_done = 43,
+                       .place = 6,
+                       .outcome = Outcome::kEvicted},
+              OfTask(kPartDone, {.a = 21, .b = 41, .c = 42, .d = 43, .place = 6, .detail = 1}));
+  ExpectSlots(Completed{.task = kTask,
+                        .predicted_ns = 1000,
+                        .measured_ns = 1100,
+                        .query = QueryId{7},
+                        .since_ns = 99,
+                        .failed_dependency = {},
+                        .place = 6,
+                        .verdict = Verdict::kCancelled},
+              OfTask(kCompleted, {.a = 1000,
+                                  .b = 1100,
+                                  .c = 7,
+                                  .d = 99,
+                                  .place = 6,
+                                  .detail = Number(Verdict::kCancelled)}));
+  // A task that failed for another one was never launched and has no measured time.
+  ExpectSlots(Completed{.task = kTask,
+                        .predicted_ns = 1000,
+                        .query = QueryId{7},
+                        .since_ns = 99,
+                        .failed_dependency = TicketId{5},
+                        .verdict = Verdict::kFailed},
+              OfTask(kCompleted, {.a = 1000,
+                                  .b = 5,
+                                  .c = 7,
+                                  .d = 99,
+                                  .reason = Number(Reason::kDependencyFailed),
+                                  .detail = Number(Verdict::kFailed)}));
+  ExpectSlots(Held{.task = kTask, .value_ns = 51, .limit_ns = 52, .reason = Reason::kHoldBlocking},
+              OfTask(kHeld, {.a = 51, .b = 52, .reason = Number(Reason::kHoldBlocking)}));
+  ExpectSlots(Waits{.ticket = TicketId{77},
+                    .app = AppId{12},
+                    .waits_for = {TicketId{1}, TicketId{2}, TicketId{3}, TicketId{4}}},
+              Of(kWaits, {.id = 77, .a = 1, .b = 2, .c = 3, .d = 4, .app = 12}));
+  ExpectSlots(QueryBegun{.query = QueryId{7}, .app = AppId{12}, .arrival_ns = 99, .app_class = kBe},
+              Of(kQueryBegun, {.id = 7, .a = 12, .b = 99, .app = 12, .app_class = 1}));
+  ExpectSlots(QueryEnded{.query = QueryId{7},
+                         .app = AppId{12},
+                         .latency_ns = 61,
+                         .target_ns = 62,
+                         .app_class = kBe},
+              Of(kQueryEnded, {.id = 7, .a = 12, .b = 61, .c = 62, .app = 12, .app_class = 1}));
+  ExpectSlots(QueryBeginCalled{.query = QueryId{7},
+                               .app = AppId{12},
+                               .queue = QueueId{3},
+                               .arrival_ns = 99,
+                               .input_size_bits = 17},
+              Of(kQueryBeginCalled, {.id = 7, .a = 3, .b = 99, .c = 17, .app = 12}));
+  ExpectSlots(QueryEndCalled{.query = QueryId{7}, .app = AppId{12}, .queue = QueueId{3}},
+              Of(kQueryEndCalled, {.id = 7, .a = 3, .app = 12}));
+}
+
+TEST(Events, OfAppsAndTheDeviceStandInTheirSlots) {
+  constexpr auto kBe = AppClass::kBestEffort;
+  using enum EventType;
+  ExpectSlots(
+      AppCreated{
+          .app = AppId{12}, .app_class = kBe, .target_ns = 500, .p99_bound_millionths = 1'050'000},
+      Of(kAppCreated, {.id = 12, .a = 1, .b = 500, .c = 1'050'000, .app = 12, .app_class = 1}));
+  ExpectSlots(
+      QueueDepth{.app = AppId{12},
+                 .app_class = kBe,
+                 .depth = 71,
+                 .capsms_thousandths = 72'500,
+                 .least_headroom_ns = 73},
+      Of(kQueueDepth, {.id = 12, .a = 71, .b = 72'500, .c = 73, .app = 12, .app_class = 1}));
+  ExpectSlots(QuotaChanged{.app = AppId{12}, .app_class = kBe, .capsms = 48, .packed = true},
+              Of(kQuotaChanged, {.id = 12, .a = 48, .b = 1, .app = 12, .app_class = 1}));
+  ExpectSlots(DeviceLost{.error_code = 700}, Of(kDeviceLost, {.a = 700}));
+  ExpectSlots(LaneAbandoned{.lane = 5}, Of(kLaneAbandoned, {.id = 5}));
+  ExpectSlots(Choice{.ticket = TicketId{21},
+                     .kind = ChoiceKind::kLayout,
+                     .chosen = 84,
+                     .runner_up = 92,
+                     .value = 712'000,
+                     .runner_up_value = 690'000},
+              Of(kChoice, {.id = 21, .a = 84, .b = 92, .c = 712'000, .d = 690'000, .detail = 1}));
 }
 
 TEST(Events, SubmittedHasKindInDetailAndTheCopyInReserved) {
-  EventRecord record = RecordOfTask(EventType::kSubmitted);
-  record.a = 3;
-  record.b = 1 << 20;
-  record.c = static_cast<int64_t>(0x8000000000000007);  // an implicit query has the highest bit
-  record.d = 99;
-  record.detail = 3;             // TaskKind::kMemcpy
-  record.reserved = 2 | 1 << 2;  // CopyDirection::kDeviceToHost, pinned
-  const Submitted event = {
-      .task = kTask,
-      .queue = QueueId{3},
-      .amount = 1 << 20,
-      .query = QueryId{0x8000000000000007},
-      .arrival_ns = 99,
-      .kind = TaskKind::kMemcpy,
-      .copy = Submitted::PackCopy(CopyDirection::kDeviceToHost, /*pinned=*/true)};
-  ExpectSlots(event, record);
+  EventRecord record =
+      OfTask(EventType::kSubmitted, {.a = 3,
+                                     .b = 1 << 20,
+                                     // An implicit query has the highest bit.
+                                     .c = static_cast<int64_t>(0x8000000000000007),
+                                     .d = 99,
+                                     .detail = 3,               // TaskKind::kMemcpy
+                                     .reserved = 2 | 1 << 2});  // kDeviceToHost, pinned
+  ExpectSlots(Submitted{.task = kTask,
+                        .queue = QueueId{3},
+                        .amount = 1 << 20,
+                        .query = QueryId{0x8000000000000007},
+                        .arrival_ns = 99,
+                        .kind = TaskKind::kMemcpy,
+                        .copy = Submitted::PackCopy(CopyDirection::kDeviceToHost, true)},
+              record);
   const auto decoded = Decode<Submitted>(record);
   EXPECT_EQ(decoded.direction(), CopyDirection::kDeviceToHost);
   EXPECT_TRUE(decoded.pinned());
@@ -100,36 +190,14 @@ TEST(Events, SubmittedHasKindInDetailAndTheCopyInReserved) {
   EXPECT_FALSE(Decode<Submitted>(record).pinned());
 }
 
-TEST(Events, WaitsHoldsFourTickets) {
-  EventRecord record = RecordOf(EventType::kWaits);
-  record.id = 77;
-  record.app = 12;
-  record.a = 1;
-  record.b = 2;
-  record.c = 3;
-  record.d = 4;
-  ExpectSlots(Waits{.ticket = TicketId{77},
-                    .app = AppId{12},
-                    .waits_for = {TicketId{1}, TicketId{2}, TicketId{3}, TicketId{4}}},
-              record);
-}
-
-TEST(Events, Admitted) {
-  EventRecord record = RecordOfTask(EventType::kAdmitted);
-  record.a = 1000;
-  record.b = 50;
-  ExpectSlots(Admitted{.task = kTask, .predicted_ns = 1000, .error_ns = 50}, record);
-}
-
 TEST(Events, LaunchedHasWorkersAboveTheLane) {
-  EventRecord record = RecordOfTask(EventType::kLaunched);
-  record.a = 21;
-  record.b = 22;
-  record.c = int64_t{264} << 32 | 5;
-  record.d = 23;
-  record.place = 6;
-  record.detail = 1;  // Form::kWorkers
-  record.reason = static_cast<uint8_t>(Reason::kResume);
+  const EventRecord slots = {.a = 21,
+                             .b = 22,
+                             .c = int64_t{264} << 32 | 5,
+                             .d = 23,
+                             .place = 6,
+                             .reason = Number(Reason::kResume),
+                             .detail = 1};  // Form::kWorkers
   Launched event;
   event.task = kTask;
   event.launch = LaunchId{21};
@@ -140,14 +208,14 @@ TEST(Events, LaunchedHasWorkersAboveTheLane) {
   event.blocks_done = 23;
   event.form = Form::kWorkers;
   event.reason = Reason::kResume;
+  const EventRecord record = OfTask(EventType::kLaunched, slots);
   ExpectSlots(event, record);
   EXPECT_EQ(Decode<Launched>(record).workers, 264);
   EXPECT_EQ(Decode<Launched>(record).lane, 5);
 
   FastPathLaunched fast;
   static_cast<Launched&>(fast) = event;
-  record.type = static_cast<uint8_t>(EventType::kFastPathLaunched);
-  ExpectSlots(fast, record);
+  ExpectSlots(fast, OfTask(EventType::kFastPathLaunched, slots));
 }
 
 // A lane of -1 fills the low half of the slot and must not reach the workers.
@@ -158,190 +226,6 @@ TEST(Events, LaunchedWithoutALaneKeepsItsWorkers) {
   EXPECT_EQ(record.c, int64_t{264} << 32 | 0xffffffff);
   EXPECT_EQ(Decode<Launched>(record).workers, 264);
   EXPECT_EQ(Decode<Launched>(record).lane, kNoLane);
-}
-
-TEST(Events, Evicted) {
-  EventRecord record = RecordOf(EventType::kEvicted);
-  record.id = 77;
-  record.a = 5;
-  record.b = 31;
-  record.c = 32;
-  record.place = 6;
-  record.reason = static_cast<uint8_t>(Reason::kEvictForLc);
-  ExpectSlots(Evicted{.ticket = TicketId{77},
-                      .lane = 5,
-                      .epoch = 31,
-                      .workers_to_keep = 32,
-                      .place = 6,
-                      .reason = Reason::kEvictForLc},
-              record);
-}
-
-TEST(Events, PartDone) {
-  EventRecord record = RecordOfTask(EventType::kPartDone);
-  record.a = 21;
-  record.b = 41;
-  record.c = 42;
-  record.d = 43;
-  record.place = 6;
-  record.detail = 1;  // Outcome::kEvicted
-  ExpectSlots(PartDone{.task = kTask,
-                       .launch = LaunchId{21},
-                       .start_ns = 41,
-                       .end_ns = 42,
-                       .block_tasks_done = 43,
-                       .place = 6,
-                       .outcome = Outcome::kEvicted},
-              record);
-}
-
-TEST(Events, Completed) {
-  EventRecord record = RecordOfTask(EventType::kCompleted);
-  record.a = 1000;
-  record.b = 1100;
-  record.c = 7;
-  record.d = 99;
-  record.place = 6;
-  record.detail = static_cast<uint8_t>(Verdict::kCancelled);
-  ExpectSlots(Completed{.task = kTask,
-                        .predicted_ns = 1000,
-                        .measured_ns = 1100,
-                        .query = QueryId{7},
-                        .since_ns = 99,
-                        .failed_dependency = {},
-                        .place = 6,
-                        .verdict = Verdict::kCancelled},
-              record);
-}
-
-// A task that failed for another one was never launched and has no measured time.
-TEST(Events, CompletedForAFailedDependency) {
-  EventRecord record = RecordOfTask(EventType::kCompleted);
-  record.a = 1000;
-  record.b = 5;
-  record.c = 7;
-  record.d = 99;
-  record.reason = static_cast<uint8_t>(Reason::kDependencyFailed);
-  record.detail = static_cast<uint8_t>(Verdict::kFailed);
-  ExpectSlots(Completed{.task = kTask,
-                        .predicted_ns = 1000,
-                        .query = QueryId{7},
-                        .since_ns = 99,
-                        .failed_dependency = TicketId{5},
-                        .verdict = Verdict::kFailed},
-              record);
-}
-
-TEST(Events, Held) {
-  EventRecord record = RecordOfTask(EventType::kHeld);
-  record.a = 51;
-  record.b = 52;
-  record.reason = static_cast<uint8_t>(Reason::kHoldBlocking);
-  ExpectSlots(Held{.task = kTask, .value_ns = 51, .limit_ns = 52, .reason = Reason::kHoldBlocking},
-              record);
-}
-
-TEST(Events, QueryBegun) {
-  EventRecord record = RecordOf(EventType::kQueryBegun);
-  record.id = 7;
-  record.app = 12;
-  record.a = 12;
-  record.b = 99;
-  record.app_class = 1;
-  ExpectSlots(QueryBegun{.query = QueryId{7},
-                         .app = AppId{12},
-                         .arrival_ns = 99,
-                         .app_class = AppClass::kBestEffort},
-              record);
-}
-
-TEST(Events, QueryEnded) {
-  EventRecord record = RecordOf(EventType::kQueryEnded);
-  record.id = 7;
-  record.app = 12;
-  record.a = 12;
-  record.b = 61;
-  record.c = 62;
-  record.app_class = 1;
-  ExpectSlots(QueryEnded{.query = QueryId{7},
-                         .app = AppId{12},
-                         .latency_ns = 61,
-                         .target_ns = 62,
-                         .app_class = AppClass::kBestEffort},
-              record);
-}
-
-TEST(Events, QueueDepth) {
-  EventRecord record = RecordOf(EventType::kQueueDepth);
-  record.id = record.app = 12;
-  record.app_class = 1;
-  record.a = 71;
-  record.b = 72'500;
-  record.c = 73;
-  ExpectSlots(QueueDepth{.app = AppId{12},
-                         .app_class = AppClass::kBestEffort,
-                         .depth = 71,
-                         .capsms_thousandths = 72'500,
-                         .least_headroom_ns = 73},
-              record);
-}
-
-TEST(Events, QuotaChanged) {
-  EventRecord record = RecordOf(EventType::kQuotaChanged);
-  record.id = record.app = 12;
-  record.app_class = 1;
-  record.a = 48;
-  record.b = 1;
-  ExpectSlots(
-      QuotaChanged{
-          .app = AppId{12}, .app_class = AppClass::kBestEffort, .capsms = 48, .packed = true},
-      record);
-}
-
-TEST(Events, DeviceLostAndLaneAbandoned) {
-  EventRecord lost = RecordOf(EventType::kDeviceLost);
-  lost.a = 700;
-  ExpectSlots(DeviceLost{.error_code = 700}, lost);
-  EventRecord abandoned = RecordOf(EventType::kLaneAbandoned);
-  abandoned.id = 5;
-  ExpectSlots(LaneAbandoned{.lane = 5}, abandoned);
-}
-
-TEST(Events, QueryCalls) {
-  EventRecord begin = RecordOf(EventType::kQueryBeginCalled);
-  begin.id = 7;
-  begin.app = 12;
-  begin.a = 3;
-  begin.b = 99;
-  begin.c = 17;
-  ExpectSlots(QueryBeginCalled{.query = QueryId{7},
-                               .app = AppId{12},
-                               .queue = QueueId{3},
-                               .arrival_ns = 99,
-                               .input_size_bits = 17},
-              begin);
-  EventRecord end = RecordOf(EventType::kQueryEndCalled);
-  end.id = 7;
-  end.app = 12;
-  end.a = 3;
-  ExpectSlots(QueryEndCalled{.query = QueryId{7}, .app = AppId{12}, .queue = QueueId{3}}, end);
-}
-
-TEST(Events, WhatAPlanChoseBetween) {
-  EventRecord record = RecordOf(EventType::kChoice);
-  record.id = 21;
-  record.a = 84;
-  record.b = 92;
-  record.c = 712'000;
-  record.d = 690'000;
-  record.detail = 1;
-  ExpectSlots(Choice{.ticket = TicketId{21},
-                     .kind = ChoiceKind::kLayout,
-                     .chosen = 84,
-                     .runner_up = 92,
-                     .value = 712'000,
-                     .runner_up_value = 690'000},
-              record);
 }
 
 }  // namespace
