@@ -4,6 +4,7 @@
 #
 #   tools/test.sh            all of it
 #   tools/test.sh --quick    format, ruff and mypy, the dev preset's tests
+#   tools/test.sh --nightly  all of it, every test under both compilers, the tests of the label nightly, and fuzzing for ten minutes
 #
 # CI=true makes a missing nvcc an error, and the last stage (gcc) runs only the tests that the address sanitizer's (clang)
 # leaves out or runs otherwise. GPUSHARE_FUZZ_SECONDS (default 60, in CI 30) and GPUSHARE_TIDY_SECONDS (default
@@ -14,10 +15,12 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
 
 quick=0
+nightly=0
 case "${1:-}" in
   --quick) quick=1 ;;
+  --nightly) nightly=1 ;;
   '') ;;
-  *) die "tools/test.sh does not know the argument '$1'; it knows --quick." ;;
+  *) die "tools/test.sh does not know the argument '$1'; it knows --quick and --nightly." ;;
 esac
 
 if [[ -z "${GPUSHARE_DATA:-}" && -d "$root/../shared/data" ]]; then
@@ -39,14 +42,14 @@ stage() {
   fi
 }
 
-build_and_test() {  # PRESET [-DOPTION=...]
-  local preset="$1"
-  shift
+build_and_test() {  # PRESET TEST_PRESET [-DOPTION=...]
+  local preset="$1" tests="$2"
+  shift 2
   (
     set -e
     configure "$preset" "$@"
     compile "$preset"
-    ctest --preset "$preset" -j "$jobs"
+    ctest --preset "$tests" -j "$jobs"
   )
 }
 
@@ -82,9 +85,14 @@ tidy() {
 toolkit="$(cuda_toolkit)"
 cuda=AUTO
 tests=ALL
+preset=dev
+if [[ $nightly -eq 1 ]]; then
+  preset=nightly
+  : "${GPUSHARE_FUZZ_SECONDS:=600}"
+fi
 if [[ "${CI:-}" == true ]]; then
   cuda=ON
-  if [[ $quick -eq 0 ]]; then tests=NOT_SANITIZED; fi
+  if [[ $quick -eq 0 && $nightly -eq 0 ]]; then tests=NOT_SANITIZED; fi
   : "${GPUSHARE_FUZZ_SECONDS:=30}" "${GPUSHARE_TIDY_SECONDS:=120}"
 fi
 export GPUSHARE_FUZZ_SECONDS="${GPUSHARE_FUZZ_SECONDS:-60}" GPUSHARE_TIDY_SECONDS="${GPUSHARE_TIDY_SECONDS:-240}"
@@ -95,14 +103,13 @@ abseil="$(tools/abseil_source.sh || true)"
 stage 'clang-format' tools/format.sh --check
 stage 'ruff and mypy' python_checks
 if [[ $quick -eq 0 ]]; then
-  stage 'address and undefined-behaviour sanitizers' build_and_test asan
+  stage 'address and undefined-behaviour sanitizers' build_and_test asan asan
   stage 'thread sanitizer' build_and_test_threaded
   stage 'fuzzers' tools/fuzz.sh
   stage 'clang-tidy' tidy
 fi
-stage 'tests' build_and_test dev "-DGPUSHARE_CUDA=$cuda" "-DGPUSHARE_CUDA_TOOLKIT=$toolkit" "-DGPUSHARE_TESTS=$tests" \
+stage 'tests' build_and_test dev "$preset" "-DGPUSHARE_CUDA=$cuda" "-DGPUSHARE_CUDA_TOOLKIT=$toolkit" "-DGPUSHARE_TESTS=$tests" \
   "-DGPUSHARE_ABSEIL_SOURCE=$abseil"
-
 if [[ ${#failed[@]} -gt 0 ]]; then
   printf -v list '%s, ' "${failed[@]}"
   die "failed: ${list%, } (after $SECONDS s)."
