@@ -28,8 +28,8 @@ target_compile_options(gpushare_test_options INTERFACE
 set(GPUSHARE_TEST_TIMEOUT 300 CACHE STRING "Seconds that a test may take unless it says otherwise")
 
 # A test whose libraries reach no CUDA code runs the same code with the address sanitizer. Where that has
-# just passed, as in continuous integration, the build without sanitizers does not repeat it. There clang alone compiles
-# these tests; gcc compiles the libraries, and the tests that reach them through the C ABI or the tool.
+# just passed, as in continuous integration, the build without sanitizers does not repeat it. There gcc compiles these
+# tests for their warnings alone (tools/check_warnings.py), and clang for their code.
 set(GPUSHARE_TESTS ALL CACHE STRING "ALL, or NOT_SANITIZED: only those that differ in a sanitized build")
 if(NOT GPUSHARE_TESTS MATCHES "^(ALL|NOT_SANITIZED)$")
   message(FATAL_ERROR "GPUSHARE_TESTS is '${GPUSHARE_TESTS}', and it must be ALL or NOT_SANITIZED.")
@@ -84,6 +84,7 @@ function(gpushare_test)
   elseif(GPUSHARE_TESTS STREQUAL "NOT_SANITIZED" AND NOT ARG_LABELS AND NOT ARG_NAME IN_LIST gpushare_repeated_tests
          AND NOT ARG_LINKS MATCHES "gpushare::gpushare|gpushare_(tool|cuda|[a-z_]*kernels)(;|$)")
     set(excluded EXCLUDE_FROM_ALL)
+    set_property(GLOBAL APPEND PROPERTY gpushare_sanitized_tests ${ARG_NAME})
   endif()
   add_executable(${ARG_NAME} ${excluded} ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PRIVATE gpushare_test_options ${ARG_LINKS} GTest::gtest GTest::gmock)
@@ -103,6 +104,13 @@ function(gpushare_test)
     endif()
     add_dependencies(tests_${label} ${ARG_NAME})
   endforeach()
+endfunction()
+
+# The tests that NOT_SANITIZED leaves out, a name a line, for tools/check_warnings.py. After the last gpushare_test.
+function(gpushare_list_sanitized_tests)
+  get_property(tests GLOBAL PROPERTY gpushare_sanitized_tests)
+  string(REPLACE ";" "\n" names "${tests}")
+  file(WRITE ${PROJECT_BINARY_DIR}/sanitized_tests.txt "${names}\n")
 endfunction()
 
 # A test that is a command: a script, an example, the tool with arguments.

@@ -6,8 +6,8 @@
 #   tools/test.sh --quick    format, ruff and mypy, the dev preset's tests
 #   tools/test.sh --nightly  all of it, every test under both compilers, the tests of the label nightly, and fuzzing for ten minutes
 #
-# CI=true makes a missing nvcc an error, and the last stage (gcc) runs only the tests that the address sanitizer's (clang)
-# leaves out or runs otherwise. GPUSHARE_FUZZ_SECONDS (default 60, in CI 30) and GPUSHARE_TIDY_SECONDS (default
+# CI=true makes a missing nvcc an error, and the stage of the tests (gcc) runs only those that the address sanitizer's (clang)
+# leaves out or runs otherwise. The others are compiled once more with gcc, for its warnings. GPUSHARE_FUZZ_SECONDS (default 60, in CI 30) and GPUSHARE_TIDY_SECONDS (default
 # 240, in CI 120) bound the fuzzers and clang-tidy. GPUSHARE_DATA names the folder of the Azure traces;
 # unset, ../shared/data is taken when it is there.
 set -euo pipefail
@@ -110,6 +110,10 @@ if [[ $quick -eq 0 ]]; then
 fi
 stage 'tests' build_and_test dev "$preset" "-DGPUSHARE_CUDA=$cuda" "-DGPUSHARE_CUDA_TOOLKIT=$toolkit" "-DGPUSHARE_TESTS=$tests" \
   "-DGPUSHARE_ABSEIL_SOURCE=$abseil"
+if [[ $tests == NOT_SANITIZED ]]; then
+  stage 'warnings of gcc in the other tests' python3 tools/check_warnings.py build/dev --jobs "$jobs"
+fi
+
 if [[ ${#failed[@]} -gt 0 ]]; then
   printf -v list '%s, ' "${failed[@]}"
   die "failed: ${list%, } (after $SECONDS s)."
