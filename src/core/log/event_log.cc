@@ -71,6 +71,8 @@ absl::Status Refused(absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("The event log ", why));
 }
 
+}  // namespace
+
 bool IsDecision(EventType type) {
   switch (type) {
     case EventType::kLaunched:
@@ -83,8 +85,6 @@ bool IsDecision(EventType type) {
       return false;
   }
 }
-
-}  // namespace
 
 EventLog::EventLog(int64_t records_max)
     : records_(static_cast<size_t>(std::max<int64_t>(records_max, 0))) {}

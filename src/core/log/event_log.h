@@ -55,8 +55,9 @@ absl::StatusOr<EventLogFile> ReadEventLog(const std::string& path);
 // The same over bytes in memory.
 absl::StatusOr<EventLogFile> ParseEventLog(absl::Span<const uint8_t> bytes);
 
-// A digest of the decisions in a log (launches, evictions, holds, completions): equal for two runs
-// that decided the same.
+// Launches, evictions, holds and completions.
+bool IsDecision(EventType type);
+// A digest of the decisions in a log: equal for two runs that decided the same.
 uint64_t DecisionDigest(absl::Span<const EventRecord> records);
 
 }  // namespace gpushare::core

@@ -1,6 +1,6 @@
 // Replay of an event log; see replay.h.
 //
-// All parts share one state, the position in the recorded log. The comparison advances it, the
+// All parts share one state, the position in the recorded log. The comparison advances it. The
 // device delivers the completions recorded there, and InputPlayer performs the input recorded there
 // or lets the scheduler tick.
 
@@ -27,6 +27,9 @@
 namespace gpushare::core {
 namespace {
 
+// Latest time in a log that is replayed, 73 years: sums with any duration stay below kNever.
+constexpr TimeNs kLatestNs = TimeNs{1} << 61;
+
 EventType TypeOf(const EventRecord& record) { return static_cast<EventType>(record.type); }
 
 // Whether a caller caused the event, not the scheduler.
@@ -41,31 +44,48 @@ bool IsFromCompletion(EventType type) {
          type == EventType::kQueryEnded;
 }
 
+bool IsOfTask(EventType type) {
+  switch (type) {
+    case EventType::kAdmitted:
+    case EventType::kLaunched:
+    case EventType::kFastPathLaunched:
+    case EventType::kPartDone:
+    case EventType::kCompleted:
+    case EventType::kHeld:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What the caller of a replay makes before the first recorded submission.
+bool IsSetup(EventType type) {
+  return type == EventType::kAppCreated || type == EventType::kQuotaChanged;
+}
+
 // Compares appended records with the recorded ones, up to the first difference. A choice explains
 // decisions and causes none, so it is left out: logs of libraries that wrote none replay as well.
 class Comparison final : public EventSink {
  public:
-  explicit Comparison(absl::Span<const EventRecord> log) {
-    recorded_.reserve(log.size());
+  explicit Comparison(absl::Span<const EventRecord> log) : log_(log) {
     for (size_t i = 0; i < log.size(); ++i) {
       if (TypeOf(log[i]) == EventType::kChoice) continue;
-      recorded_.push_back(log[i]);
-      numbers_.push_back(i);
+      numbers_.push_back(static_cast<uint32_t>(i));
     }
-    numbers_.push_back(log.size());
+    skips_setup_ = !numbers_.empty() && !IsSetup(TypeOf(Recorded(0)));
   }
 
   void Append(const EventRecord& record) override {
     if (!difference_.empty() || TypeOf(record) == EventType::kChoice) return;
-    if (at_ == recorded_.size()) {
-      difference_ = absl::StrCat("The replay goes on after the ", numbers_.back(),
+    if (skips_setup_ && !running_ && IsSetup(TypeOf(record))) return;
+    if (at_ == size()) {
+      difference_ = absl::StrCat("The replay goes on after the ", log_.size(),
                                  " recorded events, with ", Show(record), ".");
       return;
     }
-    const EventRecord& expected = recorded_[at_];
+    const EventRecord& expected = Recorded(at_);
     Learn(expected, record);
     const EventRecord translated = Translate(record);
-    replayed_.push_back(translated);
     if (std::memcmp(&translated, &expected, sizeof(expected)) != 0) {
       difference_ = absl::StrCat("Event ", NumberOf(at_), " was recorded as ", Show(expected),
                                  ", and the replay has ", Show(translated), ".");
@@ -74,14 +94,19 @@ class Comparison final : public EventSink {
     ++at_;
   }
 
-  bool Going() const { return difference_.empty() && at_ < recorded_.size(); }
+  // The setup is over.
+  void Begin() { running_ = true; }
+  bool Going() const { return difference_.empty() && at_ < size(); }
   size_t at() const { return at_; }
-  // In the log.
-  size_t NumberOf(size_t position) const { return numbers_[position]; }
-  const EventRecord& Next(size_t ahead = 0) const { return recorded_[at_ + ahead]; }
-  bool HasNext(size_t ahead) const { return at_ + ahead < recorded_.size(); }
-  absl::Span<const EventRecord> recorded() const { return recorded_; }
-  const std::vector<EventRecord>& replayed() const { return replayed_; }
+  // In the log; its size after the last record.
+  size_t NumberOf(size_t position) const {
+    return position < size() ? numbers_[position] : log_.size();
+  }
+  size_t size() const { return numbers_.size(); }
+  const EventRecord& Recorded(size_t position) const { return log_[numbers_[position]]; }
+  const EventRecord& Next(size_t ahead = 0) const { return Recorded(at_ + ahead); }
+  bool HasNext(size_t ahead) const { return at_ + ahead < size(); }
+  absl::Span<const EventRecord> log() const { return log_; }
   const std::string& difference() const { return difference_; }
   void Stop(std::string difference) {
     if (difference_.empty()) difference_ = std::move(difference);
@@ -155,10 +180,11 @@ class Comparison final : public EventSink {
     return record;
   }
 
-  std::vector<EventRecord> recorded_;
-  std::vector<size_t> numbers_;  // in the log, by position; then the log's size
-  std::vector<EventRecord> replayed_;
+  const absl::Span<const EventRecord> log_;
+  std::vector<uint32_t> numbers_;  // in the log, by position
   size_t at_ = 0;
+  bool skips_setup_ = false;  // the log begins after it
+  bool running_ = false;
   std::string difference_;
   std::unordered_map<uint64_t, uint64_t> to_replay_;
   std::unordered_map<uint64_t, uint64_t> to_recorded_;
@@ -171,13 +197,13 @@ class ReplayDevice final : public Device {
                uint64_t blocked_lanes)
       : capabilities_(capabilities), comparison_(comparison), blocked_lanes_(blocked_lanes) {
     capabilities_.virtual_time = true;
-    for (const EventRecord& record : comparison.recorded()) {
+    for (const EventRecord& record : comparison.log()) {
       const EventType type = TypeOf(record);
       if (type == EventType::kLaunched || type == EventType::kFastPathLaunched) {
         launched_.insert(Decode<Launched>(record).launch.value);
       }
     }
-    if (!comparison.recorded().empty()) now_ns_ = comparison.recorded()[0].time_ns;
+    now_ns_ = comparison.log()[0].time_ns;
   }
 
   TimeNs NowNs() const override { return now_ns_; }
@@ -186,7 +212,7 @@ class ReplayDevice final : public Device {
   // As many segments as the BE tasks of the recorded run had.
   GraphCut CutOf(const KernelDesc& graph) const override {
     GraphCut cut = CutOfRecord(graph);
-    for (const EventRecord& record : comparison_.recorded()) {
+    for (const EventRecord& record : comparison_.log()) {
       if (TypeOf(record) != EventType::kSubmitted) continue;
       const auto submitted = Decode<Submitted>(record);
       if (submitted.task.kernel != graph.id || submitted.kind != TaskKind::kGraph) continue;
@@ -198,6 +224,7 @@ class ReplayDevice final : public Device {
     }
     return cut;
   }
+  absl::Status PrepareFusedKernel(FusedKernelDesc&) override { return absl::OkStatus(); }
   absl::StatusOr<PlaceIndex> CreatePlace(const PlaceSpec&) override { return ++places_; }
   absl::StatusOr<LaneIndex> CreateLane(const LaneSpec& spec) override {
     const bool blocked = lanes_ < kMaxLanes && (blocked_lanes_ >> lanes_ & 1) != 0;
@@ -223,6 +250,7 @@ class ReplayDevice final : public Device {
       if (record.time_ns > now_ns_ + kClaimsAnswerNs) break;
       if (TypeOf(record) != EventType::kLaneAbandoned) continue;
       const LaneIndex lane = Decode<LaneAbandoned>(record).lane;
+      if (lane < 0 || lane >= kMaxLanes) continue;
       if ((lanes_of_counter_[static_cast<size_t>(counter)] >> lane & 1) == 0) continue;
       return record.time_ns > now_ns_ ? std::nullopt : std::optional<int64_t>(claims);
     }
@@ -251,8 +279,8 @@ class ReplayDevice final : public Device {
     size_t count = 0;
     if (!comparison_.Going()) return 0;
     delivered_ = std::max(delivered_, comparison_.at());
-    for (; count < out.size() && delivered_ < comparison_.recorded().size(); ++delivered_) {
-      const EventRecord& record = comparison_.recorded()[delivered_];
+    for (; count < out.size() && delivered_ < comparison_.size(); ++delivered_) {
+      const EventRecord& record = comparison_.Recorded(delivered_);
       if (!IsFromCompletion(TypeOf(record)) || record.time_ns > now_ns_) break;
       if (TypeOf(record) != EventType::kPartDone) continue;
       const auto part = Decode<PartDone>(record);
@@ -300,7 +328,7 @@ class InputPlayer {
  public:
   InputPlayer(Comparison& comparison, ReplayDevice& device, Scheduler& scheduler)
       : comparison_(comparison), device_(device), scheduler_(scheduler) {
-    for (const EventRecord& record : comparison.recorded()) {
+    for (const EventRecord& record : comparison.log()) {
       if (TypeOf(record) != EventType::kWaits) continue;
       for (const TicketId ticket : Decode<Waits>(record).waits_for) {
         if (ticket) ++waits_left_[ticket];
@@ -429,35 +457,100 @@ class InputPlayer {
   std::unordered_map<TicketId, int> waits_left_;  // of recorded tickets, by later submissions
 };
 
-}  // namespace
+constexpr int Number(TaskKind kind) { return static_cast<int>(kind); }
 
-absl::StatusOr<ReplayResult> Replay(const EventLogFile& log, ReplaySetup setup) {
+absl::Status CheckRecord(const EventRecord& record, size_t number, TimeNs earlier_ns) {
+  if (record.time_ns < earlier_ns || record.time_ns > kLatestNs) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Event ", number, " of the log is at ", record.time_ns,
+                     " ns, and a replay needs times between ", earlier_ns,
+                     " ns, that of the event before it, and ", kLatestNs, " ns."));
+  }
+  if (TypeOf(record) == EventType::kSubmitted && record.detail > Number(TaskKind::kOpaque)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Event ", number, " of the log submits work of the kind ", record.detail,
+                     ", and the last known kind is ", Number(TaskKind::kOpaque), "."));
+  }
+  if (TypeOf(record) != EventType::kPartDone) return absl::OkStatus();
+  const auto part = Decode<PartDone>(record);
+  if (part.start_ns >= 0 && part.start_ns <= part.end_ns && part.end_ns <= record.time_ns &&
+      part.block_tasks_done >= 0 && part.outcome <= Outcome::kDeviceLost) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Event ", number,
+      " of the log is of a part that no device can have done: ", Comparison::Show(record), "."));
+}
+
+// A log that begins inside a run lacks the state at its start.
+absl::Status CheckLog(const EventLogFile& log) {
   if (log.records.empty()) return absl::InvalidArgumentError("The event log is empty.");
   if (log.header.dropped > 0) {
     return absl::InvalidArgumentError(absl::StrCat("The event log dropped ", log.header.dropped,
                                                    " records, and a replay needs all of them."));
   }
-  Comparison comparison(log.records);
-  auto owned =
-      std::make_unique<ReplayDevice>(setup.capabilities, comparison, log.header.blocked_lanes);
-  ReplayDevice& device = *owned;
-  setup.options.events = &comparison;
-  absl::StatusOr<std::unique_ptr<Scheduler>> scheduler = Scheduler::Create(
-      setup.options, std::move(owned), std::move(setup.model), std::move(setup.policy));
-  if (!scheduler.ok()) return scheduler.status();
-  if (setup.prepare) {
-    absl::Status status = setup.prepare(**scheduler);
-    if (!status.ok()) return status;
+  std::unordered_set<uint64_t> submitted;
+  TimeNs earlier_ns = 0;
+  for (size_t i = 0; i < log.records.size(); ++i) {
+    const EventRecord& record = log.records[i];
+    if (absl::Status status = CheckRecord(record, i, earlier_ns); !status.ok()) return status;
+    earlier_ns = record.time_ns;
+    if (TypeOf(record) == EventType::kSubmitted) submitted.insert(record.id);
+    if (IsOfTask(TypeOf(record)) && submitted.count(record.id) == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "The event log begins inside a run, or lacks events: event ", i, " is of task ",
+          record.id,
+          ", and no event before it submits that task. A replay needs the log of a run from before "
+          "its first submission."));
+    }
   }
-  InputPlayer(comparison, device, **scheduler).Run();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+struct Replayer::State {
+  explicit State(const EventLogFile& log)
+      : comparison(log.records), blocked_lanes(log.header.blocked_lanes) {}
+
+  Comparison comparison;
+  const uint64_t blocked_lanes;
+  ReplayDevice* device = nullptr;  // the scheduler owns it
+};
+
+Replayer::Replayer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Replayer::~Replayer() = default;
+
+absl::StatusOr<std::unique_ptr<Replayer>> Replayer::Create(const EventLogFile& log) {
+  if (absl::Status status = CheckLog(log); !status.ok()) return status;
+  return std::unique_ptr<Replayer>(new Replayer(std::make_unique<State>(log)));
+}
+
+std::unique_ptr<Device> Replayer::MakeDevice(const DeviceCapabilities& capabilities) {
+  auto device =
+      std::make_unique<ReplayDevice>(capabilities, state_->comparison, state_->blocked_lanes);
+  state_->device = device.get();
+  return device;
+}
+
+EventSink& Replayer::events() { return state_->comparison; }
+
+ReplayResult Replayer::Run(Scheduler& scheduler) {
+  Comparison& comparison = state_->comparison;
+  comparison.Begin();
+  InputPlayer(comparison, *state_->device, scheduler).Run();
 
   ReplayResult result;
-  result.records = static_cast<int64_t>(comparison.NumberOf(comparison.at()));
+  result.records = static_cast<int64_t>(comparison.log().size());
+  result.records_equal = static_cast<int64_t>(comparison.NumberOf(comparison.at()));
+  for (size_t i = 0; i < comparison.log().size(); ++i) {
+    if (!IsDecision(TypeOf(comparison.log()[i]))) continue;
+    ++result.decisions;
+    if (static_cast<int64_t>(i) < result.records_equal) ++result.decisions_equal;
+  }
   result.difference = comparison.difference();
   result.matches = result.difference.empty();
-  result.recorded_digest = DecisionDigest(log.records);
-  result.replayed_digest = DecisionDigest(comparison.replayed());
-  // The scheduler's destructor appends events that were not recorded; they no longer count.
+  // What the scheduler appends when it ends was not recorded.
   comparison.Stop("The replay is over.");
   return result;
 }

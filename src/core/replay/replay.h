@@ -12,48 +12,58 @@
 //
 // Not supported, and reported as a difference where they matter: runs with the scheduler's own
 // thread, cancel, quiesce, shutdown and policy changes in the middle, regions, apps made after the
-// first submission, and logs that dropped records.
+// first submission.
 
 #ifndef GPUSHARE_SRC_CORE_REPLAY_REPLAY_H_
 #define GPUSHARE_SRC_CORE_REPLAY_REPLAY_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/log/event_log.h"
-#include "src/core/seams/cost_model.h"
 #include "src/core/seams/device.h"
-#include "src/core/seams/policy.h"
+#include "src/core/seams/event_sink.h"
 
 namespace gpushare::core {
 
-// What a log does not hold: the scenario. It must be that of the recorded run.
-struct ReplaySetup {
-  DeviceCapabilities capabilities;  // of the recorded device
-  SchedulerOptions options;         // its event sink is not used
-  std::unique_ptr<CostModel> model;
-  std::unique_ptr<Policy> policy;
-  // Makes the apps, queues, kernels and reservations, in the recorded order.
-  std::function<absl::Status(Scheduler&)> prepare;
-};
-
 struct ReplayResult {
   bool matches = false;
-  int64_t records = 0;           // compared and equal, from the start
-  uint64_t recorded_digest = 0;  // DecisionDigest of the log
-  uint64_t replayed_digest = 0;  // and of the replay, with the recorded ticket numbers
-  std::string difference;        // the first one, as a sentence; empty when it matches
+  int64_t records = 0;        // of the log
+  int64_t records_equal = 0;  // of these, from the start
+  int64_t decisions = 0;      // launches, evictions, holds and completions of the log
+  int64_t decisions_equal = 0;
+  std::string difference;  // the first one, as a sentence; empty when it matches
 };
 
-// Errors: INVALID_ARGUMENT for a log that dropped records or is empty, and what the scheduler or
-// `prepare` answers. A replay that differs is no error.
-absl::StatusOr<ReplayResult> Replay(const EventLogFile& log, ReplaySetup setup);
+// One replay. What a log does not hold must be that of the recorded run: the device's capabilities,
+// the scheduler's options, policy, cost model, apps, queues and kernels, made in the same order.
+//
+//   auto replayer = Replayer::Create(log);                       // 1. checks the log
+//   options.events = &replayer->events();                        // 2. a scheduler of one's own
+//   auto scheduler = Scheduler::Create(options, replayer->MakeDevice(capabilities), ...);
+//   ... apps, queues, kernels, reservations ...                  // 3. as in the recorded run
+//   ReplayResult result = replayer->Run(*scheduler);             // 4. once
+//
+// The log and the replayer must outlive the scheduler.
+class Replayer {
+ public:
+  // Takes memory for each task of the log and 4 bytes an event. INVALID_ARGUMENT: the log is empty,
+  // dropped records, begins inside a run or has times that no run in virtual time has.
+  static absl::StatusOr<std::unique_ptr<Replayer>> Create(const EventLogFile& log);
+  ~Replayer();
+
+  std::unique_ptr<Device> MakeDevice(const DeviceCapabilities& capabilities);
+  EventSink& events();
+  ReplayResult Run(Scheduler& scheduler);
+
+ private:
+  struct State;
+  explicit Replayer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace gpushare::core
 
