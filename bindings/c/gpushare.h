@@ -1375,6 +1375,51 @@ GPUSHARE_API gpushare_status gpushare_event_log_retain(gpushare_event_log* log) 
 // Errors: INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status gpushare_event_log_release(gpushare_event_log* log) GPUSHARE_NOEXCEPT;
 
+// --- replay --------------------------------------------------------------------------------------
+
+// Opens a runtime that puts the inputs of an event log through its scheduler again. Its device
+// executes nothing and gives the answers that the log recorded. `options` must be those of the
+// recorded run, with a device in virtual time; the policy may be another. `drive` is not read: the
+// caller drives the runtime. The log must be from before the first submission, and without drops.
+// Sequence: gpushare_event_log_open -> gpushare_replay_open -> apps, queues, kernels, reservations,
+// in the order of the recorded run, and no submission -> gpushare_replay_run.
+// Not replayed, so that the replay differs there: cancel, quiesce, shutdown, changes of the policy,
+// regions, and apps or kernels that were made after the first submission.
+// Threads: any. Owns: the caller gets one reference of *out_runtime; the log may be released.
+// Blocks: while it reads the profile.
+// Errors: INVALID_ARGUMENT the log is empty, dropped events, begins inside a run or is not of
+// virtual time, or the device is not; others as gpushare_runtime_create.
+GPUSHARE_API gpushare_status gpushare_replay_open(gpushare_event_log* log,
+                                                  const gpushare_runtime_options* options,
+                                                  gpushare_runtime** out_runtime) GPUSHARE_NOEXCEPT;
+
+// A replay ends with the log or at the first event that differs. Decisions are launches, evictions,
+// holds and completions. CHOICE events are not compared.
+typedef struct gpushare_replay_result {
+  uint32_t struct_size;
+  gpushare_bool matches;    // 1: every event came out the same
+  int64_t events;           // of the log
+  int64_t events_equal;     // of these, from the start; the next one is the first that differs
+  int64_t decisions;        // of the log
+  int64_t decisions_equal;  // of these, before the first event that differs
+} gpushare_replay_result;
+#define GPUSHARE_REPLAY_RESULT_INIT GPUSHARE_STRUCT_INIT(gpushare_replay_result)
+
+// Replays the whole log, once. A replay that differs is a result, not an error.
+// Threads: any, not in a callback. Owns: nothing. Blocks: while it replays.
+// Errors: INVALID_ARGUMENT; FAILED_PRECONDITION the runtime is not of gpushare_replay_open, or its
+// log was replayed already.
+GPUSHARE_API gpushare_status gpushare_replay_run(
+    gpushare_runtime* runtime, gpushare_replay_result* out_result) GPUSHARE_NOEXCEPT;
+
+// The first difference of a replay that has run, as a sentence; empty if there is none. A text
+// function: see gpushare_policy_names.
+// Threads: any. Owns: nothing. Blocks: briefly.
+// Errors: OUT_OF_RANGE, INVALID_ARGUMENT; FAILED_PRECONDITION no replay of the runtime has run.
+GPUSHARE_API gpushare_status gpushare_replay_difference(gpushare_runtime* runtime, char* buffer,
+                                                        size_t buffer_size_bytes,
+                                                        size_t* out_size_bytes) GPUSHARE_NOEXCEPT;
+
 // --- calibration ---------------------------------------------------------------------------------
 
 // A kernel to measure and one sample task of it. The task runs many times, so its result must not

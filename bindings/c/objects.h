@@ -17,17 +17,34 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "bindings/c/callbacks.h"
 #include "bindings/c/log.h"
 #include "bindings/c/trace_switch.h"
 #include "src/core/base/mutex.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/log/event_log.h"
+#include "src/core/replay/replay.h"
 #include "src/models/profile/profile.h"
 
 namespace gpushare::abi {
 
 class UserCostModel;
+
+struct EventLogObject : std::enable_shared_from_this<EventLogObject> {
+  core::EventLogFile file;
+};
+
+// Of a runtime that replays a log.
+struct ReplayObject {
+  std::shared_ptr<const EventLogObject> log;
+  std::unique_ptr<core::Replayer> replayer;
+  core::Mutex mutex;
+  bool begun ABSL_GUARDED_BY(mutex) = false;
+  bool ended ABSL_GUARDED_BY(mutex) = false;
+  core::ReplayResult result ABSL_GUARDED_BY(mutex);
+};
 
 struct RuntimeObject : std::enable_shared_from_this<RuntimeObject> {
   explicit RuntimeObject(Log the_log) : log(the_log) {}
@@ -46,6 +63,7 @@ struct RuntimeObject : std::enable_shared_from_this<RuntimeObject> {
 
   // Order matters: the scheduler is destroyed first, then what it points to.
   TraceSwitch trace;
+  std::unique_ptr<ReplayObject> replay;  // null: the runtime replays nothing
   CallbackPool callbacks;
   std::unique_ptr<core::Scheduler> scheduler;
   UserCostModel* cost_model = nullptr;  // the scheduler's; used inside ChangeModel only
@@ -105,9 +123,9 @@ struct FusedKernelObject {
   core::KernelId id;
 };
 
-struct EventLogObject {
-  core::EventLogFile file;
-};
+// Opens the device and the scheduler. `replay` may be null.
+absl::StatusOr<std::shared_ptr<RuntimeObject>> OpenRuntime(const gpushare_runtime_options* options,
+                                                           std::unique_ptr<ReplayObject> replay);
 
 // FAILED_PRECONDITION if dropping `own_references` references here would end the runtime inside one
 // of its own callbacks, which would wait for itself.

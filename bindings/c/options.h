@@ -47,6 +47,7 @@ GPUSHARE_FIRST_SIZE(gpushare_app_guarantee, 344);
 GPUSHARE_FIRST_SIZE(gpushare_trace_options, 32);
 GPUSHARE_FIRST_SIZE(gpushare_trace_summary, 32);
 GPUSHARE_FIRST_SIZE(gpushare_event, 80);
+GPUSHARE_FIRST_SIZE(gpushare_replay_result, 40);
 GPUSHARE_FIRST_SIZE(gpushare_policy_table, 40);
 GPUSHARE_FIRST_SIZE(gpushare_kernel_calibration, 120);
 GPUSHARE_FIRST_SIZE(gpushare_calibration_progress, 40);

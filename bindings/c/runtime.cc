@@ -91,6 +91,7 @@ core::SchedulerOptions SchedulerOptionsOf(const gpushare_runtime_options& option
   if (options.splits_max > 0) out.splits_max = options.splits_max;
   if (options.splits_max < 0) out.splits_max = 0;
   out.events = &runtime.trace;
+  if (runtime.replay != nullptr) out.events = &runtime.replay->replayer->events();
   out.report = [log = &runtime.log](const std::string& sentence) {
     log->Write(GPUSHARE_LOG_ERROR, sentence.c_str());
   };
@@ -112,10 +113,23 @@ absl::StatusOr<ReadyProfile> ProfileOf(const gpushare_runtime_options& options) 
 
 absl::string_view TextOrEmpty(const char* text) { return text == nullptr ? "" : text; }
 
-absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_options& options) {
+// The device of a replay can do what the recorded one could, and executes nothing.
+absl::Status ReplaceByReplay(core::Replayer& replayer, OpenDevice& device) {
+  const core::DeviceCapabilities capabilities = device.device->capabilities();
+  if (!capabilities.virtual_time) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "A replay needs a device in virtual time, and the device '", device.name, "' is not."));
+  }
+  device.device = replayer.MakeDevice(capabilities);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_options& options,
+                                                    std::unique_ptr<ReplayObject> replay) {
   auto runtime = std::make_shared<RuntimeObject>(Log(options.log, options.log_user));
+  runtime->replay = std::move(replay);
   runtime->seed = options.seed == 0 ? 1 : options.seed;
-  runtime->polled = options.drive == GPUSHARE_DRIVE_POLL;
+  runtime->polled = options.drive == GPUSHARE_DRIVE_POLL || runtime->replay != nullptr;
   runtime->shutdown_timeout_ns =
       options.shutdown_timeout_ns == 0 ? kDefaultShutdownTimeoutNs : options.shutdown_timeout_ns;
   runtime->policy_name = options.policy == nullptr ? kDefaultPolicy : options.policy;
@@ -137,6 +151,9 @@ absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_optio
   choice.profile = profile.device;
   absl::StatusOr<OpenDevice> device = MakeDevice(choice, runtime->log);
   if (!device.ok()) return device.status();
+  if (runtime->replay != nullptr) {
+    GPUSHARE_RETURN_IF_ERROR(ReplaceByReplay(*runtime->replay->replayer, *device));
+  }
   runtime->device_name = device->name;
 
   const core::DeviceProfile& device_profile = device->device->capabilities().profile;
@@ -167,8 +184,10 @@ int64_t After(int64_t now_ns, int64_t duration_ns) {
 
 RuntimeObject::~RuntimeObject() {
   if (scheduler == nullptr) return;
-  const absl::Status status = scheduler->Shutdown(After(scheduler->NowNs(), shutdown_timeout_ns));
-  if (!status.ok()) {
+  // What a replay leaves pending gets no more answers.
+  const int64_t timeout_ns = replay == nullptr ? shutdown_timeout_ns : 0;
+  const absl::Status status = scheduler->Shutdown(After(scheduler->NowNs(), timeout_ns));
+  if (!status.ok() && replay == nullptr) {
     // Without memory for the message, a shorter one.
     const absl::Status logged = core::CatchExhaustion([&] {
       log.Write(GPUSHARE_LOG_ERROR, absl::StrCat("The runtime was shut down: ", status.message()));
@@ -178,6 +197,17 @@ RuntimeObject::~RuntimeObject() {
   }
   scheduler->StopThread();
   scheduler.reset();
+}
+
+absl::StatusOr<std::shared_ptr<RuntimeObject>> OpenRuntime(const gpushare_runtime_options* options,
+                                                           std::unique_ptr<ReplayObject> replay) {
+  gpushare_runtime_options known = GPUSHARE_RUNTIME_OPTIONS_INIT;
+  if (options != nullptr) {
+    GPUSHARE_RETURN_IF_ERROR(ReadOptions("runtime_options", options, &known));
+  }
+  GPUSHARE_RETURN_IF_ERROR(CheckOptions(known));
+  WatchForks();
+  return Open(known, std::move(replay));
 }
 
 absl::Status CheckMayEnd(const std::shared_ptr<RuntimeObject>& runtime, long own_references) {
@@ -196,13 +226,7 @@ gpushare_status gpushare_runtime_create(const gpushare_runtime_options* options,
   return Enter([&]() -> absl::Status {
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckNotNull("out_runtime", out_runtime));
     *out_runtime = nullptr;
-    gpushare_runtime_options known = GPUSHARE_RUNTIME_OPTIONS_INIT;
-    if (options != nullptr) {
-      GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("runtime_options", options, &known));
-    }
-    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckOptions(known));
-    gpushare::abi::WatchForks();
-    auto runtime = gpushare::abi::Open(known);
+    auto runtime = gpushare::abi::OpenRuntime(options, nullptr);
     if (!runtime.ok()) return runtime.status();
     auto handle = gpushare::abi::MakeHandle<gpushare_runtime>(*std::move(runtime));
     if (!handle.ok()) return handle.status();

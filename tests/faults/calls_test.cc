@@ -19,14 +19,17 @@ constexpr gpushare_status kRefused = GPUSHARE_FAILED_PRECONDITION;
 // What the arguments of every_call.cc answer in any state.
 const std::map<std::string, gpushare_status>& Always() {
   static const std::map<std::string, gpushare_status> always = {
-      {"gpushare_calibrate", kInvalid},        // no output
-      {"gpushare_enqueue_fail", kRefused},     // no enqueue callback runs
-      {"gpushare_evaluate_models", kInvalid},  // no judge
-      {"gpushare_profile_train", kInvalid},    // no paths
-      {"gpushare_profile_like", kInvalid},     // no paths
-      {"gpushare_region_end", kInvalid},       // no region
-      {"gpushare_runtime_resume", kRefused},   // not quiesced
-      {"gpushare_ticket_cancel", kRefused},    // complete
+      {"gpushare_calibrate", kInvalid},          // no output
+      {"gpushare_enqueue_fail", kRefused},       // no enqueue callback runs
+      {"gpushare_evaluate_models", kInvalid},    // no judge
+      {"gpushare_profile_train", kInvalid},      // no paths
+      {"gpushare_profile_like", kInvalid},       // no paths
+      {"gpushare_region_end", kInvalid},         // no region
+      {"gpushare_replay_difference", kRefused},  // not of gpushare_replay_open
+      {"gpushare_replay_open", kInvalid},        // real time
+      {"gpushare_replay_run", kRefused},
+      {"gpushare_runtime_resume", kRefused},  // not quiesced
+      {"gpushare_ticket_cancel", kRefused},   // complete
   };
   return always;
 }

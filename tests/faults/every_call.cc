@@ -251,6 +251,26 @@ gpushare_status OpenLog(const Handles&) {
   return status;
 }
 
+// Refused: the device is in real time.
+gpushare_status OpenReplay(const Handles& handles) {
+  gpushare_runtime_options options = GPUSHARE_RUNTIME_OPTIONS_INIT;
+  options.device = "null";
+  gpushare_runtime* runtime = nullptr;
+  const gpushare_status status = gpushare_replay_open(handles.log, &options, &runtime);
+  if (status == GPUSHARE_OK) gpushare_runtime_release(runtime);
+  return status;
+}
+
+gpushare_status RunReplay(const Handles& handles) {
+  gpushare_replay_result result = GPUSHARE_REPLAY_RESULT_INIT;
+  return gpushare_replay_run(handles.runtime, &result);
+}
+
+gpushare_status ReplayDifference(const Handles& handles) {
+  size_t size = 0;
+  return gpushare_replay_difference(handles.runtime, nullptr, 0, &size);
+}
+
 // Without an output or a judge these are refused, wherever they may be called.
 gpushare_status Calibrate(const Handles&) {
   const gpushare_calibration_options options = GPUSHARE_CALIBRATION_OPTIONS_INIT;
@@ -373,6 +393,9 @@ std::vector<Call> ObservationCalls() {
        [](H h) {
          return ReleaseExtra(h.log, gpushare_event_log_retain, gpushare_event_log_release);
        }},
+      {"gpushare_replay_open", OpenReplay},
+      {"gpushare_replay_run", RunReplay},
+      {"gpushare_replay_difference", ReplayDifference},
       {"gpushare_calibrate", Calibrate, false},
       {"gpushare_evaluate_models", EvaluateModels, false},
       {"gpushare_profile_save", SaveProfile},
