@@ -1,5 +1,5 @@
-// The failures of the command: bad input (exit code 2) or a failed run (exit code 1). An interrupt
-// is the third (interrupt.h).
+// The failures of the command: bad input (exit code 2), a failed run or a difference (exit code 1).
+// An interrupt is the fourth (interrupt.h).
 //
 // Any function below RunCommand may throw them; only RunCommand catches. The text is one full
 // sentence, which the user reads on stderr.
@@ -26,6 +26,12 @@ class InputError : public std::runtime_error {
 
 // The input is valid, but the device, the library or the file system failed.
 class RunError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A comparison that ran to its end and found a difference: exit code 1, and its result is printed.
+class Differs : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };

@@ -17,15 +17,20 @@ bool IsInputFault(gpushare_status status) {
 }
 
 template <class Function>
-std::vector<std::string> Lines(Function function) {
+std::string TextOf(Function function) {
   size_t size = 0;
   Check(function(nullptr, 0, &size));
   std::string text(size, '\0');
   Check(function(text.data(), text.size(), &size));
+  return text.substr(0, text.find('\0'));
+}
+
+template <class Function>
+std::vector<std::string> Lines(Function function) {
   std::vector<std::string> lines;
   std::string line;
-  for (const char c : text) {
-    if (c == '\n' || c == '\0') {
+  for (const char c : TextOf(function) + "\n") {
+    if (c == '\n') {
       if (!line.empty()) lines.push_back(line);
       line.clear();
     } else {
@@ -33,6 +38,17 @@ std::vector<std::string> Lines(Function function) {
     }
   }
   return lines;
+}
+
+gpushare_runtime_options OptionsOf(const DeviceChoice& choice, const std::string& policy) {
+  gpushare_runtime_options options = GPUSHARE_RUNTIME_OPTIONS_INIT;
+  options.drive = choice.real_time ? GPUSHARE_DRIVE_THREAD : GPUSHARE_DRIVE_POLL;
+  options.device = choice.device.c_str();
+  options.policy = policy.c_str();
+  options.profile_path = choice.profile.empty() ? nullptr : choice.profile.c_str();
+  options.seed = choice.seed;
+  options.sim_tier = choice.tier.c_str();
+  return options;
 }
 
 }  // namespace
@@ -60,16 +76,30 @@ std::vector<std::string> ProfileKernelNames(gpushare_runtime* runtime) {
 }
 
 RuntimeHandle OpenRuntime(const DeviceChoice& choice, const std::string& policy) {
-  gpushare_runtime_options options = GPUSHARE_RUNTIME_OPTIONS_INIT;
-  options.drive = choice.real_time ? GPUSHARE_DRIVE_THREAD : GPUSHARE_DRIVE_POLL;
-  options.device = choice.device.c_str();
-  options.policy = policy.c_str();
-  options.profile_path = choice.profile.empty() ? nullptr : choice.profile.c_str();
-  options.seed = choice.seed;
-  options.sim_tier = choice.tier.c_str();
+  const gpushare_runtime_options options = OptionsOf(choice, policy);
   gpushare_runtime* runtime = nullptr;
   Check(gpushare_runtime_create(&options, &runtime));
   return RuntimeHandle(runtime);
+}
+
+RuntimeHandle OpenReplay(gpushare_event_log* log, const DeviceChoice& choice,
+                         const std::string& policy) {
+  const gpushare_runtime_options options = OptionsOf(choice, policy);
+  gpushare_runtime* runtime = nullptr;
+  Check(gpushare_replay_open(log, &options, &runtime));
+  return RuntimeHandle(runtime);
+}
+
+std::string ReplayDifference(gpushare_runtime* runtime) {
+  return TextOf([runtime](char* buffer, size_t size, size_t* out) {
+    return gpushare_replay_difference(runtime, buffer, size, out);
+  });
+}
+
+EventLogHandle OpenEventLog(const std::string& path, int64_t& count) {
+  gpushare_event_log* log = nullptr;
+  Check(gpushare_event_log_open(path.c_str(), &log, &count));
+  return EventLogHandle(log);
 }
 
 DeviceFacts FactsOf(gpushare_runtime* runtime) {

@@ -58,6 +58,13 @@ std::vector<std::string> PolicyNames();
 std::vector<std::string> ProfileKernelNames(gpushare_runtime* runtime);
 
 RuntimeHandle OpenRuntime(const DeviceChoice& choice, const std::string& policy);
+// One that replays `log`; the choice is that of the recorded run.
+RuntimeHandle OpenReplay(gpushare_event_log* log, const DeviceChoice& choice,
+                         const std::string& policy);
+// The first difference of a replay that has run; empty if there is none.
+std::string ReplayDifference(gpushare_runtime* runtime);
+// Throws InputError for a missing, truncated or corrupt file.
+EventLogHandle OpenEventLog(const std::string& path, int64_t& count);
 DeviceFacts FactsOf(gpushare_runtime* runtime);
 int64_t NowNs(gpushare_runtime* runtime);
 

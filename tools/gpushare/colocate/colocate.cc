@@ -51,13 +51,14 @@ struct LibraryAlone {
 };
 
 // The LC apps are the first ones of a run.
-std::vector<LcPromise> PromisesOf(const RunOutcome& outcome, const RunResult& lc_alone) {
+std::vector<LcPromise> PromisesOf(const RunPlan& plan, const RunOutcome& outcome,
+                                  const RunResult& lc_alone) {
   std::vector<LcPromise> promises;
   for (size_t i = 0; i < outcome.lc.size(); ++i) {
     const gpushare_app_guarantee& guarantee = outcome.lc[i].guarantee;
     promises.push_back({outcome.apps[i].id, guarantee.target_ns, guarantee.p99_bound,
                         guarantee.p50_bound, lc_alone.lc[i].p99_ns, lc_alone.lc[i].p50_ns,
-                        guarantee.tail_credit, guarantee.queries_late_for_be});
+                        plan.lc[i].solo_ns, guarantee.tail_credit, guarantee.queries_late_for_be});
   }
   return promises;
 }
@@ -126,6 +127,7 @@ class Colocation {
     workloads_ = MakeWorkloads(out.device);
     out.hardware = workloads_->Hardware();
     device_.real_time = !out.device.virtual_time;
+    device_name_ = out.device.name;
     const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
     // One thread on a real device, where runs would disturb each other.
     threads_ = device_.real_time ? 1 : options_.threads == 0 ? processors : options_.threads;
@@ -319,7 +321,7 @@ class Colocation {
     }
     const RunOutcome outcome = ExecuteRun(plan);
     run.result = ResultUnder(run.policy, *run.one, plan, outcome);
-    if (outcome.traced) IndexEvents(outcome, run);
+    if (outcome.traced) IndexEvents(plan, outcome, run);
     run.done = true;
   }
 
@@ -377,7 +379,7 @@ class Colocation {
     plan.span_ns = std::min(plan.span_ns, options_.trace_window_ns);
     PlanTrace(options_.trace_window_ns, run, plan.trace);
     const RunOutcome outcome = ExecuteRun(plan);
-    if (outcome.traced) IndexEvents(outcome, run);
+    if (outcome.traced) IndexEvents(plan, outcome, run);
   }
 
   int64_t ClosedLoopSpanNs(const RunPlan& plan) const {
@@ -438,13 +440,17 @@ class Colocation {
     return name;
   }
 
-  void IndexEvents(const RunOutcome& outcome, PolicyRun& run) const {
+  void IndexEvents(const RunPlan& plan, const RunOutcome& outcome, PolicyRun& run) const {
     run.events.case_name = run.one->name;
     run.events.policy = run.policy;
     run.events.start_ns = outcome.start_ns;
     run.events.apps = outcome.apps;
     run.events.kernels = outcome.kernels;
-    run.events.promises = PromisesOf(outcome, alone_.at(KeyOf(*run.one)).result);
+    run.events.promises = PromisesOf(plan, outcome, alone_.at(KeyOf(*run.one)).result);
+    if (!device_.real_time && plan.trace.from_ns == 0) {
+      run.events.origin = {scenario_.file, HexText(scenario_.digest), device_name_, device_.tier,
+                           device_.seed};
+    }
     run.result.events = run.events.file;
     run.result.decision_digest = HexText(outcome.trace.decision_digest);
     run.result.events_dropped = outcome.trace.dropped;
@@ -514,6 +520,7 @@ class Colocation {
   const Scenario& scenario_;
   const ColocateOptions& options_;
   DeviceChoice device_;
+  std::string device_name_;  // of what was opened: never "auto"
   std::vector<std::string> asked_;
   std::vector<const Case*> cases_;
   std::unique_ptr<Workloads> workloads_;

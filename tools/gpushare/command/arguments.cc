@@ -194,6 +194,22 @@ CLI::App* AddExplain(CLI::App& app, ExplainArguments& arguments) {
   return command;
 }
 
+CLI::App* AddReplay(CLI::App& app, ReplayArguments& arguments) {
+  CLI::App* command = app.add_subcommand(
+      "replay", "Whether the scheduler decides again as the event log of a run says");
+  ReplayOptions& options = arguments.options;
+  Add(*command, "LOG", options.log, "PATH", "An event log of colocate, or its output folder: all")
+      ->required();
+  Add(*command, "--scenario", options.scenario, "FILE",
+      "The scenario of the run, default where the run found it");
+  Add(*command, "--case", options.case_name, "CASE", "Only logs of this case");
+  Add(*command, "--policy", options.policy, "POLICY", "Only logs recorded under this policy");
+  Add(*command, "--under", options.under, "POLICY",
+      "Replay under this policy, default the recorded one");
+  command->add_flag("--json", arguments.json, "Print JSON (docs/replay.md)");
+  return command;
+}
+
 CLI::App* AddEvaluate(CLI::App& app, EvaluateArguments& arguments) {
   CLI::App* command = app.add_subcommand(
       "evaluate-models", "What the models predict of samples that did not train them");

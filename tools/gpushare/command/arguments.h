@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/gpushare/events/replay.h"
 #include "tools/gpushare/profile/calibrate.h"
 
 namespace gpushare::tool {
@@ -38,6 +39,11 @@ struct ExplainArguments {
   std::string ticket;
   std::string case_name;
   std::string policy;
+  bool json = false;
+};
+
+struct ReplayArguments {
+  ReplayOptions options;
   bool json = false;
 };
 
@@ -79,6 +85,7 @@ CLI::App* AddColocate(CLI::App& app, ColocateArguments& arguments);
 CLI::App* AddEvaluate(CLI::App& app, EvaluateArguments& arguments);
 CLI::App* AddExplain(CLI::App& app, ExplainArguments& arguments);
 CLI::App* AddProfile(CLI::App& app, ProfileArguments& arguments);
+CLI::App* AddReplay(CLI::App& app, ReplayArguments& arguments);
 CLI::App* AddValidate(CLI::App& app, ValidateArguments& arguments);
 
 // The functions below read a number from text. They throw InputError with the option, the value and

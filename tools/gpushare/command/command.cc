@@ -1,6 +1,7 @@
 #include "tools/gpushare/command/command.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -20,6 +21,7 @@
 #include "tools/gpushare/command/validate.h"
 #include "tools/gpushare/events/explain.h"
 #include "tools/gpushare/events/explain_text.h"
+#include "tools/gpushare/events/replay.h"
 #include "tools/gpushare/profile/calibrate.h"
 #include "tools/gpushare/profile/evaluation.h"
 #include "tools/gpushare/profile/evaluation_report.h"
@@ -33,7 +35,8 @@ namespace gpushare::tool {
 namespace {
 
 constexpr char kExitCodes[] =
-    "Exit codes: 0 done; 1 a run or a write failed; 2 bad input; 130 or 143 interrupted by SIGINT "
+    "Exit codes: 0 done; 1 a run or a write failed, or a replay differs; 2 bad input; 130 or 143 "
+    "interrupted by SIGINT "
     "or SIGTERM.";
 
 void ApplyOverrides(const ColocateArguments& arguments, Scenario& scenario) {
@@ -83,6 +86,16 @@ void RunExplain(const ExplainArguments& arguments) {
   if (!arguments.ticket.empty()) options.ticket = TicketNumber(arguments.ticket);
   const Explanation explanation = Explain(options);
   Print(arguments.json ? JsonOf(explanation) : TextOf(explanation));
+}
+
+void RunReplay(const ReplayArguments& arguments) {
+  const std::vector<ReplayedLog> logs = ReplayLogs(arguments.options);
+  Print(arguments.json ? JsonOf(logs) : TextOf(logs));
+  const auto differ = std::count_if(logs.begin(), logs.end(),
+                                    [](const ReplayedLog& log) { return !log.matches(); });
+  if (differ == 0) return;
+  throw Differs(std::to_string(differ) + " of " + std::to_string(logs.size()) +
+                " replays differ from their logs.");
 }
 
 // The first option given that asks for a measurement, by its name; null: none does.
@@ -237,6 +250,7 @@ void Parse(int argc, const char* const* argv) {
   ColocateArguments colocate;
   ExplainArguments explain;
   CalibrateArguments calibrate;
+  ReplayArguments replay;
   ValidateArguments validate;
   const CLI::App* colocate_command = AddColocate(app, colocate);
   const CLI::App* explain_command = AddExplain(app, explain);
@@ -245,6 +259,7 @@ void Parse(int argc, const char* const* argv) {
   const CLI::App* profile_command = AddProfile(app, profile);
   EvaluateArguments evaluate;
   const CLI::App* evaluate_command = AddEvaluate(app, evaluate);
+  const CLI::App* replay_command = AddReplay(app, replay);
   AddValidate(app, validate);
   try {
     app.parse(argc, argv);
@@ -260,6 +275,7 @@ void Parse(int argc, const char* const* argv) {
   if (calibrate_command->parsed()) return RunCalibrate(calibrate);
   if (profile_command->parsed()) return RunProfile(profile);
   if (evaluate_command->parsed()) return RunEvaluate(evaluate);
+  if (replay_command->parsed()) return RunReplay(replay);
   RunValidate(validate);
 }
 
@@ -291,6 +307,8 @@ int RunCommand(int argc, const char* const* argv) noexcept {
     return kExitOk;
   } catch (const InputError& error) {
     return Complain(error, kExitBadInput, json);
+  } catch (const Differs& error) {
+    return Complain(error, kExitRunFailed, false);
   } catch (const Interrupted& error) {
     return Complain(error, kExitSignal + error.signal(), json);
   } catch (const std::exception& error) {

@@ -160,6 +160,26 @@ std::string JsonOf(const Validated& validated) {
   return Dump(json);
 }
 
+std::string JsonOf(const std::vector<ReplayedLog>& logs) {
+  Json list = Json::array();
+  bool matches = true;
+  for (const ReplayedLog& log : logs) {
+    const gpushare_replay_result& result = log.outcome.result;
+    matches = matches && log.matches();
+    list.push_back({{"file", log.file},
+                    {"case", log.case_name},
+                    {"policy", log.policy},
+                    {"under", log.under},
+                    {"matches", log.matches()},
+                    {"events", result.events},
+                    {"events_equal", result.events_equal},
+                    {"decisions", result.decisions},
+                    {"decisions_equal", result.decisions_equal},
+                    {"difference", log.outcome.difference}});
+  }
+  return Dump({{"schema_version", kSchemaVersion}, {"matches", matches}, {"logs", list}});
+}
+
 std::string JsonOfError(int code, const std::string& message) {
   const char* kind = code == kExitBadInput ? "bad_input"
                      : code > kExitSignal  ? "interrupted"

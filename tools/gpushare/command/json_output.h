@@ -1,5 +1,5 @@
-// What `explain --json` and `validate --json` print, and how --json reports an error. The schema is
-// docs/command.md.
+// What `explain`, `replay` and `validate` print with --json, and how --json reports an error. The
+// schema is docs/command.md, and docs/replay.md for `replay`.
 //
 // Pure.
 
@@ -7,14 +7,17 @@
 #define GPUSHARE_TOOLS_GPUSHARE_COMMAND_JSON_OUTPUT_H_
 
 #include <string>
+#include <vector>
 
 #include "tools/gpushare/command/validate.h"
 #include "tools/gpushare/events/explain.h"
+#include "tools/gpushare/events/replay.h"
 
 namespace gpushare::tool {
 
 std::string JsonOf(const Explanation& explanation);
 std::string JsonOf(const Validated& validated);
+std::string JsonOf(const std::vector<ReplayedLog>& logs);
 
 // `code` is the exit code, `message` the sentence that stderr has too.
 std::string JsonOfError(int code, const std::string& message);

@@ -57,10 +57,33 @@ Json PromisesToJson(const std::vector<LcPromise>& promises) {
                     {"p50_bound", promise.p50_bound},
                     {"p99_alone_ns", promise.p99_alone_ns},
                     {"p50_alone_ns", promise.p50_alone_ns},
+                    {"solo_ns", promise.solo_ns},
                     {"tail_credit", promise.tail_credit},
                     {"queries_late_for_be", promise.queries_late_for_be}});
   }
   return list;
+}
+
+Json OriginToJson(const RunOrigin& origin) {
+  return {{"scenario", origin.scenario},
+          {"scenario_digest", origin.scenario_digest},
+          {"device", origin.device},
+          {"tier", origin.tier},
+          {"seed", origin.seed}};
+}
+
+std::optional<RunOrigin> OriginFromJson(ObjectReader& in, const std::string& file) {
+  const Json* object = in.Member("origin");
+  if (object == nullptr) return std::nullopt;
+  ObjectReader reader(*object, file, in.Where("origin"));
+  RunOrigin origin;
+  origin.scenario = reader.Text("scenario");
+  origin.scenario_digest = reader.Text("scenario_digest");
+  origin.device = reader.Text("device");
+  origin.tier = reader.Text("tier");
+  origin.seed = static_cast<uint64_t>(reader.Integer("seed", 0, 0, INT64_MAX));
+  reader.Finish();
+  return origin;
 }
 
 std::vector<LcPromise> PromisesFromJson(ObjectReader& in, const std::string& file) {
@@ -76,6 +99,7 @@ std::vector<LcPromise> PromisesFromJson(ObjectReader& in, const std::string& fil
     promise.p50_bound = reader.Number("p50_bound", 0, 0, kNumberMax);
     promise.p99_alone_ns = reader.Integer("p99_alone_ns", 0, 0, INT64_MAX);
     promise.p50_alone_ns = reader.Integer("p50_alone_ns", 0, 0, INT64_MAX);
+    promise.solo_ns = reader.Integer("solo_ns", 0, 0, INT64_MAX);
     promise.tail_credit = reader.Number("tail_credit", 0, -kNumberMax, kNumberMax);
     promise.queries_late_for_be = reader.Integer("queries_late_for_be", 0, 0, INT64_MAX);
     reader.Finish();
@@ -100,6 +124,7 @@ std::string FormatEventIndex(const std::vector<EventIndexEntry>& entries) {
                     {"apps", NamesToJson(entry.apps, true)},
                     {"kernels", NamesToJson(entry.kernels, false)},
                     {"promises", PromisesToJson(entry.promises)}});
+    if (entry.origin.has_value()) runs.back()["origin"] = OriginToJson(*entry.origin);
   }
   const Json document = {{"schema_version", kSchemaVersion}, {"runs", std::move(runs)}};
   return document.dump(1) + "\n";
@@ -130,6 +155,7 @@ std::vector<EventIndexEntry> LoadEventIndex(const std::string& folder) {
     entry.apps = NamesFromJson(reader, "apps", file, true);
     entry.kernels = NamesFromJson(reader, "kernels", file, false);
     entry.promises = PromisesFromJson(reader, file);
+    entry.origin = OriginFromJson(reader, file);
     reader.Finish();
     entries.push_back(std::move(entry));
   }
@@ -138,10 +164,8 @@ std::vector<EventIndexEntry> LoadEventIndex(const std::string& folder) {
 }
 
 std::vector<gpushare_event> LoadEvents(const std::string& path) {
-  gpushare_event_log* opened = nullptr;
   int64_t count = 0;
-  Check(gpushare_event_log_open(path.c_str(), &opened, &count));
-  const EventLogHandle log(opened);
+  const EventLogHandle log = OpenEventLog(path, count);
   std::vector<gpushare_event> events(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
     gpushare_event event = GPUSHARE_EVENT_INIT;

@@ -5,6 +5,7 @@
 #define GPUSHARE_TOOLS_GPUSHARE_EVENTS_EVENT_INDEX_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,15 @@
 #include "tools/gpushare/run/run_outcome.h"
 
 namespace gpushare::tool {
+
+// What a run was made with, and its log's replay needs.
+struct RunOrigin {
+  std::string scenario;  // its file
+  std::string scenario_digest;
+  std::string device;
+  std::string tier;
+  uint64_t seed = 1;
+};
 
 struct EventIndexEntry {
   std::string case_name;
@@ -23,6 +33,7 @@ struct EventIndexEntry {
   std::vector<NamedId> apps;
   std::vector<NamedId> kernels;
   std::vector<LcPromise> promises;  // of the LC apps; sets of earlier versions have none
+  std::optional<RunOrigin> origin;  // of a run in virtual time whose log begins with the run
 
   // "?" and the number for an unknown id.
   std::string AppName(uint32_t id) const;

@@ -17,6 +17,7 @@ struct LcPromise {
   double p50_bound = 0;   // 0: none
   int64_t p99_alone_ns = 0;
   int64_t p50_alone_ns = 0;
+  int64_t solo_ns = 0;     // of one query alone
   double tail_credit = 0;  // the account at the end of the run
   int64_t queries_late_for_be = 0;
 };

@@ -9,9 +9,9 @@
 #include "tools/gpushare/base/limits.h"
 #include "tools/gpushare/base/pause.h"
 #include "tools/gpushare/run/app_driver.h"
-#include "tools/gpushare/run/kernel_table.h"
 #include "tools/gpushare/run/metrics.h"
 #include "tools/gpushare/run/raw_run.h"
+#include "tools/gpushare/run/run_setup.h"
 
 namespace gpushare::tool {
 
@@ -43,20 +43,7 @@ class Run {
   explicit Run(const RunPlan& plan)
       : plan_(plan),
         real_time_(plan.device.real_time),
-        runtime_(OpenRuntime(plan.device, plan.policy)),
-        kernels_(runtime_.get(), *plan.workloads) {
-    plan.workloads->BeginRun();
-    // The library has 65,536 task slots in all. An app that fills its share waits with its queries.
-    const int tasks_max = static_cast<int>(std::max<size_t>(256, 32768 / (plan.lc.size() + 1)));
-    for (const LcPlan& lc : plan.lc) {
-      lc_.push_back(std::make_unique<LcDriver>(runtime_.get(), lc, kernels_,
-                                               std::min(tasks_max, 8192), real_time_, fault_));
-    }
-    for (const BePlan& be : plan.be) {
-      be_.push_back(std::make_unique<BeDriver>(runtime_.get(), be, kernels_, fault_));
-    }
-    if (plan.fused != nullptr) kernels_.Fuse(*plan.fused, real_time_);
-  }
+        setup_(OpenRuntime(plan.device, plan.policy), plan, fault_) {}
 
   // After a failure in real time callbacks may still run; they must end before the apps do.
   ~Run() {
@@ -77,6 +64,8 @@ class Run {
       AdvanceTo(start_ns_);
     }
     const int64_t busy_before_ns = Stats().busy_sm_ns;
+    // Before the first submission, so that the log can be replayed.
+    if (!real_time_ && TraceEdgeNs() == start_ns_) BeginTrace();
     for (auto& lc : lc_) lc->Start(start_ns_);
     for (auto& be : be_) {
       be->CountFrom(start_ns_);
@@ -343,10 +332,11 @@ class Run {
   const RunPlan& plan_;
   const bool real_time_;
   RunFault fault_;
-  RuntimeHandle runtime_;
-  KernelTable kernels_;
-  std::vector<std::unique_ptr<LcDriver>> lc_;
-  std::vector<std::unique_ptr<BeDriver>> be_;
+  RunSetup setup_;
+  RuntimeHandle& runtime_ = setup_.runtime;
+  const KernelTable& kernels_ = setup_.kernels;
+  std::vector<std::unique_ptr<LcDriver>>& lc_ = setup_.lc;
+  std::vector<std::unique_ptr<BeDriver>>& be_ = setup_.be;
   std::vector<gpushare_app_guarantee> lc_guarantees_;
   std::vector<gpushare_app_guarantee> be_guarantees_;
   int64_t start_ns_ = 0;

@@ -1,0 +1,24 @@
+#include "tools/gpushare/run/run_setup.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace gpushare::tool {
+
+RunSetup::RunSetup(RuntimeHandle opened, const RunPlan& plan, RunFault& fault)
+    : runtime(std::move(opened)), kernels(runtime.get(), *plan.workloads) {
+  plan.workloads->BeginRun();
+  // The library has 65,536 task slots in all. An app that fills its share waits with its queries.
+  const int tasks_max = static_cast<int>(std::max<size_t>(256, 32768 / (plan.lc.size() + 1)));
+  for (const LcPlan& app : plan.lc) {
+    lc.push_back(std::make_unique<LcDriver>(runtime.get(), app, kernels, std::min(tasks_max, 8192),
+                                            plan.device.real_time, fault));
+  }
+  for (const BePlan& app : plan.be) {
+    be.push_back(std::make_unique<BeDriver>(runtime.get(), app, kernels, fault));
+  }
+  if (plan.fused != nullptr) kernels.Fuse(*plan.fused, plan.device.real_time);
+}
+
+}  // namespace gpushare::tool
