@@ -73,7 +73,8 @@ void Duration(benchmark::State& state) {
   uint32_t next = 0;
   for (auto _ : state) {
     const KernelDesc& kernel = trained.kernels[next++ % kKernels];
-    benchmark::DoNotOptimize(trained.model->PredictSolo(Trained::FeaturesOf(kernel, 500)));
+    benchmark::DoNotOptimize(
+        trained.model->durations().PredictSolo(Trained::FeaturesOf(kernel, 500)));
   }
 }
 
@@ -82,7 +83,7 @@ void Fused(benchmark::State& state) {
   int64_t tasks = 0;
   for (auto _ : state) {
     const FusedFeatures features{&trained.fused, 500, ++tasks % 1000};
-    benchmark::DoNotOptimize(trained.model->PredictFused(features));
+    benchmark::DoNotOptimize(trained.model->overlaps().PredictFused(features));
   }
 }
 
@@ -92,7 +93,7 @@ void CoResident(benchmark::State& state) {
   for (auto _ : state) {
     const CoResidentSide first{&trained.kernels[next % kKernels], 4, 500};
     const CoResidentSide second{&trained.kernels[++next % kKernels], 4, 500};
-    benchmark::DoNotOptimize(trained.model->PredictCoResident(first, second));
+    benchmark::DoNotOptimize(trained.model->overlaps().PredictCoResident(first, second));
   }
 }
 
@@ -131,9 +132,10 @@ void CoResidentFromCounters(benchmark::State& state) {
   for (auto _ : state) {
     const CoResidentSide first{&trained.kernels[next % kKernels], 4, 500};
     const CoResidentSide second{&trained.kernels[++next % kKernels], 3, 500};
-    benchmark::DoNotOptimize(trained.model->PredictCoResident(first, second));
+    benchmark::DoNotOptimize(trained.model->overlaps().PredictCoResident(first, second));
   }
-  if (trained.model->PredictCoResident({&trained.kernels[0], 4, 1}, {&trained.kernels[1], 3, 1})
+  if (trained.model->overlaps()
+          .PredictCoResident({&trained.kernels[0], 4, 1}, {&trained.kernels[1], 3, 1})
           .speed_error > 0.2) {
     state.SkipWithError("The pair does not come from counters.");
   }
@@ -154,7 +156,7 @@ void Beside(benchmark::State& state) {
   for (auto _ : state) {
     const KernelDesc& first = trained.kernels[next % kKernels];
     const KernelDesc& second = trained.kernels[++next % kKernels];
-    benchmark::DoNotOptimize(trained.model->SpeedBeside(first, 84, second, 48));
+    benchmark::DoNotOptimize(trained.model->neighbours().SpeedBeside(first, 84, second, 48));
   }
 }
 
@@ -177,7 +179,7 @@ void ObserveFused(benchmark::State& state) {
     Observation observation = Trained::Solo(trained.kernels[0], 500);
     observation.form = core::Form::kFused;
     observation.fused = &features;
-    observation.measured_ns = trained.model->PredictFused(features).duration_ns;
+    observation.measured_ns = trained.model->overlaps().PredictFused(features).duration_ns;
     trained.model->Observe(observation);
   }
 }

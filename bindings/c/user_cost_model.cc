@@ -13,7 +13,7 @@
 namespace gpushare::abi {
 
 UserCostModel::UserCostModel(std::unique_ptr<core::CostModel> built_in, int32_t sm_count)
-    : built_in_(std::move(built_in)), sm_count_(sm_count) {}
+    : CostModel(*this, *this, *this), built_in_(std::move(built_in)), sm_count_(sm_count) {}
 
 void UserCostModel::Exchange(std::unique_ptr<CostModelCalls>& calls) {
   calls_.swap(calls);
@@ -29,20 +29,20 @@ void UserCostModel::Exchange(std::unique_ptr<CostModelCalls>& calls) {
 core::Prediction UserCostModel::PredictSolo(const core::TaskFeatures& features) const {
   core::Prediction own;
   if (calls_ != nullptr && calls_->PredictSolo(features, own)) return own;
-  return built_in_->PredictSolo(features);
+  return built_in_->durations().PredictSolo(features);
 }
 
 core::Prediction UserCostModel::PredictFused(const core::FusedFeatures& features) const {
   core::Prediction own;
   if (calls_ != nullptr && calls_->PredictFused(features, own)) return own;
-  return built_in_->PredictFused(features);
+  return built_in_->overlaps().PredictFused(features);
 }
 
 core::CoResidentPrediction UserCostModel::PredictCoResident(
     const core::CoResidentSide& first, const core::CoResidentSide& second) const {
   core::CoResidentPrediction own;
   if (calls_ != nullptr && calls_->PredictCoResident(first, second, own)) return own;
-  return built_in_->PredictCoResident(first, second);
+  return built_in_->overlaps().PredictCoResident(first, second);
 }
 
 double UserCostModel::SpeedBeside(const core::KernelDesc& kernel, int32_t sms,
@@ -51,7 +51,7 @@ double UserCostModel::SpeedBeside(const core::KernelDesc& kernel, int32_t sms,
   if (calls_ != nullptr && calls_->PredictBeside({kernel, sms}, {neighbour, neighbour_sms}, own)) {
     return own;
   }
-  return built_in_->SpeedBeside(kernel, sms, neighbour, neighbour_sms);
+  return built_in_->neighbours().SpeedBeside(kernel, sms, neighbour, neighbour_sms);
 }
 
 bool UserCostModel::KnowsBeside(const core::KernelDesc& kernel, int32_t sms,
@@ -62,7 +62,7 @@ bool UserCostModel::KnowsBeside(const core::KernelDesc& kernel, int32_t sms,
       calls_->PredictBeside({kernel, sms}, {neighbour, sm_count_ - sms}, own)) {
     return true;
   }
-  return built_in_->KnowsBeside(kernel, sms, neighbour);
+  return built_in_->neighbours().KnowsBeside(kernel, sms, neighbour);
 }
 
 // An answer of the table is as good as measured: it has no error bar.
@@ -72,17 +72,17 @@ double UserCostModel::ErrorBeside(const core::KernelDesc& kernel, int32_t sms,
   if (calls_ != nullptr && calls_->PredictBeside({kernel, sms}, {neighbour, neighbour_sms}, own)) {
     return 0;
   }
-  return built_in_->ErrorBeside(kernel, sms, neighbour, neighbour_sms);
+  return built_in_->neighbours().ErrorBeside(kernel, sms, neighbour, neighbour_sms);
 }
 
 double UserCostModel::SpeedBesideCopies(const core::KernelDesc& kernel,
                                         core::LinkUse copies) const {
-  return built_in_->SpeedBesideCopies(kernel, copies);
+  return built_in_->neighbours().SpeedBesideCopies(kernel, copies);
 }
 
 // A table may answer differently each time.
 void UserCostModel::TakePairChanges(core::PairChanges& out) {
-  built_in_->TakePairChanges(out);
+  built_in_->neighbours().TakePairChanges(out);
   out.all = out.all || calls_ != nullptr || std::exchange(exchanged_, false);
 }
 
@@ -98,7 +98,7 @@ uint64_t UserCostModel::version() const {
 
 // A new table, or what it observed, may predict other co-schedules.
 uint64_t UserCostModel::co_schedule_version() const {
-  return built_in_->co_schedule_version() + past_changes_ +
+  return built_in_->overlaps().co_schedule_version() + past_changes_ +
          (calls_ == nullptr ? 0 : calls_->changes());
 }
 

@@ -19,7 +19,10 @@
 
 namespace gpushare::abi {
 
-class UserCostModel final : public core::CostModel {
+class UserCostModel final : public core::CostModel,
+                            private core::Durations,
+                            private core::Neighbours,
+                            private core::Overlaps {
  public:
   UserCostModel(std::unique_ptr<core::CostModel> built_in, int32_t sm_count);
 
@@ -41,7 +44,7 @@ class UserCostModel final : public core::CostModel {
   void TakePairChanges(core::PairChanges& out) override;
   void Observe(const core::Observation& observation) override;
   uint64_t version() const override;
-  uint64_t fused_version() const override { return built_in_->fused_version(); }
+  uint64_t fused_version() const override { return built_in_->overlaps().fused_version(); }
   uint64_t co_schedule_version() const override;
   std::string TakeReport() override;
   int64_t AnswersRefused() const override;
@@ -53,29 +56,29 @@ class UserCostModel final : public core::CostModel {
   }
   void AddApp(core::AppId app, const std::string& name) override { built_in_->AddApp(app, name); }
   core::Prediction PredictQuery(const core::QueryFeatures& query) const override {
-    return built_in_->PredictQuery(query);
+    return built_in_->durations().PredictQuery(query);
   }
   void ObserveQuery(const core::QueryFeatures& query, int64_t measured_ns) override {
     built_in_->ObserveQuery(query, measured_ns);
   }
   core::FusedCurveView CurveOf(const core::FusedKernelDesc& kernel) const override {
-    return built_in_->CurveOf(kernel);
+    return built_in_->overlaps().CurveOf(kernel);
   }
   int64_t LearnedSoloNs(const std::string& name) const override {
-    return built_in_->LearnedSoloNs(name);
+    return built_in_->durations().LearnedSoloNs(name);
   }
   core::Prediction PredictEviction(const core::KernelDesc& kernel) const override {
-    return built_in_->PredictEviction(kernel);
+    return built_in_->durations().PredictEviction(kernel);
   }
   core::Prediction PredictBlocking(const core::KernelDesc& kernel) const override {
-    return built_in_->PredictBlocking(kernel);
+    return built_in_->durations().PredictBlocking(kernel);
   }
   double SpeedOn(const core::KernelDesc& kernel, int32_t sms) const override {
-    return built_in_->SpeedOn(kernel, sms);
+    return built_in_->durations().SpeedOn(kernel, sms);
   }
   void GiveUpBeside(const core::KernelDesc& kernel, int32_t sms, const core::KernelDesc& neighbour,
                     double factor) override {
-    built_in_->GiveUpBeside(kernel, sms, neighbour, factor);
+    built_in_->neighbours().GiveUpBeside(kernel, sms, neighbour, factor);
   }
   double MeanRelativeError(int64_t* samples) const override {
     return built_in_->MeanRelativeError(samples);

@@ -81,9 +81,9 @@ class CostModelCallsTest : public testing::Test {
     auto calls = std::make_unique<CostModelCalls>(table_, log_);
     model_.Exchange(calls);
   }
-  core::Prediction Fused() { return model_.PredictFused({&pair_, 640, 960}); }
+  core::Prediction Fused() { return model_.overlaps().PredictFused({&pair_, 640, 960}); }
   core::CoResidentPrediction Both() {
-    return model_.PredictCoResident({&kernel_, 2, 100}, {&other_, 6, 300});
+    return model_.overlaps().PredictCoResident({&kernel_, 2, 100}, {&other_, 6, 300});
   }
 
   Answers answers_;
@@ -133,20 +133,21 @@ TEST_F(CostModelCallsTest, CoResidentKernelsAreAskedForWithBothSides) {
 
 // Nobody measured the pair, and its neighbour has no record: the built-in model knows nothing.
 TEST_F(CostModelCallsTest, APairThatTheTableAnswersIsKnown) {
-  EXPECT_TRUE(model_.KnowsBeside(kernel_, 76, other_));
+  EXPECT_TRUE(model_.neighbours().KnowsBeside(kernel_, 76, other_));
   EXPECT_EQ(answers_.asked_neighbour.sms, 56);
-  EXPECT_EQ(model_.SpeedBeside(kernel_, 76, other_, 56), 0.9);
+  EXPECT_EQ(model_.neighbours().SpeedBeside(kernel_, 76, other_, 56), 0.9);
   answers_.factor = 1.5;
-  EXPECT_FALSE(model_.KnowsBeside(kernel_, 76, other_));
+  EXPECT_FALSE(model_.neighbours().KnowsBeside(kernel_, 76, other_));
   answers_.beside = 0;
-  EXPECT_FALSE(model_.KnowsBeside(kernel_, 76, other_));
+  EXPECT_FALSE(model_.neighbours().KnowsBeside(kernel_, 76, other_));
 }
 
 TEST_F(CostModelCallsTest, ZeroAsksTheBuiltInModel) {
   const std::unique_ptr<core::CostModel> built_in = models::MakeOnlineModel(core::DeviceProfile());
   answers_.result = 0;
-  EXPECT_EQ(Fused().duration_ns, built_in->PredictFused({&pair_, 640, 960}).duration_ns);
-  EXPECT_EQ(Both().known, built_in->PredictCoResident({&kernel_, 2, 100}, {&other_, 6, 300}).known);
+  EXPECT_EQ(Fused().duration_ns, built_in->overlaps().PredictFused({&pair_, 640, 960}).duration_ns);
+  EXPECT_EQ(Both().known,
+            built_in->overlaps().PredictCoResident({&kernel_, 2, 100}, {&other_, 6, 300}).known);
   EXPECT_EQ(model_.AnswersRefused(), 0);
 }
 

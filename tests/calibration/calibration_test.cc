@@ -288,12 +288,13 @@ TEST_P(CalibrationTest, FindsWhatNeighboursDoToAGraph) {
     EXPECT_NEAR(speed->alone, alone, 0.02);
     EXPECT_NEAR(speed->beside, streaming ? 0.46 : alone, 0.03) << pair.be;
     // What is planned with is what was measured.
-    EXPECT_NEAR(model->SpeedOn(decode, 84) * model->SpeedBeside(decode, 84, be, 48), speed->beside,
-                0.005);
+    EXPECT_NEAR(model->durations().SpeedOn(decode, 84) *
+                    model->neighbours().SpeedBeside(decode, 84, be, 48),
+                speed->beside, 0.005);
     // On average most of a block task, and the write before it.
     ASSERT_EQ(pair.blocking_ns.size(), 16u);
     const auto task = static_cast<double>(be.simulation.block_task_ns);
-    const auto blocking = static_cast<double>(model->PredictBlocking(be).duration_ns);
+    const auto blocking = static_cast<double>(model->durations().PredictBlocking(be).duration_ns);
     EXPECT_GT(blocking, 0.4 * task);
     EXPECT_LT(blocking, 1.1 * task + 5000);
   }
@@ -342,7 +343,7 @@ TEST_P(CalibrationTest, WritesAProfileThatLoadsAndPredicts) {
   core::KernelDesc known = *kernel;
   known.id = core::KernelId{1};
   model->AddKernel(known);
-  const core::Prediction eviction = model->PredictEviction(known);
+  const core::Prediction eviction = model->durations().PredictEviction(known);
   EXPECT_TRUE(eviction.trained);
   EXPECT_NEAR(static_cast<double>(eviction.duration_ns), 235000, 20000);
 }
@@ -373,7 +374,7 @@ TEST_P(CalibrationTest, EveryKernelStartsTrained) {
         features.kind = kernel.kind;
         features.block_tasks =
             static_cast<int64_t>(share * static_cast<double>(measured.block_tasks));
-        const core::Prediction prediction = model->PredictSolo(features);
+        const core::Prediction prediction = model->durations().PredictSolo(features);
         EXPECT_TRUE(prediction.trained);
         const auto predicted = static_cast<double>(prediction.duration_ns);
         // Rounds of block tasks are steps, which a line over sizes leaves as its error.

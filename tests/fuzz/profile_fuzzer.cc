@@ -43,13 +43,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       features.kernel = one;
       features.kind = one->kind;
       features.block_tasks = 1000;
-      const gpushare::core::Prediction prediction = model->PredictSolo(features);
+      const gpushare::core::Prediction prediction = model->durations().PredictSolo(features);
       if (prediction.duration_ns < 0 || prediction.duration_ns > gpushare::core::kMaxDurationNs) {
         std::abort();
       }
     }
     const gpushare::core::CoResidentPrediction pair =
-        model->PredictCoResident({&kernel, 2, 1000}, {&kernel, 1, 1000});
+        model->overlaps().PredictCoResident({&kernel, 2, 1000}, {&kernel, 1, 1000});
     for (const double speed : pair.speed) {
       if (!(speed >= 0 && speed <= 1)) std::abort();
     }

@@ -71,7 +71,9 @@ Observation Solo(const KernelDesc& kernel, int64_t block_tasks, double measured_
 }
 
 double RelativeError(const CostModel& model, const TaskFeatures& features, double truth) {
-  return std::abs(static_cast<double>(model.PredictSolo(features).duration_ns) - truth) / truth;
+  return std::abs(static_cast<double>(model.durations().PredictSolo(features).duration_ns) -
+                  truth) /
+         truth;
 }
 
 class OnlineModelTest : public ::testing::Test {
@@ -88,30 +90,30 @@ TEST_F(OnlineModelTest, LearnsWhatCopiesTakeOfAKernel) {
   KernelDesc kernel = Worker(1, "decode", 10'000);
   kernel.simulation.demand.dram = 0.8;
   model_->AddKernel(kernel);
-  EXPECT_NEAR(model_->SpeedBesideCopies(kernel, core::kLinkIn), 1 / 1.08, 1e-9);
-  EXPECT_EQ(model_->SpeedBesideCopies(kernel, core::kLinkOut), 1);
-  EXPECT_EQ(model_->SpeedBesideCopies(kernel, 0), 1);
+  EXPECT_NEAR(model_->neighbours().SpeedBesideCopies(kernel, core::kLinkIn), 1 / 1.08, 1e-9);
+  EXPECT_EQ(model_->neighbours().SpeedBesideCopies(kernel, core::kLinkOut), 1);
+  EXPECT_EQ(model_->neighbours().SpeedBesideCopies(kernel, 0), 1);
   Observation beside = Solo(kernel, 1056, 94'000);
   beside.copies = core::kLinkOut;
   model_->Observe(beside);
-  EXPECT_EQ(model_->SpeedBesideCopies(kernel, core::kLinkOut), 1)
+  EXPECT_EQ(model_->neighbours().SpeedBesideCopies(kernel, core::kLinkOut), 1)
       << "the kernel is not known alone";
   for (int i = 0; i < 20; ++i) model_->Observe(Solo(kernel, 1056, 90'000));
   const uint64_t version = model_->version();
   for (int i = 0; i < 8; ++i) model_->Observe(beside);
   constexpr double kKept = 90.0 / 94 - 0.005;  // less the error bar
-  EXPECT_NEAR(model_->SpeedBesideCopies(kernel, core::kLinkOut), kKept, 0.002);
+  EXPECT_NEAR(model_->neighbours().SpeedBesideCopies(kernel, core::kLinkOut), kKept, 0.002);
   EXPECT_GT(model_->version(), version);
-  EXPECT_NEAR(model_->SpeedBesideCopies(kernel, core::kLinkIn), 1 / 1.08, 1e-9);
+  EXPECT_NEAR(model_->neighbours().SpeedBesideCopies(kernel, core::kLinkIn), 1 / 1.08, 1e-9);
   EXPECT_LT(RelativeError(*model_, Features(kernel, 1056), 90'000), 0.01);
   // Something else held this one up.
   beside.measured_ns = 900'000;
   for (int i = 0; i < 8; ++i) model_->Observe(beside);
-  EXPECT_NEAR(model_->SpeedBesideCopies(kernel, core::kLinkOut), kKept, 0.002);
+  EXPECT_NEAR(model_->neighbours().SpeedBesideCopies(kernel, core::kLinkOut), kKept, 0.002);
   const auto again = MakeOnlineModel(device);
   ASSERT_TRUE(again->Load(model_->Save()).ok());
   again->AddKernel(kernel);
-  EXPECT_NEAR(again->SpeedBesideCopies(kernel, core::kLinkOut), kKept, 0.002);
+  EXPECT_NEAR(again->neighbours().SpeedBesideCopies(kernel, core::kLinkOut), kKept, 0.002);
 }
 
 // A captured graph of which nothing is known, beside copies from its first query on.
@@ -132,11 +134,11 @@ TEST_F(OnlineModelTest, LearnsAnUnknownGraphBesideCopiesFirst) {
 TEST_F(OnlineModelTest, PriorCountsRoundsOfBlockTasks) {
   const KernelDesc kernel = Worker(1, "sincos", 27000);
   model_->AddKernel(kernel);
-  EXPECT_EQ(model_->PredictSolo(Features(kernel, 1)).duration_ns, 27000);
-  EXPECT_EQ(model_->PredictSolo(Features(kernel, 132 * 8)).duration_ns, 27000);
-  EXPECT_EQ(model_->PredictSolo(Features(kernel, 132 * 8 + 1)).duration_ns, 54000);
-  EXPECT_FALSE(model_->PredictSolo(Features(kernel, 1)).trained);
-  EXPECT_GT(model_->PredictSolo(Features(kernel, 1)).error_ns, 0);
+  EXPECT_EQ(model_->durations().PredictSolo(Features(kernel, 1)).duration_ns, 27000);
+  EXPECT_EQ(model_->durations().PredictSolo(Features(kernel, 132 * 8)).duration_ns, 27000);
+  EXPECT_EQ(model_->durations().PredictSolo(Features(kernel, 132 * 8 + 1)).duration_ns, 54000);
+  EXPECT_FALSE(model_->durations().PredictSolo(Features(kernel, 1)).trained);
+  EXPECT_GT(model_->durations().PredictSolo(Features(kernel, 1)).error_ns, 0);
 }
 
 TEST_F(OnlineModelTest, PriorOfAGraphIsNodesAndTheGapsBetweenThem) {
@@ -145,7 +147,8 @@ TEST_F(OnlineModelTest, PriorOfAGraphIsNodesAndTheGapsBetweenThem) {
   graph.simulation.nodes = {{1000, 10, 3, true, {}}, {500, 10, 1, true, {}}};
   graph.simulation.node_gap_ns = 100;
   model_->AddKernel(graph);
-  EXPECT_EQ(model_->PredictSolo(Features(graph, 0)).duration_ns, 3 * 1000 + 500 + 3 * 100);
+  EXPECT_EQ(model_->durations().PredictSolo(Features(graph, 0)).duration_ns,
+            3 * 1000 + 500 + 3 * 100);
 }
 
 TEST_F(OnlineModelTest, WithoutARecordTheHintIsThePrior) {
@@ -154,7 +157,7 @@ TEST_F(OnlineModelTest, WithoutARecordTheHintIsThePrior) {
   kernel.name = "library";
   kernel.solo_hint_ns = 667000;
   model_->AddKernel(kernel);
-  EXPECT_EQ(model_->PredictSolo(Features(kernel, 5)).duration_ns, 667000);
+  EXPECT_EQ(model_->durations().PredictSolo(Features(kernel, 5)).duration_ns, 667000);
 }
 
 // Tacker fig. 17: mean error below 2 %, at most 3 %.
@@ -184,7 +187,7 @@ TEST_F(OnlineModelTest, LinearKernelsAreLearnedWithinTwoPercent) {
       worst = std::max(worst, error);
       ++count;
     }
-    EXPECT_TRUE(model_->PredictSolo(Features(kernel, 100)).trained);
+    EXPECT_TRUE(model_->durations().PredictSolo(Features(kernel, 100)).trained);
   }
   RecordProperty("mean_error_ppm", static_cast<int>(1e6 * sum / count));
   RecordProperty("worst_error_ppm", static_cast<int>(1e6 * worst));
@@ -213,8 +216,8 @@ TEST_F(OnlineModelTest, ErrorBarsFollowTheScatter) {
     model_->Observe(Solo(quiet, 1000, 30000 * one(random)));
     model_->Observe(Solo(noisy, 1000, 30000 * six(random)));
   }
-  const Prediction sharp = model_->PredictSolo(Features(quiet, 1000));
-  const Prediction blurred = model_->PredictSolo(Features(noisy, 1000));
+  const Prediction sharp = model_->durations().PredictSolo(Features(quiet, 1000));
+  const Prediction blurred = model_->durations().PredictSolo(Features(noisy, 1000));
   EXPECT_NEAR(static_cast<double>(sharp.error_ns), 300, 150);
   EXPECT_NEAR(static_cast<double>(blurred.error_ns), 1800, 900);
 }
@@ -275,7 +278,7 @@ TEST_F(OnlineModelTest, SamplesWithCoResidentsTrainNoSoloModel) {
   const KernelDesc other = Worker(2, "other", 20000);
   model_->AddKernel(kernel);
   model_->AddKernel(other);
-  const Prediction before = model_->PredictSolo(Features(kernel, 1000));
+  const Prediction before = model_->durations().PredictSolo(Features(kernel, 1000));
   CoResident beside;
   beside.kernel = &other;
   for (int i = 0; i < 50; ++i) {
@@ -283,7 +286,7 @@ TEST_F(OnlineModelTest, SamplesWithCoResidentsTrainNoSoloModel) {
     observation.beside = absl::MakeConstSpan(&beside, 1);
     model_->Observe(observation);
   }
-  const Prediction after = model_->PredictSolo(Features(kernel, 1000));
+  const Prediction after = model_->durations().PredictSolo(Features(kernel, 1000));
   EXPECT_EQ(after.duration_ns, before.duration_ns);
   EXPECT_FALSE(after.trained);
   int64_t samples = -1;
@@ -319,22 +322,23 @@ TEST_F(PairTest, TheSpeedBesideANeighbourIsLearnedBySizeAndKept) {
   const CoResident beside{&be_, 56, false};
   const uint64_t version = model_->version();
   for (int i = 0; i < 3; ++i) model_->Observe(Beside(lc_, 76, 781'250, beside));
-  EXPECT_EQ(model_->SpeedBeside(lc_, 76, be_, 56), 1) << "after three samples";
+  EXPECT_EQ(model_->neighbours().SpeedBeside(lc_, 76, be_, 56), 1) << "after three samples";
   EXPECT_EQ(model_->version(), version);
   model_->Observe(Beside(lc_, 76, 781'250, beside));
-  EXPECT_NEAR(model_->SpeedBeside(lc_, 76, be_, 56), 0.8, 1e-6);
+  EXPECT_NEAR(model_->neighbours().SpeedBeside(lc_, 76, be_, 56), 0.8, 1e-6);
   EXPECT_GT(model_->version(), version);
-  EXPECT_EQ(model_->SpeedBeside(lc_, 84, be_, 48), 1) << "another size";
-  EXPECT_EQ(model_->SpeedBeside(be_, 56, lc_, 76), 1) << "the other way round";
+  EXPECT_EQ(model_->neighbours().SpeedBeside(lc_, 84, be_, 48), 1) << "another size";
+  EXPECT_EQ(model_->neighbours().SpeedBeside(be_, 56, lc_, 76), 1) << "the other way round";
 
   for (const bool lc_first : {true, false}) {
     const std::unique_ptr<CostModel> later = MakeOnlineModel(DeviceProfile());
     later->AddKernel(lc_first ? lc_ : be_);
     ASSERT_TRUE(later->Load(model_->Save()).ok());
-    EXPECT_EQ(later->SpeedBeside(lc_, 76, be_, 56), 1) << "the other one is not registered yet";
+    EXPECT_EQ(later->neighbours().SpeedBeside(lc_, 76, be_, 56), 1)
+        << "the other one is not registered yet";
     EXPECT_EQ(later->Save(), model_->Save());
     later->AddKernel(lc_first ? be_ : lc_);
-    EXPECT_NEAR(later->SpeedBeside(lc_, 76, be_, 56), 0.8, 1e-6);
+    EXPECT_NEAR(later->neighbours().SpeedBeside(lc_, 76, be_, 56), 0.8, 1e-6);
   }
 }
 
@@ -346,14 +350,15 @@ TEST_F(PairTest, NothingIsLearnedAgainstAGuess) {
   model_->AddKernel(unknown);
   const CoResident beside{&be_, 56, false};
   for (int i = 0; i < 8; ++i) model_->Observe(Beside(unknown, 76, 10'000'000, beside));
-  EXPECT_EQ(model_->SpeedBeside(unknown, 76, be_, 56), 1);
+  EXPECT_EQ(model_->neighbours().SpeedBeside(unknown, 76, be_, 56), 1);
 }
 
 // Several kernels ran beside it, so that none is to blame.
 TEST_F(PairTest, NothingIsLearnedOfANeighbourWithoutSms) {
   for (int i = 0; i < 8; ++i) model_->Observe(Beside(lc_, 76, 781'250, {&be_, 0, false}));
-  EXPECT_EQ(model_->SpeedBeside(lc_, 76, be_, 56), 1);
-  EXPECT_EQ(model_->PredictBlocking(be_).duration_ns, model_->PredictEviction(be_).duration_ns);
+  EXPECT_EQ(model_->neighbours().SpeedBeside(lc_, 76, be_, 56), 1);
+  EXPECT_EQ(model_->durations().PredictBlocking(be_).duration_ns,
+            model_->durations().PredictEviction(be_).duration_ns);
 }
 
 TEST_F(PairTest, SteadySamplesAnnounceNothingAndAChangeIsFollowed) {
@@ -363,42 +368,42 @@ TEST_F(PairTest, SteadySamplesAnnounceNothingAndAChangeIsFollowed) {
   for (int i = 0; i < 100; ++i) model_->Observe(Beside(lc_, 76, 650'000 + i % 2 * 2000, beside));
   EXPECT_EQ(model_->version(), version);
   for (int i = 0; i < 200; ++i) model_->Observe(Beside(lc_, 76, 1'250'000, beside));
-  EXPECT_NEAR(model_->SpeedBeside(lc_, 76, be_, 56), 0.5, 0.05);
+  EXPECT_NEAR(model_->neighbours().SpeedBeside(lc_, 76, be_, 56), 0.5, 0.05);
 }
 
 TEST_F(PairTest, WhatAnEvictionAddsIsLearnedFromTheQueriesThatMetIt) {
-  const Prediction eviction = model_->PredictEviction(be_);
-  EXPECT_EQ(model_->PredictBlocking(be_).duration_ns, eviction.duration_ns);
+  const Prediction eviction = model_->durations().PredictEviction(be_);
+  EXPECT_EQ(model_->durations().PredictBlocking(be_).duration_ns, eviction.duration_ns);
   const CoResident in_the_way{&be_, 0, true};
   for (int i = 0; i < 8; ++i) model_->Observe(Beside(lc_, 132, 511'000, in_the_way));
-  EXPECT_EQ(model_->PredictBlocking(be_).duration_ns, 11'000);
-  EXPECT_EQ(model_->PredictEviction(be_).duration_ns, eviction.duration_ns);
+  EXPECT_EQ(model_->durations().PredictBlocking(be_).duration_ns, 11'000);
+  EXPECT_EQ(model_->durations().PredictEviction(be_).duration_ns, eviction.duration_ns);
   const std::unique_ptr<CostModel> later = MakeOnlineModel(DeviceProfile());
   ASSERT_TRUE(later->Load(model_->Save()).ok());
   later->AddKernel(be_);
-  EXPECT_EQ(later->PredictBlocking(be_).duration_ns, 11'000);
+  EXPECT_EQ(later->durations().PredictBlocking(be_).duration_ns, 11'000);
 }
 
 // 10 ms are no eviction of 30 us block tasks: counted whole, they would keep the kernel out (1.1 ms
 // on average), and then no query meets it that could tell better.
 TEST_F(PairTest, OneQueryThatLostFarMoreThanAnEvictionTakesIsCut) {
-  const Prediction eviction = model_->PredictEviction(be_);
+  const Prediction eviction = model_->durations().PredictEviction(be_);
   // The prior: 4 us for the write and 0.9 of a block task; twice (3 us and 0.03 of it) above.
   ASSERT_EQ(eviction.duration_ns + 2 * eviction.error_ns, 31'000 + 2 * 3'900);
   const CoResident in_the_way{&be_, 0, true};
   for (int i = 0; i < 8; ++i) model_->Observe(Beside(lc_, 132, 511'000, in_the_way));
   model_->Observe(Beside(lc_, 132, 10'500'000, in_the_way));
   // (8 x 11,000 + 2 x 38,800) / 9; a last digit may be lost to rounding.
-  EXPECT_NEAR(static_cast<double>(model_->PredictBlocking(be_).duration_ns), 18'400, 1);
+  EXPECT_NEAR(static_cast<double>(model_->durations().PredictBlocking(be_).duration_ns), 18'400, 1);
   model_->Observe(Beside(lc_, 132, 511'000, in_the_way));
-  EXPECT_NEAR(static_cast<double>(model_->PredictBlocking(be_).duration_ns), 17'660, 1);
-  EXPECT_EQ(model_->PredictEviction(be_).duration_ns, eviction.duration_ns);
+  EXPECT_NEAR(static_cast<double>(model_->durations().PredictBlocking(be_).duration_ns), 17'660, 1);
+  EXPECT_EQ(model_->durations().PredictEviction(be_).duration_ns, eviction.duration_ns);
 }
 
 TEST_F(PairTest, UpToTwiceAnEvictionIsLearnedWhole) {
   const CoResident in_the_way{&be_, 0, true};
   for (int i = 0; i < 4; ++i) model_->Observe(Beside(lc_, 132, 577'000, in_the_way));
-  EXPECT_EQ(model_->PredictBlocking(be_).duration_ns, 77'000);
+  EXPECT_EQ(model_->durations().PredictBlocking(be_).duration_ns, 77'000);
 }
 
 // Evictions that were measured to be longer than the record says move the cut.
@@ -406,11 +411,11 @@ TEST_F(PairTest, TheCutFollowsTheEvictionsThatWereMeasured) {
   Observation evicted = Solo(be_, 1000, 200'000);
   evicted.evicted = true;
   for (int i = 0; i < 8; ++i) model_->Observe(evicted);
-  ASSERT_EQ(model_->PredictEviction(be_).duration_ns, 200'000);
-  ASSERT_EQ(model_->PredictEviction(be_).error_ns, 0);
+  ASSERT_EQ(model_->durations().PredictEviction(be_).duration_ns, 200'000);
+  ASSERT_EQ(model_->durations().PredictEviction(be_).error_ns, 0);
   const CoResident in_the_way{&be_, 0, true};
   for (int i = 0; i < 4; ++i) model_->Observe(Beside(lc_, 132, 10'500'000, in_the_way));
-  EXPECT_EQ(model_->PredictBlocking(be_).duration_ns, 400'000);
+  EXPECT_EQ(model_->durations().PredictBlocking(be_).duration_ns, 400'000);
 }
 
 // Elastic BE: each query evicts the part on its own side, so no sample is without an eviction.
@@ -419,15 +424,16 @@ TEST_F(PairTest, WhatNoEvictionExplainsIsLearnedOfThePartThatStays) {
   const double eviction_ns = 31'000 + 2 * 3'900;
   // Alone on 76 SMs it takes 625 us; 20 us are an eviction.
   for (int i = 0; i < 8; ++i) model_->Observe(Beside(lc_, 76, 645'000, stays_beside));
-  EXPECT_EQ(model_->SpeedBeside(lc_, 76, be_, 56), 1);
+  EXPECT_EQ(model_->neighbours().SpeedBeside(lc_, 76, be_, 56), 1);
   const uint64_t version = model_->version();
   for (int i = 0; i < 8; ++i) model_->Observe(Beside(lc_, 76, 1'000'000, stays_beside));
-  EXPECT_NEAR(model_->SpeedBeside(lc_, 76, be_, 56), 625'000 / (1'000'000 - eviction_ns), 1e-3);
+  EXPECT_NEAR(model_->neighbours().SpeedBeside(lc_, 76, be_, 56),
+              625'000 / (1'000'000 - eviction_ns), 1e-3);
   EXPECT_GT(model_->version(), version);
-  EXPECT_LE(model_->PredictBlocking(be_).duration_ns, 2 * eviction_ns);
+  EXPECT_LE(model_->durations().PredictBlocking(be_).duration_ns, 2 * eviction_ns);
   // And that it keeps more of its speed than was learned.
   for (int i = 0; i < 200; ++i) model_->Observe(Beside(lc_, 76, 645'000, stays_beside));
-  EXPECT_GT(model_->SpeedBeside(lc_, 76, be_, 56), 0.95);
+  EXPECT_GT(model_->neighbours().SpeedBeside(lc_, 76, be_, 56), 0.95);
 }
 
 // One query in twenty met something else.
@@ -436,7 +442,7 @@ TEST_F(PairTest, OutliersAmongEvictedQueriesAreNoPair) {
   for (int i = 0; i < 200; ++i) {
     model_->Observe(Beside(lc_, 76, i % 20 == 0 ? 1'500'000 : 645'000, stays_beside));
   }
-  EXPECT_EQ(model_->SpeedBeside(lc_, 76, be_, 56), 1);
+  EXPECT_EQ(model_->neighbours().SpeedBeside(lc_, 76, be_, 56), 1);
 }
 
 TEST_F(OnlineModelTest, WorkersUnderAQuotaTrainNoSoloModel) {
@@ -448,7 +454,7 @@ TEST_F(OnlineModelTest, WorkersUnderAQuotaTrainNoSoloModel) {
   model_->Observe(observation);
   model_->Observe(observation);
   model_->Observe(observation);
-  EXPECT_FALSE(model_->PredictSolo(Features(kernel, 100000)).trained);
+  EXPECT_FALSE(model_->durations().PredictSolo(Features(kernel, 100000)).trained);
 }
 
 TEST_F(OnlineModelTest, ASampleOnAPartitionIsScaledToTheWholeDevice) {
@@ -482,14 +488,16 @@ TEST_F(OnlineModelTest, CopiesStartFromTheLinkRates) {
   copy.kind = TaskKind::kMemcpy;
   copy.direction = core::CopyDirection::kHostToDevice;
   copy.bytes = 16 << 20;
-  EXPECT_NEAR(static_cast<double>(model_->PredictSolo(copy).duration_ns), 310000, 10000);
+  EXPECT_NEAR(static_cast<double>(model_->durations().PredictSolo(copy).duration_ns), 310000,
+              10000);
   copy.bytes = 64 << 10;
-  EXPECT_NEAR(static_cast<double>(model_->PredictSolo(copy).duration_ns), 8400, 100);
+  EXPECT_NEAR(static_cast<double>(model_->durations().PredictSolo(copy).duration_ns), 8400, 100);
   copy.pinned = false;
   copy.bytes = 10000000;
-  EXPECT_NEAR(static_cast<double>(model_->PredictSolo(copy).duration_ns), 1007200, 1000);
+  EXPECT_NEAR(static_cast<double>(model_->durations().PredictSolo(copy).duration_ns), 1007200,
+              1000);
   copy.direction = core::CopyDirection::kDeviceToHost;
-  EXPECT_NEAR(static_cast<double>(model_->PredictSolo(copy).duration_ns), 533500, 1000);
+  EXPECT_NEAR(static_cast<double>(model_->durations().PredictSolo(copy).duration_ns), 533500, 1000);
 }
 
 TEST_F(OnlineModelTest, CopiesAreLearnedByDirectionAndPinnedness) {
@@ -505,7 +513,7 @@ TEST_F(OnlineModelTest, CopiesAreLearnedByDirectionAndPinnedness) {
   copy.bytes = 12 << 20;
   EXPECT_LT(RelativeError(*model_, copy, 10000.0 + (12 << 20) / 25.0), 0.02);
   copy.direction = core::CopyDirection::kDeviceToHost;
-  EXPECT_FALSE(model_->PredictSolo(copy).trained);
+  EXPECT_FALSE(model_->durations().PredictSolo(copy).trained);
 }
 
 TEST_F(OnlineModelTest, OpaqueWorkIsChargedItsDeclarationThenWhatItWasWorth) {
@@ -513,7 +521,7 @@ TEST_F(OnlineModelTest, OpaqueWorkIsChargedItsDeclarationThenWhatItWasWorth) {
   work.kind = TaskKind::kOpaque;
   work.app = 3;
   work.declared_ns = 1000000;
-  EXPECT_EQ(model_->PredictSolo(work).duration_ns, 1000000);
+  EXPECT_EQ(model_->durations().PredictSolo(work).duration_ns, 1000000);
   Observation observation;
   observation.features = work;
   observation.measured_ns = 400000;
@@ -522,7 +530,7 @@ TEST_F(OnlineModelTest, OpaqueWorkIsChargedItsDeclarationThenWhatItWasWorth) {
   work.declared_ns = 2000000;
   EXPECT_LT(RelativeError(*model_, work, 800000), 0.01);
   work.app = 4;  // another app's declarations are its own
-  EXPECT_EQ(model_->PredictSolo(work).duration_ns, 2000000);
+  EXPECT_EQ(model_->durations().PredictSolo(work).duration_ns, 2000000);
 }
 
 // hardware.md, "Eviction with other block-task lengths": mean near p50, mean + 2 x error near p99.
@@ -537,7 +545,7 @@ TEST_F(OnlineModelTest, EvictionPriorsFollowTheMeasuredRows) {
     const KernelDesc kernel =
         Worker(static_cast<uint32_t>(row.block_task_ns), "k", row.block_task_ns);
     model_->AddKernel(kernel);
-    const Prediction eviction = model_->PredictEviction(kernel);
+    const Prediction eviction = model_->durations().PredictEviction(kernel);
     EXPECT_NEAR(static_cast<double>(eviction.duration_ns) / row.p50_ns, 1, 0.25);
     EXPECT_NEAR(static_cast<double>(eviction.duration_ns + 2 * eviction.error_ns) / row.p99_ns, 1,
                 0.20);
@@ -548,9 +556,10 @@ TEST_F(OnlineModelTest, AYieldIntervalShortensTheEviction) {
   KernelDesc kernel = Worker(1, "k", 2700000);
   kernel.yield_interval_ns = 150000;
   model_->AddKernel(kernel);
-  EXPECT_NEAR(static_cast<double>(model_->PredictEviction(kernel).duration_ns), 4000 + 135000, 10);
+  EXPECT_NEAR(static_cast<double>(model_->durations().PredictEviction(kernel).duration_ns),
+              4000 + 135000, 10);
   kernel.evictable = false;
-  EXPECT_EQ(model_->PredictEviction(kernel).duration_ns, core::kNever);
+  EXPECT_EQ(model_->durations().PredictEviction(kernel).duration_ns, core::kNever);
 }
 
 TEST_F(OnlineModelTest, EvictionLatencyIsLearnedWithItsTail) {
@@ -566,7 +575,7 @@ TEST_F(OnlineModelTest, EvictionLatencyIsLearnedWithItsTail) {
     observation.measured_ns = static_cast<int64_t>(latency(random));
     model_->Observe(observation);
   }
-  const Prediction eviction = model_->PredictEviction(kernel);
+  const Prediction eviction = model_->durations().PredictEviction(kernel);
   EXPECT_TRUE(eviction.trained);
   EXPECT_NEAR(static_cast<double>(eviction.duration_ns), 150000, 10000);
   const double tail = static_cast<double>(eviction.duration_ns + 2 * eviction.error_ns);
@@ -574,20 +583,20 @@ TEST_F(OnlineModelTest, EvictionLatencyIsLearnedWithItsTail) {
   EXPECT_LT(tail, 215000);
   EXPECT_GT(model_->version(), version);
   // An eviction latency is no duration.
-  EXPECT_FALSE(model_->PredictSolo(Features(kernel, 1)).trained);
+  EXPECT_FALSE(model_->durations().PredictSolo(Features(kernel, 1)).trained);
 }
 
 TEST_F(OnlineModelTest, SpeedIsInterpolatedAndNotAssumedMonotone) {
   KernelDesc kernel = Worker(1, "decode", 1000);
-  EXPECT_DOUBLE_EQ(model_->SpeedOn(kernel, 66), 0.5);
-  EXPECT_DOUBLE_EQ(model_->SpeedOn(kernel, 132), 1);
+  EXPECT_DOUBLE_EQ(model_->durations().SpeedOn(kernel, 66), 0.5);
+  EXPECT_DOUBLE_EQ(model_->durations().SpeedOn(kernel, 132), 1);
   kernel.simulation.speed = {{68, 0.74}, {84, 0.96}, {100, 0.72}, {124, 0.80}};
-  EXPECT_DOUBLE_EQ(model_->SpeedOn(kernel, 84), 0.96);
-  EXPECT_DOUBLE_EQ(model_->SpeedOn(kernel, 92), 0.84);
-  EXPECT_DOUBLE_EQ(model_->SpeedOn(kernel, 34), 0.37);
-  EXPECT_DOUBLE_EQ(model_->SpeedOn(kernel, 128), 0.90);
-  EXPECT_DOUBLE_EQ(model_->SpeedOn(kernel, 132), 1);
-  EXPECT_DOUBLE_EQ(model_->SpeedOn(kernel, 0), 0);
+  EXPECT_DOUBLE_EQ(model_->durations().SpeedOn(kernel, 84), 0.96);
+  EXPECT_DOUBLE_EQ(model_->durations().SpeedOn(kernel, 92), 0.84);
+  EXPECT_DOUBLE_EQ(model_->durations().SpeedOn(kernel, 34), 0.37);
+  EXPECT_DOUBLE_EQ(model_->durations().SpeedOn(kernel, 128), 0.90);
+  EXPECT_DOUBLE_EQ(model_->durations().SpeedOn(kernel, 132), 1);
+  EXPECT_DOUBLE_EQ(model_->durations().SpeedOn(kernel, 0), 0);
 }
 
 // hardware.md, "Spatial overlap": decode on 84 SMs keeps 0.96 beside compute and falls to 0.47
@@ -604,15 +613,16 @@ TEST_F(OnlineModelTest, OnlyNeighboursThatFightForBandwidthSlowAPartition) {
   KernelDesc sincos = Worker(3, "sincos", 1000);
   sincos.simulation.demand.special = 1;
   sincos.simulation.demand.issue = 0.9;
-  EXPECT_EQ(model_->SpeedBeside(decode, 84, sincos, 48), 1);
-  EXPECT_EQ(model_->SpeedBeside(sincos, 48, decode, 84), 1);
-  const double lc = 0.96 * model_->SpeedBeside(decode, 84, streaming, 48);
-  const double be = 0.75 * model_->SpeedBeside(streaming, 48, decode, 84);
+  EXPECT_EQ(model_->neighbours().SpeedBeside(decode, 84, sincos, 48), 1);
+  EXPECT_EQ(model_->neighbours().SpeedBeside(sincos, 48, decode, 84), 1);
+  const double lc = 0.96 * model_->neighbours().SpeedBeside(decode, 84, streaming, 48);
+  const double be = 0.75 * model_->neighbours().SpeedBeside(streaming, 48, decode, 84);
   EXPECT_NEAR(lc, 0.47, 0.03);
   EXPECT_NEAR(be, 0.60, 0.03);
   // What the neighbour leaves is used: a light one costs only the excess.
   streaming.simulation.demand.dram = 0.3;
-  EXPECT_NEAR(model_->SpeedBeside(decode, 84, streaming, 48), (1 - 0.225) / 0.864, 1e-9);
+  EXPECT_NEAR(model_->neighbours().SpeedBeside(decode, 84, streaming, 48), (1 - 0.225) / 0.864,
+              1e-9);
 }
 
 TEST_F(OnlineModelTest, SavedPredictionsAreLoadedWhateverTheOrder) {
@@ -637,14 +647,15 @@ TEST_F(OnlineModelTest, SavedPredictionsAreLoadedWhateverTheOrder) {
     if (add_first) next->AddKernel(same);
     ASSERT_TRUE(next->Load(text).ok()) << next->Load(text);
     if (!add_first) next->AddKernel(same);
-    const Prediction expected = model_->PredictSolo(Features(kernel, 3333));
-    const Prediction loaded = next->PredictSolo(Features(same, 3333));
+    const Prediction expected = model_->durations().PredictSolo(Features(kernel, 3333));
+    const Prediction loaded = next->durations().PredictSolo(Features(same, 3333));
     EXPECT_EQ(loaded.duration_ns, expected.duration_ns);
     EXPECT_EQ(loaded.error_ns, expected.error_ns);
     EXPECT_TRUE(loaded.trained);
-    EXPECT_EQ(next->PredictEviction(same).duration_ns, model_->PredictEviction(kernel).duration_ns);
-    EXPECT_EQ(next->PredictSolo(copy.features).duration_ns,
-              model_->PredictSolo(copy.features).duration_ns);
+    EXPECT_EQ(next->durations().PredictEviction(same).duration_ns,
+              model_->durations().PredictEviction(kernel).duration_ns);
+    EXPECT_EQ(next->durations().PredictSolo(copy.features).duration_ns,
+              model_->durations().PredictSolo(copy.features).duration_ns);
     EXPECT_EQ(next->Save(), text);
   }
 }
@@ -670,16 +681,18 @@ TEST_F(OnlineModelTest, ALearnedLatencyOfAGraphDoesNotSurviveAnotherCut) {
   KernelDesc shorter = graph;
   shorter.segment_ns = 25000;
   shorter.cut.segments = 360;
-  const int64_t prior_ns = MakeOnlineModel(DeviceProfile())->PredictEviction(shorter).duration_ns;
+  const int64_t prior_ns =
+      MakeOnlineModel(DeviceProfile())->durations().PredictEviction(shorter).duration_ns;
   for (bool add_first : {true, false}) {
     std::unique_ptr<CostModel> next = MakeOnlineModel(DeviceProfile());
     if (add_first) next->AddKernel(shorter);
     ASSERT_TRUE(next->Load(text).ok());
     if (!add_first) next->AddKernel(shorter);
-    EXPECT_EQ(next->PredictEviction(shorter).duration_ns, prior_ns);
-    EXPECT_FALSE(next->PredictEviction(shorter).trained);
+    EXPECT_EQ(next->durations().PredictEviction(shorter).duration_ns, prior_ns);
+    EXPECT_FALSE(next->durations().PredictEviction(shorter).trained);
     next->AddKernel(graph);
-    EXPECT_EQ(next->PredictEviction(graph).duration_ns, model_->PredictEviction(graph).duration_ns);
+    EXPECT_EQ(next->durations().PredictEviction(graph).duration_ns,
+              model_->durations().PredictEviction(graph).duration_ns);
   }
 }
 
@@ -719,7 +732,7 @@ TEST_F(OnlineModelTest, ACorruptTextIsRefusedWhole) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), ::testing::EndsWith("."));
   }
-  EXPECT_FALSE(next->PredictSolo(Features(a, 1000)).trained);
+  EXPECT_FALSE(next->durations().PredictSolo(Features(a, 1000)).trained);
   EXPECT_EQ(next->version(), version);
 }
 
@@ -733,7 +746,7 @@ TEST_F(OnlineModelTest, ExtremeButValidStatesGiveBoundedPredictions) {
       "\"covariance_xy\":1e20}}]}";
   ASSERT_TRUE(model_->Load(text).ok()) << model_->Load(text);
   for (int64_t tasks : {int64_t{0}, int64_t{1}, core::kMaxBlockTasks}) {
-    const Prediction prediction = model_->PredictSolo(Features(kernel, tasks));
+    const Prediction prediction = model_->durations().PredictSolo(Features(kernel, tasks));
     EXPECT_GE(prediction.duration_ns, 0);
     EXPECT_LE(prediction.duration_ns, core::kMaxDurationNs);
   }
@@ -747,7 +760,7 @@ TEST_F(OnlineModelTest, AbsurdMeasurementsAreLeftOut) {
     observation.measured_ns = measured;
     for (int i = 0; i < 4; ++i) model_->Observe(observation);
   }
-  EXPECT_FALSE(model_->PredictSolo(Features(kernel, 1000)).trained);
+  EXPECT_FALSE(model_->durations().PredictSolo(Features(kernel, 1000)).trained);
 }
 
 TEST_F(OnlineModelTest, PredictingAndObservingAllocateNothing) {
@@ -762,16 +775,16 @@ TEST_F(OnlineModelTest, PredictingAndObservingAllocateNothing) {
   constexpr int kRounds = 2000;
   for (int round = 0; round < kRounds; ++round) {
     for (const KernelDesc& kernel : kernels) {
-      sum += model_->PredictSolo(Features(kernel, round)).duration_ns;
+      sum += model_->durations().PredictSolo(Features(kernel, round)).duration_ns;
     }
   }
   const double ns =
       std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
   for (const KernelDesc& kernel : kernels) {
     model_->Observe(Solo(kernel, 10, 90));
-    sum += model_->PredictEviction(kernel).duration_ns;
+    sum += model_->durations().PredictEviction(kernel).duration_ns;
   }
-  sum += model_->PredictSolo(opaque).duration_ns;
+  sum += model_->durations().PredictSolo(opaque).duration_ns;
   EXPECT_EQ(allocations, before);
   EXPECT_GT(sum, 0);
   // Told, not asserted: a loaded machine would fail it. Goal: below 200.

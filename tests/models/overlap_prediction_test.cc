@@ -75,7 +75,7 @@ class FusedPredictionTest : public ::testing::Test {
     model_->Observe(observation);
   }
   Prediction Predict(int64_t cuda_tasks) const {
-    return model_->PredictFused({&fused_, 1000, cuda_tasks});
+    return model_->overlaps().PredictFused({&fused_, 1000, cuda_tasks});
   }
 
   KernelDesc tensor_ = Kernel(1, "tensor");
@@ -95,32 +95,32 @@ TEST_F(FusedPredictionTest, TheTwoLinesScaleWithTheTensorPart) {
 
 TEST_F(FusedPredictionTest, RunsTrainItAndAProfileKeepsThem) {
   TrainParts(*model_);
-  const uint64_t version = model_->fused_version();
+  const uint64_t version = model_->overlaps().fused_version();
   for (int i = 0; i < 16; ++i) Run(200 + 100 * (7 * i % 16), 1.3 + 0.05 * (7 * i % 16));
-  EXPECT_GT(model_->fused_version(), version);
+  EXPECT_GT(model_->overlaps().fused_version(), version);
   EXPECT_TRUE(Predict(1000).trained);
   EXPECT_NEAR(static_cast<double>(Predict(1000).duration_ns), 1.7e6, 0.03e6);
   EXPECT_LT(Predict(1000).error_ns, 0.1e6);
   const std::unique_ptr<CostModel> next = MakeOnlineModel(DeviceProfile());
   ASSERT_TRUE(next->Load(model_->Save()).ok());
   Fill(*next);
-  EXPECT_NEAR(static_cast<double>(next->PredictFused({&fused_, 1000, 1000}).duration_ns), 1.7e6,
-              0.03e6);
-  EXPECT_TRUE(next->CurveOf(fused_).trained);
+  EXPECT_NEAR(static_cast<double>(next->overlaps().PredictFused({&fused_, 1000, 1000}).duration_ns),
+              1.7e6, 0.03e6);
+  EXPECT_TRUE(next->overlaps().CurveOf(fused_).trained);
 }
 
 TEST_F(FusedPredictionTest, AgainstGuessesOrOnFewerSmsNothingIsLearned) {
   for (int i = 0; i < 16; ++i) Run(200 + 100 * i, 3);
   TrainParts(*model_);
   for (int i = 0; i < 16; ++i) Run(200 + 100 * i, 3, kSms / 2);
-  EXPECT_FALSE(model_->CurveOf(fused_).trained);
+  EXPECT_FALSE(model_->overlaps().CurveOf(fused_).trained);
 }
 
 TEST_F(FusedPredictionTest, AnUnknownFusedKernelTakesBothPartsOneAfterTheOther) {
   TrainParts(*model_);
   FusedKernelDesc unknown = fused_;
   unknown.id = KernelId{9};
-  const Prediction prediction = model_->PredictFused({&unknown, 1000, 500});
+  const Prediction prediction = model_->overlaps().PredictFused({&unknown, 1000, 500});
   EXPECT_NEAR(static_cast<double>(prediction.duration_ns), 1.5e6, 1e3);
   EXPECT_FALSE(prediction.trained);
 }
@@ -152,9 +152,10 @@ class UnmetNeighbourTest : public ::testing::Test {
 };
 
 TEST_F(UnmetNeighbourTest, ItsCountersPredictWhatItCosts) {
-  EXPECT_TRUE(model_->KnowsBeside(service_, 84, stranger_));
-  EXPECT_DOUBLE_EQ(model_->SpeedBeside(service_, 84, stranger_, 48), 1 - 0.5 * (0.6 * 0.7));
-  EXPECT_DOUBLE_EQ(model_->ErrorBeside(service_, 84, stranger_, 48), 0.06);
+  EXPECT_TRUE(model_->neighbours().KnowsBeside(service_, 84, stranger_));
+  EXPECT_DOUBLE_EQ(model_->neighbours().SpeedBeside(service_, 84, stranger_, 48),
+                   1 - 0.5 * (0.6 * 0.7));
+  EXPECT_DOUBLE_EQ(model_->neighbours().ErrorBeside(service_, 84, stranger_, 48), 0.06);
 }
 
 // Its counters then tell how fast it is on fewer SMs: here in proportion to them.
@@ -162,12 +163,13 @@ TEST_F(UnmetNeighbourTest, ItNeedsNoCurveOverSms) {
   KernelDesc flat = Kernel(4, "flat");
   flat.counters = stranger_.counters;
   model_->AddKernel(flat);
-  EXPECT_DOUBLE_EQ(model_->SpeedBeside(service_, 84, flat, 48), 1 - 0.5 * (0.6 * 48.0 / kSms));
+  EXPECT_DOUBLE_EQ(model_->neighbours().SpeedBeside(service_, 84, flat, 48),
+                   1 - 0.5 * (0.6 * 48.0 / kSms));
 }
 
 TEST_F(UnmetNeighbourTest, WithoutCountersNothingIsKnown) {
-  EXPECT_FALSE(model_->KnowsBeside(service_, 84, uncounted_));
-  EXPECT_EQ(model_->ErrorBeside(service_, 84, uncounted_, 48), 0);
+  EXPECT_FALSE(model_->neighbours().KnowsBeside(service_, 84, uncounted_));
+  EXPECT_EQ(model_->neighbours().ErrorBeside(service_, 84, uncounted_, 48), 0);
 }
 
 // A graph that a program captured, beside a kernel of the profile.
@@ -178,12 +180,12 @@ TEST_F(UnmetNeighbourTest, TheRecordOfTheNeighbourAloneSaysNothing) {
   KernelDesc captured = Kernel(5, "captured");
   captured.kind = core::TaskKind::kGraph;
   for (const KernelDesc& kernel : {recorded, captured}) model_->AddKernel(kernel);
-  EXPECT_FALSE(model_->KnowsBeside(captured, 84, recorded));
+  EXPECT_FALSE(model_->neighbours().KnowsBeside(captured, 84, recorded));
   captured.simulation.present = true;
-  EXPECT_TRUE(model_->KnowsBeside(captured, 84, recorded));
+  EXPECT_TRUE(model_->neighbours().KnowsBeside(captured, 84, recorded));
   captured.simulation.present = false;
   recorded.simulation.demand.dram = recorded.simulation.demand.l2 = 0.01;
-  EXPECT_TRUE(model_->KnowsBeside(captured, 84, recorded)) << "it shares nothing";
+  EXPECT_TRUE(model_->neighbours().KnowsBeside(captured, 84, recorded)) << "it shares nothing";
 }
 
 TEST_F(UnmetNeighbourTest, OneThatSharesNothingCostsNothing) {
@@ -192,9 +194,9 @@ TEST_F(UnmetNeighbourTest, OneThatSharesNothingCostsNothing) {
   compute.counters.issue = 0.9;
   compute.counters.l2 = 0.005;
   model_->AddKernel(compute);
-  EXPECT_TRUE(model_->KnowsBeside(service_, 84, compute));
-  EXPECT_EQ(model_->SpeedBeside(service_, 84, compute, 48), 1);
-  EXPECT_EQ(model_->ErrorBeside(service_, 84, compute, 48), 0);
+  EXPECT_TRUE(model_->neighbours().KnowsBeside(service_, 84, compute));
+  EXPECT_EQ(model_->neighbours().SpeedBeside(service_, 84, compute, 48), 1);
+  EXPECT_EQ(model_->neighbours().ErrorBeside(service_, 84, compute, 48), 0);
 }
 
 TEST_F(UnmetNeighbourTest, OneThatSharesLittleCostsWhatTheWeightsSay) {
@@ -204,9 +206,10 @@ TEST_F(UnmetNeighbourTest, OneThatSharesLittleCostsWhatTheWeightsSay) {
   KernelDesc unweighed = Kernel(5, "unweighed");
   unweighed.kind = core::TaskKind::kGraph;
   for (const KernelDesc& kernel : {compute, unweighed}) model_->AddKernel(kernel);
-  EXPECT_LT(model_->SpeedBeside(service_, 84, compute, 48), 1);
-  EXPECT_TRUE(model_->KnowsBeside(unweighed, 84, compute)) << "it shares too little to try it";
-  EXPECT_EQ(model_->SpeedBeside(unweighed, 84, compute, 48), 1);
+  EXPECT_LT(model_->neighbours().SpeedBeside(service_, 84, compute, 48), 1);
+  EXPECT_TRUE(model_->neighbours().KnowsBeside(unweighed, 84, compute))
+      << "it shares too little to try it";
+  EXPECT_EQ(model_->neighbours().SpeedBeside(unweighed, 84, compute, 48), 1);
 }
 
 TEST_F(UnmetNeighbourTest, AMeasurementReplacesThePrediction) {
@@ -224,12 +227,13 @@ TEST_F(UnmetNeighbourTest, AMeasurementReplacesThePrediction) {
     observation.features.kernel = &service_;
     observation.features.kind = core::TaskKind::kGraph;
     observation.sms = 84;
-    observation.measured_ns = static_cast<int64_t>(500'000 / (0.9 * model_->SpeedOn(service_, 84)));
+    observation.measured_ns =
+        static_cast<int64_t>(500'000 / (0.9 * model_->durations().SpeedOn(service_, 84)));
     observation.beside = absl::MakeConstSpan(&beside, 1);
     model_->Observe(observation);
   }
-  EXPECT_NEAR(model_->SpeedBeside(service_, 84, stranger_, 48), 0.9, 0.01);
-  EXPECT_EQ(model_->ErrorBeside(service_, 84, stranger_, 48), 0);
+  EXPECT_NEAR(model_->neighbours().SpeedBeside(service_, 84, stranger_, 48), 0.9, 0.01);
+  EXPECT_EQ(model_->neighbours().ErrorBeside(service_, 84, stranger_, 48), 0);
 }
 
 TEST_F(UnmetNeighbourTest, AProfileKeepsTheWeights) {

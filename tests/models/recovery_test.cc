@@ -66,14 +66,15 @@ class RecoveryTest : public ::testing::TestWithParam<size_t> {
     ExpectFinite(size);
   }
   void ExpectFinite(int64_t size) const {
-    const Prediction prediction = model_->PredictSolo(FeaturesAt(size));
+    const Prediction prediction = model_->durations().PredictSolo(FeaturesAt(size));
     EXPECT_GE(prediction.duration_ns, 0);
     EXPECT_LE(prediction.duration_ns, core::kMaxDurationNs);
     EXPECT_GE(prediction.error_ns, 0);
     EXPECT_LE(prediction.error_ns, core::kMaxDurationNs);
   }
   double ErrorAt(int64_t size, double truth_ns) const {
-    const auto predicted = static_cast<double>(model_->PredictSolo(FeaturesAt(size)).duration_ns);
+    const auto predicted =
+        static_cast<double>(model_->durations().PredictSolo(FeaturesAt(size)).duration_ns);
     return std::abs(predicted / truth_ns - 1);
   }
   static double Truth(int64_t size) { return 5000 + 100.0 * static_cast<double>(size); }
@@ -119,14 +120,15 @@ TEST_P(RecoveryTest, NonsenseDoesNotOutlastIt) {
 TEST_P(RecoveryTest, TwoAlternatingInputsWidenTheErrorBar) {
   Teach(60);
   const auto bar = [&] {
-    const Prediction prediction = model_->PredictSolo(FeaturesAt(1000));
+    const Prediction prediction = model_->durations().PredictSolo(FeaturesAt(1000));
     return static_cast<double>(prediction.error_ns) / static_cast<double>(prediction.duration_ns);
   };
   const double before = bar();
   for (int i = 0; i < 60; ++i) See(1000, Truth(1000) * (i % 2 == 0 ? 1 : 3));
   EXPECT_GT(bar(), 0.2);
   EXPECT_GT(bar(), 4 * before);
-  const auto predicted = static_cast<double>(model_->PredictSolo(FeaturesAt(1000)).duration_ns);
+  const auto predicted =
+      static_cast<double>(model_->durations().PredictSolo(FeaturesAt(1000)).duration_ns);
   EXPECT_GE(predicted, 0.9 * Truth(1000));
   EXPECT_LE(predicted, 3.3 * Truth(1000));
   for (int i = 0; i < kRecovery; ++i) See(1000, Truth(1000));

@@ -106,7 +106,7 @@ void LearnPair(const PairMeasurement& pair, const core::KernelDesc& lc, const co
   seen.features.kernel = &lc;
   seen.features.kind = lc.kind;
   seen.beside = absl::MakeConstSpan(&beside, 1);
-  const int64_t solo_ns = model.PredictSolo(seen.features).duration_ns;
+  const int64_t solo_ns = model.durations().PredictSolo(seen.features).duration_ns;
   for (const PairMeasurement::Speed& speed : pair.speeds) {
     if (!(speed.beside > 0)) continue;
     seen.sms = speed.lc_sms;

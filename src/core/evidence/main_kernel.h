@@ -53,7 +53,7 @@ inline const std::array<float, kLinkUses>& SpeedsBesideCopies(MainKernel& main,
   main.version = version;
   for (LinkUse copies = 1; copies < kLinkUses; ++copies) {
     main.speed_beside_copies[copies] =
-        static_cast<float>(model.SpeedBesideCopies(*main.kernel, copies));
+        static_cast<float>(model.neighbours().SpeedBesideCopies(*main.kernel, copies));
   }
   return main.speed_beside_copies;
 }

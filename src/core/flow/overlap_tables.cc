@@ -30,7 +30,7 @@ CoScheduleOption OptionOf(const Flow& flow, const KernelDesc& first, const Kerne
   const int32_t beside = std::max(1, WorkersPerSm(second, device) * share / kShares);
   option.workers_per_sm = {WorkersBeside(first, second, beside, share, device), beside};
   if (option.workers_per_sm[0] == 0) return {};
-  const CoResidentPrediction predicted = flow.model->PredictCoResident(
+  const CoResidentPrediction predicted = flow.model->overlaps().PredictCoResident(
       {&first, option.workers_per_sm[0], 0}, {&second, option.workers_per_sm[1], 0});
   const double sum = predicted.speed[0] + predicted.speed[1];
   if (!predicted.known || !(sum > 0)) return option;
@@ -52,7 +52,7 @@ void AddRow(Flow& flow, int32_t row) {
 
 void AddFused(Flow& flow, int index) {
   const FusedKernelDesc& kernel = flow.tables.fused(index);
-  flow.buffers.fused.push_back({&kernel, flow.model->CurveOf(kernel)});
+  flow.buffers.fused.push_back({&kernel, flow.model->overlaps().CurveOf(kernel)});
 }
 
 }  // namespace
@@ -60,7 +60,8 @@ void AddFused(Flow& flow, int index) {
 void UpdateOverlapTables(Flow& flow) {
   PlanBuffers& buffers = flow.buffers;
   Snapshot& snapshot = buffers.snapshot;
-  if (const uint64_t version = flow.model->fused_version(); version != flow.fused_version) {
+  if (const uint64_t version = flow.model->overlaps().fused_version();
+      version != flow.fused_version) {
     flow.fused_version = version;
     buffers.fused.clear();
     ++snapshot.fused_version;
@@ -72,7 +73,7 @@ void UpdateOverlapTables(Flow& flow) {
     ++snapshot.fused_version;
   }
   CoScheduleTable& table = snapshot.co_schedules;
-  if (const uint64_t version = flow.model->co_schedule_version();
+  if (const uint64_t version = flow.model->overlaps().co_schedule_version();
       version != flow.co_schedule_version) {
     flow.co_schedule_version = version;
     buffers.co_schedules.clear();

@@ -13,16 +13,17 @@
 namespace gpushare::core {
 namespace {
 
-PairOption OptionOf(const CostModel& model, const KernelDesc& lc, const KernelDesc& be,
-                    const SplitView& split) {
+PairOption OptionOf(const Durations& durations, const Neighbours& neighbours, const KernelDesc& lc,
+                    const KernelDesc& be, const SplitView& split) {
   PairOption option;
-  const double lc_alone = model.SpeedOn(lc, split.lc_sms);
+  const double lc_alone = durations.SpeedOn(lc, split.lc_sms);
   option.lc_speed_alone = static_cast<float>(lc_alone);
   option.lc_speed =
-      static_cast<float>(lc_alone * model.SpeedBeside(lc, split.lc_sms, be, split.be_sms));
-  option.be_speed_be_side = static_cast<float>(
-      model.SpeedOn(be, split.be_sms) * model.SpeedBeside(be, split.be_sms, lc, split.lc_sms));
-  option.be_speed_lc_side = static_cast<float>(model.SpeedOn(be, split.lc_sms));
+      static_cast<float>(lc_alone * neighbours.SpeedBeside(lc, split.lc_sms, be, split.be_sms));
+  option.be_speed_be_side =
+      static_cast<float>(durations.SpeedOn(be, split.be_sms) *
+                         neighbours.SpeedBeside(be, split.be_sms, lc, split.lc_sms));
+  option.be_speed_lc_side = static_cast<float>(durations.SpeedOn(be, split.lc_sms));
   return option;
 }
 
@@ -45,13 +46,14 @@ float HopeFor(absl::Span<const SplitView> splits, const PairOption* options, con
 // The splits of one pair that nobody measured. The planner gets a pessimistic speed: the prediction
 // minus kUnmetErrorBars error bars, or a fixed speed if the model knows nothing of the neighbour. A
 // trial hopes for the prediction itself, as far as the splits where the pair was measured allow it.
-void JudgeUnknown(const CostModel& model, const KernelDesc& lc, const KernelDesc& be,
+void JudgeUnknown(const Neighbours& neighbours, const KernelDesc& lc, const KernelDesc& be,
                   absl::Span<const SplitView> splits, PairOption* options, float* hoped) {
   std::array<float, kMaxSplits> pessimistic;
   for (size_t s = 0; s < splits.size(); ++s) {
     const SplitView& split = splits[s];
-    const bool known = model.KnowsBeside(lc, split.lc_sms, be);
-    const auto error = static_cast<float>(model.ErrorBeside(lc, split.lc_sms, be, split.be_sms));
+    const bool known = neighbours.KnowsBeside(lc, split.lc_sms, be);
+    const auto error =
+        static_cast<float>(neighbours.ErrorBeside(lc, split.lc_sms, be, split.be_sms));
     const float alone = options[s].lc_speed_alone;
     hoped[s] = known && !(error > 0) ? 0 : options[s].lc_speed;
     pessimistic[s] = known ? std::max(0.0F, options[s].lc_speed - kUnmetErrorBars * error * alone)
@@ -73,9 +75,9 @@ bool FillRow(Flow& flow, int32_t app, int32_t kernel) {
   if (const KernelDesc* const lc = flow.lc_apps[app]->evidence.main_kernel.kernel; lc != nullptr) {
     const KernelDesc& be = *flow.pair_kernels[kernel];
     for (size_t s = 0; s < splits.size(); ++s) {
-      options[s] = OptionOf(*flow.model, *lc, be, splits[s]);
+      options[s] = OptionOf(flow.model->durations(), flow.model->neighbours(), *lc, be, splits[s]);
     }
-    JudgeUnknown(*flow.model, *lc, be, splits, options.data(), hoped.data());
+    JudgeUnknown(flow.model->neighbours(), *lc, be, splits, options.data(), hoped.data());
   }
   const size_t first = static_cast<size_t>(app * flow.pair_kernels.size() + kernel) * splits.size();
   PairOption* const kept = flow.buffers.pairs.data() + first;
@@ -152,7 +154,7 @@ bool FillRowsOf(Flow& flow, KernelId lc, KernelId be) {
 
 void UpdatePairs(Flow& flow) {
   PairChanges& changes = flow.pair_changes;
-  flow.model->TakePairChanges(changes);
+  flow.model->neighbours().TakePairChanges(changes);
   PairTable& table = flow.buffers.snapshot.pairs;
   const int32_t apps_before = flow.pair_apps;
   const int32_t kernels_kept = Reshape(flow);

@@ -172,7 +172,7 @@ absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
   if (desc.kind == TaskKind::kGraph && desc.solo_hint_ns == 0) {
     // How long the graph took in earlier runs says how many of its nodes are a segment.
     MutexLock lock(&driver_->tick_mutex);
-    desc.solo_hint_ns = flow.model->LearnedSoloNs(desc.name);
+    desc.solo_hint_ns = flow.model->durations().LearnedSoloNs(desc.name);
   }
   FillUnknown(desc);
   absl::StatusOr<KernelDesc*> kernel = flow.tables.StageKernel(std::move(desc));

@@ -1,5 +1,9 @@
 // The cost-model seam: predict with an error bar, observe with co-residents.
 //
+// A model answers through three interfaces: Durations (work alone), Neighbours (work beside other
+// work on other SMs or on the link) and Overlaps (two kernels on the same SMs). CostModel is the
+// three together, with what all of them learn from. A caller takes the interface that it needs.
+//
 // The scheduler thread alone calls a model (predict and learn stages); Save and Load run when the
 // scheduler is quiet. Prediction is called for every queue head in every plan: it must not allocate
 // and should take well under a microsecond.
@@ -135,95 +139,112 @@ struct PairChanges {
   }
 };
 
-class CostModel {
+// How long work takes alone, and how fast it leaves.
+class Durations {
  public:
-  virtual ~CostModel() = default;
-
-  virtual void AddKernel(const KernelDesc& kernel) = 0;
-  virtual void AddFusedKernel(const FusedKernelDesc& /*kernel*/) {}
-  // An LC app, before its first query. What was learned of an app of this name counts for it.
-  virtual void AddApp(AppId /*app*/, const std::string& /*name*/) {}
-
-  // The measured duration alone of a kernel of this name, from a loaded profile; 0: none. A device
-  // may ask before the kernel is registered.
-  virtual int64_t LearnedSoloNs(const std::string& /*name*/) const { return 0; }
+  virtual ~Durations() = default;
 
   // Duration alone on the whole device.
   virtual Prediction PredictSolo(const TaskFeatures& features) const = 0;
 
-  // Duration of a fused launch of both parts on the whole device, and the curve that it is from.
-  virtual Prediction PredictFused(const FusedFeatures& /*features*/) const { return {}; }
-  virtual FusedCurveView CurveOf(const FusedKernelDesc& /*kernel*/) const { return {}; }
+  // The measured duration alone of a kernel of this name, from a loaded profile; 0: none. A device
+  // may ask before the kernel is registered.
+  virtual int64_t LearnedSoloNs(const std::string& name) const = 0;
+
+  // Speed on `sms` SMs relative to the whole device.
+  virtual double SpeedOn(const KernelDesc& kernel, int32_t sms) const = 0;
 
   // Duration of all tasks of a query, alone on the whole device. Not `trained`: nothing is known.
-  virtual Prediction PredictQuery(const QueryFeatures& /*query*/) const { return {}; }
-  // Such a query ran alone and took `measured_ns` on the device.
-  virtual void ObserveQuery(const QueryFeatures& /*query*/, int64_t /*measured_ns*/) {}
-
-  // Speeds and finish times of two kernels whose workers share every SM.
-  virtual CoResidentPrediction PredictCoResident(const CoResidentSide& /*first*/,
-                                                 const CoResidentSide& /*second*/) const {
-    return {};
-  }
+  virtual Prediction PredictQuery(const QueryFeatures& query) const = 0;
 
   // Time from the eviction call until the last worker has left.
   virtual Prediction PredictEviction(const KernelDesc& kernel) const = 0;
 
   // Mean delay that an eviction of `kernel` adds to the LC launch behind it. Less than the eviction
   // latency, because SMs become free one by one; more where caches are cold.
-  virtual Prediction PredictBlocking(const KernelDesc& kernel) const {
-    return PredictEviction(kernel);
-  }
+  virtual Prediction PredictBlocking(const KernelDesc& kernel) const = 0;
+};
 
-  // Speed on `sms` SMs relative to the whole device, alone.
-  virtual double SpeedOn(const KernelDesc& kernel, int32_t sms) const = 0;
+// What work loses to a neighbour on other SMs (partitions share DRAM and L2), and to copies.
+class Neighbours {
+ public:
+  virtual ~Neighbours() = default;
 
   // Factor on the speed of `kernel` on `sms` SMs while `neighbour` runs on `neighbour_sms` others;
-  // 1 is undisturbed. Partitions share DRAM and L2.
+  // 1 is undisturbed.
   virtual double SpeedBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
                              int32_t neighbour_sms) const = 0;
 
   // One standard deviation of that factor, where it was predicted; 0 where it was measured.
-  virtual double ErrorBeside(const KernelDesc& /*kernel*/, int32_t /*sms*/,
-                             const KernelDesc& /*neighbour*/, int32_t /*neighbour_sms*/) const {
-    return 0;
-  }
+  virtual double ErrorBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
+                             int32_t neighbour_sms) const = 0;
 
   // Whether that factor was measured or follows from the neighbour's counters or demands. Otherwise
   // the effect of the neighbour is unknown.
-  virtual bool KnowsBeside(const KernelDesc& /*kernel*/, int32_t /*sms*/,
-                           const KernelDesc& /*neighbour*/) const {
-    return true;
-  }
+  virtual bool KnowsBeside(const KernelDesc& kernel, int32_t sms,
+                           const KernelDesc& neighbour) const = 0;
+
   // Records a trial of the two that gave no measurement: the factor counts as known.
-  virtual void GiveUpBeside(const KernelDesc& /*kernel*/, int32_t /*sms*/,
-                            const KernelDesc& /*neighbour*/, double /*factor*/) {}
+  virtual void GiveUpBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
+                            double factor) = 0;
 
   // Pairs whose answers of SpeedBeside, ErrorBeside or KnowsBeside may have changed since the last
   // call.
-  virtual void TakePairChanges(PairChanges& out) { out.all = true; }
+  virtual void TakePairChanges(PairChanges& out) = 0;
 
   // The factor on the speed of `kernel` while BE copies run in these directions, less one error
   // bar; 1: nothing is known to be lost.
-  virtual double SpeedBesideCopies(const KernelDesc& /*kernel*/, LinkUse /*copies*/) const {
-    return 1;
-  }
+  virtual double SpeedBesideCopies(const KernelDesc& kernel, LinkUse copies) const = 0;
+};
 
-  virtual void Observe(const Observation& observation) = 0;
+// Two kernels on the same SMs: fused into one launch, or as workers side by side.
+class Overlaps {
+ public:
+  virtual ~Overlaps() = default;
+
+  // Duration of a fused launch of both parts on the whole device, and the curve that it is from.
+  virtual Prediction PredictFused(const FusedFeatures& features) const = 0;
+  virtual FusedCurveView CurveOf(const FusedKernelDesc& kernel) const = 0;
+
+  // Speeds and finish times of two kernels whose workers share every SM.
+  virtual CoResidentPrediction PredictCoResident(const CoResidentSide& first,
+                                                 const CoResidentSide& second) const = 0;
 
   // Change whenever a prediction of fused work, or of a co-schedule, may have changed.
-  virtual uint64_t fused_version() const { return 0; }
-  virtual uint64_t co_schedule_version() const { return 0; }
+  virtual uint64_t fused_version() const = 0;
+  virtual uint64_t co_schedule_version() const = 0;
+};
 
-  // Changes whenever any other prediction may have changed by more than the refit threshold; lets
-  // the predict stage keep derived tables.
+class CostModel {
+ public:
+  virtual ~CostModel() = default;
+  CostModel(const CostModel&) = delete;
+  CostModel& operator=(const CostModel&) = delete;
+
+  const Durations& durations() const { return durations_; }
+  const Neighbours& neighbours() const { return neighbours_; }
+  Neighbours& neighbours() { return neighbours_; }
+  const Overlaps& overlaps() const { return overlaps_; }
+
+  // What the model predicts. An app is an LC app, added before its first query; what was learned of
+  // an app of this name counts for it.
+  virtual void AddKernel(const KernelDesc& kernel) = 0;
+  virtual void AddFusedKernel(const FusedKernelDesc& kernel) = 0;
+  virtual void AddApp(AppId app, const std::string& name) = 0;
+
+  // What the model learns from. A query ran alone and took `measured_ns` on the device.
+  virtual void Observe(const Observation& observation) = 0;
+  virtual void ObserveQuery(const QueryFeatures& query, int64_t measured_ns) = 0;
+
+  // Changes whenever a prediction that Overlaps does not version may have changed by more than the
+  // refit threshold; lets the predict stage keep derived tables.
   virtual uint64_t version() const = 0;
 
   // A sentence for the log, given once; empty: none. Asked for when version() has changed.
-  virtual std::string TakeReport() { return {}; }
+  virtual std::string TakeReport() = 0;
 
   // Answers of the application's own model that were not used.
-  virtual int64_t AnswersRefused() const { return 0; }
+  virtual int64_t AnswersRefused() const = 0;
 
   // Mean absolute relative error of solo predictions so far, and how many samples it is over.
   virtual double MeanRelativeError(int64_t* samples) const = 0;
@@ -231,6 +252,16 @@ class CostModel {
   // A bounded JSON text of what was learned. Load is all or nothing.
   virtual std::string Save() const = 0;
   virtual absl::Status Load(const std::string& text) = 0;
+
+ protected:
+  // Parts of the derived object, which outlive the calls on it.
+  CostModel(const Durations& durations, Neighbours& neighbours, const Overlaps& overlaps)
+      : durations_(durations), neighbours_(neighbours), overlaps_(overlaps) {}
+
+ private:
+  const Durations& durations_;
+  Neighbours& neighbours_;
+  const Overlaps& overlaps_;
 };
 
 }  // namespace gpushare::core

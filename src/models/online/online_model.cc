@@ -96,10 +96,15 @@ bool HasRoofline(const KernelDesc& kernel, const KernelDesc& neighbour) {
   return kernel.simulation.present || little;
 }
 
-class OnlineModel final : public CostModel {
+class OnlineModel final : public CostModel,
+                          private core::Durations,
+                          private core::Neighbours,
+                          private core::Overlaps {
  public:
   OnlineModel(const DeviceProfile& device, std::vector<CoResidentRecord> measured)
-      : device_(device), co_schedules_(device, std::move(measured)) {
+      : CostModel(*this, *this, *this),
+        device_(device),
+        co_schedules_(device, std::move(measured)) {
     by_id_.reserve(core::kMaxKernels);
     library_.Restore(CallDevice(), {});
   }
@@ -174,6 +179,7 @@ class OnlineModel final : public CostModel {
   }
 
   uint64_t fused_version() const override { return fused_version_; }
+  uint64_t co_schedule_version() const override { return 0; }
 
   Prediction PredictSolo(const TaskFeatures& features) const override {
     if (features.kind == TaskKind::kMemcpy) return copies_.Predict(device_, features);
@@ -281,6 +287,8 @@ class OnlineModel final : public CostModel {
   }
 
   uint64_t version() const override { return version_; }
+  std::string TakeReport() override { return {}; }
+  int64_t AnswersRefused() const override { return 0; }
 
   double MeanRelativeError(int64_t* samples) const override {
     if (samples != nullptr) *samples = error_samples_;

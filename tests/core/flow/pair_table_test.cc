@@ -90,8 +90,9 @@ class PairTableTest : public ::testing::Test {
     observation.features.block_tasks = 1000;
     observation.sms = sides.lc_sms;
     const double alone_ns =
-        static_cast<double>(flow_->model->PredictSolo(observation.features).duration_ns) /
-        flow_->model->SpeedOn(*kernel, sides.lc_sms);
+        static_cast<double>(
+            flow_->model->durations().PredictSolo(observation.features).duration_ns) /
+        flow_->model->durations().SpeedOn(*kernel, sides.lc_sms);
     observation.measured_ns = static_cast<int64_t>(alone_ns / factor);
     observation.beside = absl::MakeConstSpan(&neighbour, 1);
     flow_->model->Observe(observation);
@@ -148,9 +149,9 @@ TEST_F(PairTableTest, RowsAreRightWhateverComes) {
   }
   Submit(lc_queues[0], lc_kernels_[2], AppClass::kLatencyCritical, 1'000'000);
   ExpectAllRowsRight("another main kernel");
-  flow_->model->GiveUpBeside(*flow_->tables.FindKernel(lc_kernels_[1]),
-                             flow_->lanes.splits()[1].lc_sms,
-                             *flow_->tables.FindKernel(be_kernels_[4]), 0.3);
+  flow_->model->neighbours().GiveUpBeside(*flow_->tables.FindKernel(lc_kernels_[1]),
+                                          flow_->lanes.splits()[1].lc_sms,
+                                          *flow_->tables.FindKernel(be_kernels_[4]), 0.3);
   ExpectAllRowsRight("a trial that measured nothing");
   Register("late", 30'000);
   ExpectAllRowsRight("a registration");
@@ -166,7 +167,7 @@ TEST_F(PairTableTest, MorePairsThanTheListHoldsAreAllSeen) {
   }
   ExpectAllRowsRight("five BE kernels");
   PairChanges changes;
-  flow_->model->TakePairChanges(changes);
+  flow_->model->neighbours().TakePairChanges(changes);
   EXPECT_FALSE(changes.all);
   for (uint32_t i = 0; i < PairChanges::kPairsMost; ++i) changes.Note(KernelId{1}, KernelId{i + 2});
   EXPECT_FALSE(changes.all);

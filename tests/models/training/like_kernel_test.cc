@@ -105,7 +105,7 @@ TEST_F(LikeKernelTest, PairsAreKnownFromTheFirstPlanOn) {
     kernels[i].id = core::KernelId{static_cast<uint32_t>(i + 1)};
     model->AddKernel(kernels[i]);
   }
-  EXPECT_DOUBLE_EQ(model->SpeedBeside(kernels[2], 4, kernels[3], 6), 0.9);
+  EXPECT_DOUBLE_EQ(model->neighbours().SpeedBeside(kernels[2], 4, kernels[3], 6), 0.9);
   const absl::StatusOr<Learned> learned = ParseLearned(profile_.learned);
   ASSERT_TRUE(learned.ok());
   EXPECT_EQ(learned->pairs.back().kernel, "mine");

@@ -73,7 +73,7 @@ class TrainProfileTest : public ::testing::Test {
     features.kernel = &kernel;
     features.kind = kernel.kind;
     features.block_tasks = block_tasks;
-    return model->PredictSolo(features);
+    return model->durations().PredictSolo(features);
   }
 
   Profile profile_;
@@ -138,8 +138,8 @@ TEST_F(TrainProfileTest, PairsOnTheSameSmsTrainWhatTheSchedulerPredicts) {
   ASSERT_TRUE(model->Load(profile_.learned).ok());
   model->AddKernel(profile_.kernels[1]);
   const auto predict = [&](const core::CostModel& from) {
-    return from.PredictCoResident({profile_.kernels.data(), 2, 100},
-                                  {&profile_.kernels[1], 2, 100});
+    return from.overlaps().PredictCoResident({profile_.kernels.data(), 2, 100},
+                                             {&profile_.kernels[1], 2, 100});
   };
   const core::CoResidentPrediction pair = predict(*model);
   ASSERT_TRUE(pair.known);
@@ -213,7 +213,8 @@ TEST_F(TrainProfileTest, CopiesOfOneDirectionTrainTheirTable) {
   copy.direction = core::CopyDirection::kHostToDevice;
   copy.pinned = false;
   copy.bytes = 3 << 20;
-  EXPECT_NEAR(static_cast<double>(model->PredictSolo(copy).duration_ns), (3 << 20) / 4.0, 1e4);
+  EXPECT_NEAR(static_cast<double>(model->durations().PredictSolo(copy).duration_ns),
+              (3 << 20) / 4.0, 1e4);
 }
 
 // A kernel with 0.75 of the DRAM's peak keeps 1 / 1.03 beside pinned copies to the device.

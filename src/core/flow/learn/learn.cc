@@ -86,8 +86,8 @@ void GiveUpUnmeasured(Flow& flow) {
     const PairOption& option = pairs.at(a, trial.kernel, trial.split);
     if ((trial.apps >> flow.lc_apps[a]->slot & 1) == 0) continue;
     if (kernel == nullptr || pairs.HopedAt(a, trial.kernel, trial.split) <= 0) continue;
-    flow.model->GiveUpBeside(*kernel, sms, *flow.pair_kernels[trial.kernel],
-                             option.lc_speed / option.lc_speed_alone);
+    flow.model->neighbours().GiveUpBeside(*kernel, sms, *flow.pair_kernels[trial.kernel],
+                                          option.lc_speed / option.lc_speed_alone);
   }
 }
 
@@ -192,7 +192,8 @@ void LearnSegmentsDropped(Flow& flow, const Task& task, const Part& part) {
 void LearnPartEnded(Flow& flow, Task& task, const Part& part, const DeviceCompletion& completion,
                     const PartWork& work) {
   if (!IsLc(task) && task.work.kernel != nullptr) {
-    const double speed = flow.model->SpeedOn(*task.work.kernel, flow.lanes.place(part.place).sms);
+    const double speed =
+        flow.model->durations().SpeedOn(*task.work.kernel, flow.lanes.place(part.place).sms);
     task.progress.whole_device_ns += static_cast<double>(work.span_ns) * speed;
   }
   const bool measured_alone = IsDone(task) && SampleTask(flow, task, part, completion);

@@ -26,7 +26,7 @@ int64_t HangLimitNs(const Flow& flow, const Task& task, const Part& part) {
   double ns = static_cast<double>(RemainingOf(task).duration_ns);
   const KernelDesc* const kernel = task.work.kernel;
   if (kernel != nullptr && part.place != kWholeDevice) {
-    const double speed = flow.model->SpeedOn(*kernel, flow.lanes.place(part.place).sms);
+    const double speed = flow.model->durations().SpeedOn(*kernel, flow.lanes.place(part.place).sms);
     if (speed > 0) ns /= speed;
   }
   if (HasWorkers(part.form)) {

@@ -45,11 +45,11 @@ Prediction RemainingOf(const Task& task) {
 }
 
 void PredictTask(Flow& flow, Task& task) {
-  task.progress.predicted = flow.model->PredictSolo(FeaturesOf(task));
+  task.progress.predicted = flow.model->durations().PredictSolo(FeaturesOf(task));
   task.record.predicted_ns = task.progress.predicted.duration_ns;
   task.record.predicted_error_ns = task.progress.predicted.error_ns;
   if (task.IsEvictable() && flow.device->capabilities().eviction) {
-    const Prediction eviction = flow.model->PredictEviction(*task.work.kernel);
+    const Prediction eviction = flow.model->durations().PredictEviction(*task.work.kernel);
     // Mean plus two standard deviations is about the p99, and LC bounds limit the p99.
     task.progress.eviction_p99_ns = eviction.duration_ns + 2 * eviction.error_ns;
     // An unknown kernel is assumed to leave at once: if a guess held it, it would never be
@@ -61,7 +61,7 @@ void PredictTask(Flow& flow, Task& task) {
     }
     // A delay at the start of a busy period adds its mean to every quantile of the latency, if it
     // is nearly the same each time. That of a graph whose segments are known is not (plan.cc).
-    const Prediction blocking = flow.model->PredictBlocking(*task.work.kernel);
+    const Prediction blocking = flow.model->durations().PredictBlocking(*task.work.kernel);
     if (task.IsSegmented() && task.work.kernel->cut.blocking.known()) {
       task.progress.blocking_ns = task.progress.eviction_p99_ns;
       task.progress.blocking_mean_ns = blocking.trained ? blocking.duration_ns : 0;

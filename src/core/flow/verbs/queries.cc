@@ -15,7 +15,7 @@ namespace {
 // One error bar more than predicted: what is left of a query is rather too long than too short.
 void PredictWhole(const Flow& flow, QueryState& query) {
   if (!(query.input_size > 0)) return;
-  const Prediction whole = flow.model->PredictQuery(FeaturesOf(query));
+  const Prediction whole = flow.model->durations().PredictQuery(FeaturesOf(query));
   if (whole.trained) query.sized_ns = std::min(whole.duration_ns + whole.error_ns, kMaxDurationNs);
 }
 

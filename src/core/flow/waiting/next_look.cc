@@ -14,7 +14,8 @@ namespace {
 
 double SpeedOn(const Flow& flow, const Task& task, PlaceIndex place) {
   if (task.work.kernel == nullptr || place == kWholeDevice || place == kNoPlace) return 1;
-  const double speed = flow.model->SpeedOn(*task.work.kernel, flow.lanes.place(place).sms);
+  const double speed =
+      flow.model->durations().SpeedOn(*task.work.kernel, flow.lanes.place(place).sms);
   return speed > 0 ? speed : 1;
 }
 

@@ -7,7 +7,7 @@
 namespace gpushare::core {
 namespace {
 
-uint64_t Overlaps(const Snapshot& snapshot, PlaceIndex place) {
+uint64_t OverlappingPlaces(const Snapshot& snapshot, PlaceIndex place) {
   return snapshot.places[static_cast<size_t>(place)].overlaps;
 }
 
@@ -20,19 +20,19 @@ LcActivity FindLcActivity(const Snapshot& snapshot, const Plan& plan) {
     if (app.active_queries > 0 || app.tasks_in_flight > 0) activity.active = true;
     activity.open_at_ns =
         std::max(activity.open_at_ns, app.idle_since_ns + snapshot.return_hysteresis_ns);
-    activity.routes |= Overlaps(snapshot, plan.routes[a].place);
+    activity.routes |= OverlappingPlaces(snapshot, plan.routes[a].place);
   }
   activity.places = activity.routes;
   for (const HeadView& head : snapshot.heads) {
     if (head.app_class != AppClass::kLatencyCritical) break;  // LC heads come first
     activity.active = true;
-    if (!head.confinable) activity.places |= Overlaps(snapshot, kWholeDevice);
+    if (!head.confinable) activity.places |= OverlappingPlaces(snapshot, kWholeDevice);
   }
   for (const RunningView& running : snapshot.running) {
     if (running.task.app_class != AppClass::kLatencyCritical) continue;
     activity.active = true;
     for (const PartView& part : running.parts) {
-      if (part.place >= 0) activity.places |= Overlaps(snapshot, part.place);
+      if (part.place >= 0) activity.places |= OverlappingPlaces(snapshot, part.place);
     }
   }
   return activity;

@@ -13,7 +13,7 @@ namespace gpushare::core {
 namespace {
 
 // What a query would find on its SMs.
-struct Neighbours {
+struct Occupants {
   bool all_leave = true;  // an eviction makes all of them leave, in a time that is known
   bool take_l1 = false;   // a kernel among them leaves little of an SM's memory to L1
   int64_t leave_ns = 0;   // until the last of them has left
@@ -37,9 +37,9 @@ const HeadView* FindBeTask(const Snapshot& snapshot, TicketId task) {
 }
 
 // The BE work that runs on the place's SMs, or is launched there by this plan.
-Neighbours NeighboursOn(const Snapshot& snapshot, const Plan& plan, PlaceIndex place) {
+Occupants OccupantsOn(const Snapshot& snapshot, const Plan& plan, PlaceIndex place) {
   const uint64_t near = snapshot.places[static_cast<size_t>(place)].overlaps;
-  Neighbours found;
+  Occupants found;
   for (const RunningView& running : snapshot.running) {
     if (!IsBeCompute(running.task)) continue;
     for (const PartView& part : running.parts) {
@@ -62,7 +62,7 @@ void LetGridsWait(const Snapshot& snapshot, Plan& plan) {
   const int64_t query_ns = snapshot.lc_apps[0].solo_ns;
   LcRoute& route = plan.routes[0];
   if (query_ns < kEmptySmsQueryNs || !route.evict_overlapping || route.place < 0) return;
-  const Neighbours found = NeighboursOn(snapshot, plan, route.place);
+  const Occupants found = OccupantsOn(snapshot, plan, route.place);
   route.waits_for_empty_sms =
       found.all_leave && found.take_l1 &&
       static_cast<double>(found.leave_ns) <= kEmptySmsWaitMax * static_cast<double>(query_ns);
