@@ -90,15 +90,6 @@ void InputsOfAPreRun(benchmark::State& state) {
   }
 }
 
-void BalancedSlicesOfAPair(benchmark::State& state) {
-  const auto workspace = std::make_unique<ChainWorkspace>();
-  for (auto _ : state) {
-    const BalancedSlices slices =
-        FindBalancedSlices(kGpu, {kCompute, kMemory}, Unit::kWarp, *workspace);
-    benchmark::DoNotOptimize(slices);
-  }
-}
-
 // Half of the cache's pairs, in turn and in both orders.
 void CachedPair(benchmark::State& state) {
   constexpr uint32_t kPairs = kCacheSets * kCacheWays / 2;
@@ -124,7 +115,6 @@ BENCHMARK(PairOfBlocks)->Unit(benchmark::kMicrosecond);
 BENCHMARK(PairWithBothAccesses)->Unit(benchmark::kMicrosecond);
 BENCHMARK(PairWithPipes)->Unit(benchmark::kMicrosecond);
 BENCHMARK(InputsOfAPreRun)->Unit(benchmark::kMicrosecond);
-BENCHMARK(BalancedSlicesOfAPair)->Unit(benchmark::kMicrosecond);
 BENCHMARK(CachedPair);
 
 }  // namespace

@@ -23,18 +23,6 @@ ChainIpc IpcTogether(const GpuShape& gpu, const std::array<ResidentKernel, 2>& r
   return SolveChain(MakeVirtualSm(gpu), residents, kPlannedStatesMax, workspace);
 }
 
-// Kernels that are alike finish together in any split, but for rounding. Of splits that differ by
-// less than `rounding_cycles` the more even one is better.
-constexpr double kRounding = 1e-9;
-
-bool IsBetter(const BalancedSlices& slices, const BalancedSlices& best, double rounding_cycles) {
-  if (!best.known) return true;
-  const double change = slices.difference_cycles - best.difference_cycles;
-  if (std::abs(change) > rounding_cycles) return change < 0;
-  return std::abs(slices.blocks_per_sm[0] - slices.blocks_per_sm[1]) <
-         std::abs(best.blocks_per_sm[0] - best.blocks_per_sm[1]);
-}
-
 }  // namespace
 
 void SetFinishTimes(const GpuShape& gpu, const std::array<Side, 2>& sides,
@@ -98,28 +86,6 @@ PairPrediction PredictPair(const GpuShape& gpu, const std::array<Side, 2>& sides
   prediction.profit = CoScheduleProfit(shared, alone);
   SetFinishTimes(gpu, sides, prediction);
   return prediction;
-}
-
-BalancedSlices FindBalancedSlices(const GpuShape& gpu, const std::array<KernelCounters, 2>& kernels,
-                                  Unit unit, ChainWorkspace& workspace) {
-  BalancedSlices best;
-  if (!IsUsable(kernels[0]) || !IsUsable(kernels[1]) || gpu.schedulers_per_sm < 1) return best;
-  const int32_t most = BlocksAlone(gpu, kernels[0]);
-  for (int32_t own = 1; own <= most; ++own) {
-    const int32_t beside = BlocksBeside(gpu, kernels[1], kernels[0], own);
-    if (beside < 1) break;
-    if (FitsTogether(gpu, kernels[0], own + 1, kernels[1], beside)) continue;
-    const ChainIpc together = IpcTogether(
-        gpu,
-        {MakeResident(gpu, kernels[0], own, unit), MakeResident(gpu, kernels[1], beside, unit)},
-        workspace);
-    if (!together.known) return {};
-    const double first_cycles = kernels[0].instructions_per_block * own / together.ipc[0];
-    const double second_cycles = kernels[1].instructions_per_block * beside / together.ipc[1];
-    const BalancedSlices slices = {true, {own, beside}, std::abs(first_cycles - second_cycles)};
-    if (IsBetter(slices, best, kRounding * first_cycles)) best = slices;
-  }
-  return best;
 }
 
 }  // namespace gpushare::models::markov

@@ -1,7 +1,7 @@
 // Two kernels on every SM of a device: IPC of each, when each finishes, and what sharing gains.
 //
-// A planner calls PredictPair with counters and gets both finish times. FindBalancedSlices chooses
-// the blocks per SM of both (eq. 8). Allocates nothing. Threads: one a workspace.
+// A planner calls PredictPair with counters and gets both finish times.
+// Allocates nothing. Threads: one a workspace.
 
 #ifndef GPUSHARE_SRC_MODELS_MARKOV_CO_SCHEDULE_H_
 #define GPUSHARE_SRC_MODELS_MARKOV_CO_SCHEDULE_H_
@@ -51,18 +51,6 @@ double CoScheduleProfit(std::span<const double> concurrent_ipc, std::span<const 
 // The states of a chain are bounded by kPlannedStatesMax.
 PairPrediction PredictPair(const GpuShape& gpu, const std::array<Side, 2>& sides, Unit unit,
                            ChainWorkspace& workspace);
-
-struct BalancedSlices {
-  bool known = false;
-  std::array<int32_t, 2> blocks_per_sm = {};
-  double difference_cycles = 0;  // delta T of eq. 8
-};
-
-// Among the pairs of block counts that leave room for no further block of either kernel, the one
-// whose slices finish closest together; of equal ones, the most even. One chain a pair: at most
-// `blocks_per_sm` chains.
-BalancedSlices FindBalancedSlices(const GpuShape& gpu, const std::array<KernelCounters, 2>& kernels,
-                                  Unit unit, ChainWorkspace& workspace);
 
 }  // namespace gpushare::models::markov
 

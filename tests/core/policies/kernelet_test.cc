@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
+#include <cstdlib>
 
 #include "src/core/base/tuning.h"
 #include "src/core/policies/papers/co_schedule.h"
@@ -22,20 +24,45 @@ constexpr std::array<Utilization, 8> kTable4 = {{{0.0096, 0.1404},
                                                  {0.8642, 0.0604},
                                                  {0.9978, 0.0196}}};
 
+// Table 6: alpha_p is 0.1 to 1.0 over the columns, alpha_m 0.015 to 0.15 over the rows.
+constexpr std::array<std::array<int, 10>, 10> kTable6 = {{{0, 0, 2, 2, 3, 4, 4, 4, 4, 4},
+                                                          {0, 2, 5, 6, 7, 8, 9, 9, 9, 9},
+                                                          {0, 3, 7, 8, 9, 10, 11, 11, 11, 11},
+                                                          {1, 4, 8, 9, 12, 13, 15, 15, 15, 15},
+                                                          {1, 4, 8, 9, 12, 13, 15, 15, 15, 15},
+                                                          {1, 4, 8, 9, 12, 13, 15, 15, 16, 16},
+                                                          {1, 4, 9, 10, 14, 15, 18, 18, 20, 20},
+                                                          {2, 6, 11, 12, 17, 18, 21, 22, 24, 24},
+                                                          {2, 6, 11, 13, 17, 19, 22, 23, 25, 26},
+                                                          {2, 6, 11, 13, 18, 20, 23, 24, 27, 28}}};
+
 int Pruned(const PruningThresholds& thresholds) {
   int pruned = 0;
   for (size_t i = 0; i < kTable4.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) pruned += IsPruned(kTable4[i], kTable4[j], thresholds) ? 1 : 0;
+    for (size_t j = 0; j < i; ++j) {
+      const bool is_pruned = IsPruned(kTable4[i], kTable4[j], thresholds);
+      EXPECT_EQ(is_pruned, IsPruned(kTable4[j], kTable4[i], thresholds)) << i << ", " << j;
+      pruned += is_pruned ? 1 : 0;
+    }
   }
   return pruned;
 }
 
-// Table 6. The column is alpha_p, the row alpha_m.
-TEST(KerneletPruningTest, PrunesAsManyOfTheEightKernelsPairsAsThePaper) {
-  EXPECT_EQ(Pruned({0.4, 0.105}), 10);
-  EXPECT_EQ(Pruned({0.4, 0.1}), 10) << "the default on the C2050";
-  EXPECT_EQ(Pruned({0.1, 0.015}), 0);
-  EXPECT_EQ(Pruned({1.0, 0.15}), 28);
+TEST(KerneletPruningTest, TheDefaultsPruneTenPairsOfTwentyEight) {
+  EXPECT_EQ(Pruned(PruningThresholds()), 10);
+}
+
+TEST(KerneletPruningTest, Table6IsReproducedFromTable4) {
+  int equal = 0;
+  for (size_t row = 0; row < 10; ++row) {
+    for (size_t column = 0; column < 10; ++column) {
+      const int pruned =
+          Pruned({0.1 * static_cast<double>(column + 1), 0.015 * static_cast<double>(row + 1)});
+      equal += pruned == kTable6[row][column] ? 1 : 0;
+      EXPECT_LE(std::abs(pruned - kTable6[row][column]), 3) << row << ", " << column;
+    }
+  }
+  EXPECT_EQ(equal, 77) << "the others lie at thresholds that table 4 rounds";
 }
 
 class KerneletTest : public ::testing::Test {

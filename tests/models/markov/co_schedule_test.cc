@@ -1,4 +1,4 @@
-// Profit, finish times and balanced slices of pairs, on the paper's two GPUs.
+// Profit and finish times of pairs, on the paper's two GPUs.
 
 #include "src/models/markov/co_schedule.h"
 
@@ -160,37 +160,6 @@ TEST_F(MarkovCoScheduleTest, WhoIsLeftRunsOnAtItsSpeedAlone) {
   EXPECT_GT(compute.finish_ns, compute.finish_alone_ns);
 }
 
-TEST_F(MarkovCoScheduleTest, BalancedSlicesFinishCloserThanAnyOtherFullSplit) {
-  const BalancedSlices best =
-      FindBalancedSlices(kGtx680, {kCompute, kMemory}, Unit::kWarp, *workspace_);
-  ASSERT_TRUE(best.known);
-  EXPECT_TRUE(
-      FitsTogether(kGtx680, kCompute, best.blocks_per_sm[0], kMemory, best.blocks_per_sm[1]));
-  int tried = 0;
-  for (int32_t own = 1; own <= 16; ++own) {
-    for (int32_t beside = 1; beside <= 16; ++beside) {
-      if (!FitsTogether(kGtx680, kCompute, own, kMemory, beside) ||
-          FitsTogether(kGtx680, kCompute, own + 1, kMemory, beside) ||
-          FitsTogether(kGtx680, kCompute, own, kMemory, beside + 1)) {
-        continue;
-      }
-      ++tried;
-      const PairPrediction pair = Predict(kGtx680, {kCompute, own, 1}, {kMemory, beside, 1});
-      EXPECT_GE(std::abs(4000.0 * own / pair.sides[0].ipc - 1000.0 * beside / pair.sides[1].ipc),
-                best.difference_cycles - 1e-6);
-    }
-  }
-  EXPECT_GT(tried, 3);
-}
-
-TEST_F(MarkovCoScheduleTest, EqualKernelsGetEqualSlices) {
-  const BalancedSlices best =
-      FindBalancedSlices(kGtx680, {kCompute, kCompute}, Unit::kWarp, *workspace_);
-  EXPECT_EQ(best.blocks_per_sm[0], 4);
-  EXPECT_EQ(best.blocks_per_sm[1], 4);
-  EXPECT_NEAR(best.difference_cycles, 0, 1e-6);
-}
-
 TEST_F(MarkovCoScheduleTest, RegistersAndSharedMemoryBoundTheBlocks) {
   KernelCounters kernel = kMemory;
   EXPECT_EQ(BlocksAlone(kGtx680, kernel), 16);
@@ -213,7 +182,6 @@ TEST_F(MarkovCoScheduleTest, InputsOutOfRangeHaveNoPrediction) {
     KernelCounters wrong = kMemory;
     wrong.memory_share = share;
     EXPECT_FALSE(Predict(kC2050, {wrong, 2, 10}, good).known) << share;
-    EXPECT_FALSE(FindBalancedSlices(kC2050, {wrong, kMemory}, Unit::kWarp, *workspace_).known);
   }
 }
 
@@ -224,13 +192,11 @@ TEST_F(MarkovCoScheduleTest, APredictionAllocatesNothing) {
   const Side b = {kMemory, 4, 5000};
   gpushare_test::FailingAllocations failures(1, gpushare_test::Failing::kFromThereOn);
   const PairPrediction pair = Predict(kGtx680, a, b);
-  const BalancedSlices slices =
-      FindBalancedSlices(kGtx680, {kCompute, kMemory}, Unit::kBlock, *workspace_);
   cache->Insert({1, 2, 900}, {2, 4, 5000}, pair);
   const bool found = cache->Find({1, 2, 900}, {2, 4, 5000}) != nullptr;
   failures.Stop();
   EXPECT_EQ(failures.failed(), 0);
-  EXPECT_TRUE(pair.known && slices.known && found);
+  EXPECT_TRUE(pair.known && found);
 }
 
 }  // namespace

@@ -34,6 +34,8 @@ struct PruningThresholds {
   double pur = 0.4;
   double mur = 0.1;
 };
+// A pair is pruned when both differences are under their thresholds. The text (4.3) says "or"; only
+// "and" gives the numbers of table 6 (docs/models.md).
 bool IsPruned(const Utilization& a, const Utilization& b, const PruningThresholds& thresholds);
 
 // A kernel that is pending: its first task, and whether it has another.
