@@ -28,12 +28,12 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "src/core/base/limits.h"
+#include "src/core/base/random.h"
 #include "src/core/seams/device.h"
 #include "src/sim/faults.h"
 #include "src/sim/fused_pace.h"
 #include "src/sim/link.h"
 #include "src/sim/prepared_kernel.h"
-#include "src/sim/random.h"
 #include "src/sim/sim_options.h"
 #include "src/sim/sm_state.h"
 #include "src/sim/table.h"
@@ -364,7 +364,7 @@ class Engine {
 
   core::DeviceCapabilities capabilities_;
   FaultInjector faults_;
-  Random random_;
+  core::Random random_;
   std::atomic<core::TimeNs> now_ns_{0};
   core::TimeNs now_ = 0;
   double busy_sm_ns_ = 0;

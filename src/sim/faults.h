@@ -9,8 +9,8 @@
 
 #include <cstdint>
 
+#include "src/core/base/random.h"
 #include "src/core/base/types.h"
-#include "src/sim/random.h"
 
 namespace gpushare::sim {
 
@@ -73,7 +73,7 @@ class FaultInjector {
 
   FaultPlan plan_;
   Calls calls_;
-  Random random_;
+  core::Random random_;
 };
 
 }  // namespace gpushare::sim

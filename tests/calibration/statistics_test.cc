@@ -1,4 +1,4 @@
-// Quantiles and ratios of known values.
+// Ratios and expected values of known values.
 
 #include "src/calibration/base/statistics.h"
 
@@ -8,14 +8,6 @@
 
 namespace gpushare::models {
 namespace {
-
-TEST(QuantileTest, IsTheSmallestValueThatTheShareDoesNotExceed) {
-  EXPECT_EQ(Quantile({}, 0.99), 0);
-  EXPECT_EQ(Quantile({3, 1, 2, 4}, 0.5), 2);
-  EXPECT_EQ(Quantile({3, 1, 2, 4}, 0.51), 3);
-  EXPECT_EQ(Quantile({3, 1, 2, 4}, 0), 1);
-  EXPECT_EQ(Quantile({3, 1, 2, 4}, 1), 4);
-}
 
 TEST(SetMeasuredTest, BelowANanosecondNothingWasMeasured) {
   int64_t field = 7;

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "src/sim/random.h"
+#include "src/core/base/random.h"
 #include "tests/sim/sim_fixture.h"
 
 namespace gpushare::sim {
@@ -60,7 +60,7 @@ TEST_P(BlockTasksTest, EveryBlockTaskRunsOnceThroughRandomEvictions) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Open(seed);
-    Random random(seed);
+    core::Random random(seed);
     const char* kernel = kernels[random.Next() % 4];
     const int64_t tasks = 1 + static_cast<int64_t>(random.Next() % 60'000);
     int64_t done = 0;

@@ -5,7 +5,7 @@
 #include <array>
 #include <map>
 
-#include "src/sim/random.h"
+#include "src/core/base/random.h"
 #include "tests/sim/sim_fixture.h"
 
 namespace gpushare::sim {
@@ -213,7 +213,7 @@ TEST(FaultsTest, AcceptedLaunchesAreReportedOnceUnderRandomFaults) {
     plan.hang.probability = 0.03;
     if (seed % 5 == 0) plan.device_lost.probability = 0.03;
     World world(plan, seed);
-    Random random(seed);
+    core::Random random(seed);
     std::map<uint64_t, int> reports;
     std::map<uint64_t, size_t> accepted;
     auto collect = [&] {

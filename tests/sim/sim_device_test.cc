@@ -13,7 +13,7 @@
 #include <new>
 #include <tuple>
 
-#include "src/sim/random.h"
+#include "src/core/base/random.h"
 #include "tests/sim/sim_fixture.h"
 
 namespace {

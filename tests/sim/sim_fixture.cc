@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "src/sim/random.h"
+#include "src/core/base/random.h"
 
 namespace gpushare::sim {
 namespace {
@@ -220,7 +220,7 @@ class Loop {
 
   const Colocation case_;
   std::unique_ptr<core::Device> device_;
-  Random arrivals_;
+  core::Random arrivals_;
   const core::KernelDesc& lc_;
   const core::KernelDesc& be_;
   core::LaneIndex lc_lane_ = core::kNoLane;

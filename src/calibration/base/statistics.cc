@@ -1,20 +1,11 @@
-// Quantiles and ratios; see statistics.h.
+// Ratios and expected values; see statistics.h.
 
 #include "src/calibration/base/statistics.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 
 namespace gpushare::models {
-
-double Quantile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const double rank = std::ceil(share * static_cast<double>(values.size()));
-  const auto index = static_cast<size_t>(std::max(1.0, rank)) - 1;
-  return values[std::min(index, values.size() - 1)];
-}
 
 void SetMeasured(double measured_ns, int64_t& field_ns) {
   if (measured_ns >= 1) field_ns = std::llround(measured_ns);

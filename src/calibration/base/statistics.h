@@ -1,15 +1,11 @@
-// Quantiles and ratios of measured values. Pure functions. Threads: any.
+// Ratios and expected values of what was measured. Pure functions. Threads: any.
 
 #ifndef GPUSHARE_SRC_CALIBRATION_BASE_STATISTICS_H_
 #define GPUSHARE_SRC_CALIBRATION_BASE_STATISTICS_H_
 
 #include <cstdint>
-#include <vector>
 
 namespace gpushare::models {
-
-// The smallest value that at least `share` (0 to 1) of the values do not exceed; 0 without a value.
-double Quantile(std::vector<double> values, double share);
 
 // Rounds a measured time into a field. Below 1 ns nothing was measured and the field stays: on a
 // virtual clock a host call takes no time.

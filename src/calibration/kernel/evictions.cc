@@ -3,12 +3,13 @@
 #include "src/calibration/kernel/evictions.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "src/calibration/base/statistics.h"
+#include "src/core/base/quantile.h"
+#include "src/core/base/random.h"
 #include "src/core/base/status.h"
 
 namespace gpushare::models {
@@ -39,19 +40,12 @@ class EvictionMeter {
   std::vector<int64_t>& samples() { return samples_; }
 
  private:
-  // Steele's SplitMix64: the moments must not follow the block tasks.
-  double RandomShare() {
-    random_ += 0x9E3779B97F4A7C15u;
-    uint64_t z = random_;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
-  }
-  // From the launch call to the eviction call: within the first rounds of the launch.
+  // From the launch call to the eviction call: within the first rounds of the launch. Random,
+  // because the moments must not follow the block tasks.
   core::TimeNs RandomWaitNs() {
     const double rounds =
         Ratio(static_cast<double>(run_.item.block_tasks), static_cast<double>(run_.round()));
-    const double tasks = kEarliestShare + RandomShare() * std::clamp(rounds - 1, 0.6, 4.0);
+    const double tasks = kEarliestShare + random_.Uniform() * std::clamp(rounds - 1, 0.6, 4.0);
     const auto launch_ns =
         static_cast<double>(run_.timer.device().capabilities().profile.launch_latency_ns);
     return static_cast<core::TimeNs>(launch_ns +
@@ -67,7 +61,7 @@ class EvictionMeter {
   KernelRun& run_;
   const KernelMeasurement& kernel_;
   std::vector<int64_t> samples_;
-  uint64_t random_;
+  core::Random random_;
 };
 
 absl::Status EvictionMeter::EvictOneTask() {
@@ -111,9 +105,8 @@ absl::Status MeasureEvictions(KernelRun& run, KernelMeasurement& out) {
                                      "latency."));
     return absl::OkStatus();
   }
-  const std::vector<double> values(meter.samples().begin(), meter.samples().end());
-  out.eviction_p50_ns = std::llround(Quantile(values, 0.5));
-  out.eviction_p99_ns = std::llround(Quantile(values, 0.99));
+  out.eviction_p50_ns = core::Quantile(meter.samples(), 0.5);
+  out.eviction_p99_ns = core::Quantile(meter.samples(), 0.99);
   out.eviction_ns = std::move(meter.samples());
   return absl::OkStatus();
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/core/base/limits.h"
+#include "src/core/base/quantile.h"
 #include "src/models/library/feature_line.h"
 #include "src/models/library/library_limits.h"
 #include "src/models/library/nearest_features.h"
@@ -56,11 +57,6 @@ double Deviation(const std::vector<double>& log_errors) {
   double squares = 0;
   for (const double error : log_errors) squares += RelativeOf(error) * RelativeOf(error);
   return std::sqrt(squares / static_cast<double>(log_errors.size()));
-}
-
-double Quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))];
 }
 
 core::Prediction PredictionOf(double ns, double relative_error, bool trained) {
@@ -177,7 +173,8 @@ void LibraryModel::ClassModel::Fit(std::vector<FeaturePoint> points, LibraryClas
     left_out.of_neighbours.push_back(mean_of.value - values[i]);
     distances.push_back(mean_of.nearest);
   }
-  out.reach = kReach * Quantile(distances, kMostSamples);
+  const auto most = static_cast<size_t>(kMostSamples * static_cast<double>(distances.size() - 1));
+  out.reach = kReach * core::SortedAt(std::move(distances), most);
   if (!rest.empty()) {
     nearest.Build(points, rest);
     for (size_t i = 0; i < points.size(); ++i) {

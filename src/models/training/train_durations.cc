@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "src/core/base/quantile.h"
 #include "src/models/durations/prior.h"
 
 namespace gpushare::models {
@@ -33,10 +34,7 @@ void ForEachInTurn(absl::Span<const SoloSize> sizes, SeeSample see) {
 }
 
 double MedianNs(const SoloSize& size) {
-  std::vector<int64_t> ns = size.ns;
-  const auto middle = ns.begin() + static_cast<std::ptrdiff_t>(ns.size() / 2);
-  std::nth_element(ns.begin(), middle, ns.end());
-  return std::max(1.0, static_cast<double>(*middle));
+  return std::max(1.0, static_cast<double>(core::SortedAt(size.ns, size.ns.size() / 2)));
 }
 
 double PredictedNs(const KernelDurations& model, int64_t block_tasks, PriorNs prior_ns) {

@@ -11,11 +11,11 @@
 
 #include "absl/base/config.h"
 #include "gtest/gtest.h"
+#include "src/core/base/random.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/log/event_log.h"
 #include "src/core/policies/registry.h"
 #include "src/models/online/online_model.h"
-#include "src/sim/random.h"
 #include "src/sim/sim_device.h"
 
 namespace gpushare::core {
@@ -66,7 +66,7 @@ class World {
     AppClass app_class;
   };
 
-  sim::Random random_;
+  Random random_;
   EventLog log_;
   std::unique_ptr<Scheduler> scheduler_;
   std::vector<KernelId> kernels_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "src/core/base/random.h"
 #include "src/core/checks/kernel_check.h"
 #include "src/core/flow/admit.h"
 #include "src/core/flow/complete.h"
@@ -22,7 +23,6 @@
 #include "src/core/policies/registry.h"
 #include "src/core/state/backlog.h"
 #include "src/models/online/online_model.h"
-#include "src/sim/random.h"
 #include "src/sim/sim_device.h"
 
 namespace gpushare::core {
@@ -178,7 +178,7 @@ class HeadViewsTest : public ::testing::TestWithParam<int> {
     }
   }
 
-  sim::Random random_;
+  Random random_;
   std::unique_ptr<Flow> flow_;
   std::vector<KernelId> kernels_;
   KernelId graph_;

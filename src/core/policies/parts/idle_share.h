@@ -23,6 +23,7 @@
 
 #include "src/core/base/bounded_list.h"
 #include "src/core/base/limits.h"
+#include "src/core/base/random.h"
 #include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
 #include "src/core/queueing/vacation.h"
@@ -172,13 +173,7 @@ class IdlePeriod {
   explicit IdlePeriod(const Snapshot& snapshot) {
     TimeNs began_ns = 0;
     for (const LcAppView& app : snapshot.lc_apps) began_ns = std::max(began_ns, app.idle_since_ns);
-    // SplitMix64.
-    uint64_t bits = static_cast<uint64_t>(began_ns) + 0x9E3779B97F4A7C15;
-    bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9;
-    bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EB;
-    bits ^= bits >> 31;
-    constexpr double kUnit = 1.0 / 9007199254740992.0;  // 2^-53
-    draw_ = static_cast<double>(bits >> 11) * kUnit;
+    draw_ = Random(static_cast<uint64_t>(began_ns)).Uniform();
   }
   bool IsOneOf(double share) const {
     if (share <= 0 || share >= 1) return share >= 1;

@@ -1,13 +1,14 @@
-// The simulated device's random numbers: SplitMix64 (Steele et al., 2014). It gives the same
-// numbers on every compiler, so a seed replays everywhere; the std distributions do not.
+// Random numbers: SplitMix64 (Steele et al., 2014). A seed gives the same numbers on every
+// compiler, so a run replays everywhere; the distributions of the standard library differ. Threads:
+// one at a time for each generator.
 
-#ifndef GPUSHARE_SRC_SIM_RANDOM_H_
-#define GPUSHARE_SRC_SIM_RANDOM_H_
+#ifndef GPUSHARE_SRC_CORE_BASE_RANDOM_H_
+#define GPUSHARE_SRC_CORE_BASE_RANDOM_H_
 
 #include <cmath>
 #include <cstdint>
 
-namespace gpushare::sim {
+namespace gpushare::core {
 
 class Random {
  public:
@@ -30,6 +31,6 @@ class Random {
   uint64_t state_;
 };
 
-}  // namespace gpushare::sim
+}  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_SIM_RANDOM_H_
+#endif  // GPUSHARE_SRC_CORE_BASE_RANDOM_H_
