@@ -83,7 +83,7 @@ void Evidence::BePartBegan(const BegunBePart& begin) {
 void Evidence::BePartEnded(const EndedBePart& end) {
   be_left_ns = end.now_ns;
   NoteGain(end);
-  if (end.measured_alone) NoteSoloMeasured(solo_runs, end.kernel->id);
+  if (end.measured_alone && end.kernel != nullptr) NoteSoloMeasured(solo_runs, end.kernel->id);
 }
 
 // What the part did beside queries counts for all graphs in segments on the device. Without a known
