@@ -99,6 +99,8 @@ LAYERS = (
     Layer('learn', 'src/core/flow/learn', (LEARN, STATE, EVIDENCE, *STATE_BELOW, ABSEIL)),
     Layer('verbs', 'src/core/flow/verbs', (VERBS, LEARN, LOG, STATE, *STATE_BELOW, ABSEIL)),
     Layer('fused', 'src/core/flow/fused', (FUSED, VERBS, LOG, STATE, *STATE_BELOW, ABSEIL)),
+    *(Layer(room, f'src/core/flow/{room}', (own(f'src/core/flow/{room}'), VERBS, LEARN, LOG, STATE, *STATE_BELOW, ABSEIL))
+      for room in ('planning', 'loss', 'entry')),
     Layer('waiting', 'src/core/flow/waiting', (WAITING, VERBS, STATE, *STATE_BELOW, ABSEIL)),
     Layer('flow', 'src/core/flow', (FLOW, LOG, STATE, *STATE_BELOW, ABSEIL)),
     Layer('policies', 'src/core/policies', (own('src/core/policies'), *STATE_BELOW, ABSEIL)),

@@ -34,7 +34,7 @@ import json
 import math
 import sys
 
-# src/sim/tuning.h, kL2Contention.
+# src/sim/physics/tuning.h, kL2Contention.
 L2_CONTENTION = 0.6
 # A kernel whose speed on half of the SMs is more than half by this factor is bound by memory, not by SMs.
 MEMORY_BOUND = 1.05

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "src/core/base/bounded_list.h"
+#include "src/core/base/containers/bounded_list.h"
 #include "src/core/base/mutex.h"
 #include "src/null/null_device.h"
 

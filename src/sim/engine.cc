@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "src/core/base/limits.h"
-#include "src/sim/tuning.h"
+#include "src/sim/physics/tuning.h"
 
 namespace gpushare::sim {
 namespace {

@@ -10,7 +10,7 @@
 #include "src/core/base/limits.h"
 #include "src/core/base/tuning.h"
 #include "src/core/seams/graph_cut.h"
-#include "src/sim/tuning.h"
+#include "src/sim/physics/tuning.h"
 
 namespace gpushare::sim {
 namespace {

@@ -16,7 +16,7 @@
 #include "src/core/seams/launch_claims.h"
 #include "src/core/seams/native_code.h"
 #include "src/sim/engine.h"
-#include "src/sim/tuning.h"
+#include "src/sim/physics/tuning.h"
 
 namespace gpushare::sim {
 namespace {

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/core/base/bounded_list.h"
+#include "src/core/base/containers/bounded_list.h"
 #include "src/sim/engine.h"
-#include "src/sim/interference.h"
+#include "src/sim/physics/interference.h"
 
 namespace gpushare::sim {
 namespace {

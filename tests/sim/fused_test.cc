@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "src/sim/fused_pace.h"
+#include "src/sim/physics/fused_pace.h"
 #include "src/sim/sim_device.h"
 #include "tests/sim/sim_fixture.h"
 

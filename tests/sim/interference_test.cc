@@ -1,6 +1,6 @@
 // The equations of the interference model, on numbers that can be checked by hand.
 
-#include "src/sim/interference.h"
+#include "src/sim/physics/interference.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Copies over the full-duplex link: Baymax 6.1's observations and hardware.md's copy figures.
 
-#include "src/sim/link.h"
+#include "src/sim/physics/link.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The tuned constants of the core: one table, each with its unit, its reason and the range that
 // simulation may draw it from. Bounds are in limits.h, the simulated device's constants in
-// src/sim/tuning.h.
+// src/sim/physics/tuning.h.
 //
 // First what the flow uses, then what the policies use.
 

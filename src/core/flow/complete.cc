@@ -5,13 +5,13 @@
 #include <algorithm>
 
 #include "src/core/base/tuning.h"
-#include "src/core/flow/hangs.h"
 #include "src/core/flow/learn/learn.h"
 #include "src/core/flow/learn/samples.h"
+#include "src/core/flow/loss/hangs.h"
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/finish.h"
-#include "src/core/flow/verbs/label.h"
 #include "src/core/flow/verbs/running.h"
+#include "src/core/log/label.h"
 #include "src/core/seams/launch_claims.h"
 #include "src/core/state/backlog.h"
 #include "src/core/state/state_change.h"

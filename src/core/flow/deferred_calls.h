@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "src/core/base/bounded_list.h"
+#include "src/core/base/containers/bounded_list.h"
 #include "src/core/base/mutex.h"
 #include "src/core/state/flow.h"
 

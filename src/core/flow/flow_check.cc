@@ -5,7 +5,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
-#include "src/core/flow/head_views.h"
+#include "src/core/flow/planning/head_views.h"
 
 namespace gpushare::core {
 namespace {

@@ -12,7 +12,7 @@
 #include "src/core/queueing/headroom.h"
 #include "src/core/seams/launch_claims.h"
 #include "src/core/seams/ordinary_form.h"
-#include "src/core/state/route.h"
+#include "src/core/state/shared/route.h"
 #include "src/core/state/state_change.h"
 
 namespace gpushare::core {

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "src/core/flow/head_views.h"
-#include "src/core/flow/overlap_tables.h"
-#include "src/core/flow/pair_table.h"
+#include "src/core/flow/planning/head_views.h"
+#include "src/core/flow/planning/overlap_tables.h"
+#include "src/core/flow/planning/pair_table.h"
 #include "src/core/flow/verbs/predict_task.h"
 
 namespace gpushare::core {

@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "src/core/base/paged_array.h"
+#include "src/core/base/containers/paged_array.h"
 #include "src/core/base/types.h"
 #include "src/core/seams/event_sink.h"
 

@@ -18,7 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "src/core/base/bounded_list.h"
+#include "src/core/base/containers/bounded_list.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/types.h"
 #include "src/core/seams/device_profile.h"

@@ -14,7 +14,7 @@
 #include <iterator>
 
 #include "absl/types/span.h"
-#include "src/core/base/bounded_list.h"
+#include "src/core/base/containers/bounded_list.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/types.h"
 #include "src/core/promise/promise.h"
@@ -161,7 +161,7 @@ struct HeadView {
 };
 
 // The heads of a snapshot, as a span of views. The views stand where the flow keeps them from one
-// plan to the next (flow/head_views.h), in no order; the list has the order.
+// plan to the next (flow/planning/head_views.h), in no order; the list has the order.
 class HeadList {
  public:
   class Iterator {

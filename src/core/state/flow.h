@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "src/core/base/bounded_fifo.h"
-#include "src/core/base/bounded_list.h"
-#include "src/core/base/handoff_queue.h"
+#include "src/core/base/containers/bounded_fifo.h"
+#include "src/core/base/containers/bounded_list.h"
+#include "src/core/base/containers/handoff_queue.h"
 #include "src/core/base/latency_histogram.h"
 #include "src/core/evidence/evidence.h"
 #include "src/core/seams/cost_model.h"
@@ -30,8 +30,8 @@
 #include "src/core/state/fused_runs.h"
 #include "src/core/state/lanes.h"
 #include "src/core/state/launch_table.h"
-#include "src/core/state/lc_gate.h"
 #include "src/core/state/options.h"
+#include "src/core/state/shared/lc_gate.h"
 #include "src/core/state/tables.h"
 #include "src/core/state/task.h"
 

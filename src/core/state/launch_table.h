@@ -11,8 +11,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "src/core/base/containers/slot_stack.h"
 #include "src/core/base/limits.h"
-#include "src/core/base/slot_stack.h"
 #include "src/core/base/types.h"
 
 namespace gpushare::core {

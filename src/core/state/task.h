@@ -18,11 +18,11 @@
 #include <memory>
 #include <vector>
 
-#include "src/core/base/bounded_list.h"
+#include "src/core/base/containers/bounded_list.h"
+#include "src/core/base/containers/paged_array.h"
+#include "src/core/base/containers/slot_stack.h"
 #include "src/core/base/latency_histogram.h"
 #include "src/core/base/limits.h"
-#include "src/core/base/paged_array.h"
-#include "src/core/base/slot_stack.h"
 #include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
 #include "src/core/evidence/app_evidence.h"
@@ -32,7 +32,7 @@
 #include "src/core/seams/snapshot.h"
 #include "src/core/state/options.h"
 #include "src/core/state/records.h"
-#include "src/core/state/slot_word.h"
+#include "src/core/state/shared/slot_word.h"
 
 namespace gpushare::core {
 
@@ -217,7 +217,7 @@ struct alignas(64) Queue {
   Task* tail = nullptr;
   int32_t backlog_index = -1;  // position in Flow::backlog, -1: not there
   bool in_plan_order = false;  // in Flow::plan_order
-  // `view` is what the next snapshot has for the head, which is ready (flow/head_views.h).
+  // `view` is what the next snapshot has for the head, which is ready (flow/planning/head_views.h).
   bool view_is_current = false;
   // While the view is current: the head is held for this reason, as its record says, so that a hold
   // for the same changes nothing. kNone: look at the head.

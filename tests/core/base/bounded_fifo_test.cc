@@ -1,6 +1,6 @@
 // The reserved queue: order, batches, and no allocation after it was made.
 
-#include "src/core/base/bounded_fifo.h"
+#include "src/core/base/containers/bounded_fifo.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // BoundedList: each operation, below the bound and at it.
 
-#include "src/core/base/bounded_list.h"
+#include "src/core/base/containers/bounded_list.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // PagedArray: zero elements, memory with the first touch only.
 
-#include "src/core/base/paged_array.h"
+#include "src/core/base/containers/paged_array.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

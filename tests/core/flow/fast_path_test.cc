@@ -1,13 +1,13 @@
 // The LC fast path on the simulated device: what an LC submit has done by the time it returns,
 // before any Tick.
 
-#include "src/core/flow/fast_path.h"
+#include "src/core/flow/entry/fast_path.h"
 
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/log/event_log.h"
 #include "src/core/policies/registry.h"
-#include "src/core/state/route.h"
+#include "src/core/state/shared/route.h"
 #include "tests/core/simulated_scheduler.h"
 
 namespace gpushare::core {

@@ -1,6 +1,6 @@
 // Which evictions count as blocked: those that are lost, and not those that take effect in time.
 
-#include "src/core/flow/hangs.h"
+#include "src/core/flow/loss/hangs.h"
 
 #include <memory>
 

@@ -1,7 +1,7 @@
 // The heads of a snapshot, of which most views are kept from one plan to the next: after random
 // operations they are the same, in the same order, as those that are built from nothing.
 
-#include "src/core/flow/head_views.h"
+#include "src/core/flow/planning/head_views.h"
 
 #include <algorithm>
 #include <cstdint>

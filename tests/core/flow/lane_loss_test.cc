@@ -1,6 +1,6 @@
 // Lanes that are lost: what the flow asks of its device, and what it does when the device refuses.
 
-#include "src/core/flow/lane_loss.h"
+#include "src/core/flow/loss/lane_loss.h"
 
 #include <functional>
 #include <memory>

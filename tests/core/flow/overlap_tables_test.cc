@@ -1,7 +1,7 @@
 // What a policy sees of fused kernels and of co-schedules, and what runs of a fused kernel teach.
 // Simulated device, virtual time.
 
-#include "src/core/flow/overlap_tables.h"
+#include "src/core/flow/planning/overlap_tables.h"
 
 #include <cmath>
 #include <memory>

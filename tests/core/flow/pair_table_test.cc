@@ -1,7 +1,7 @@
 // The pair table: updated by rows, it is what computing every row gives, and its version changes
 // only with a number. Null device; the stages run by hand.
 
-#include "src/core/flow/pair_table.h"
+#include "src/core/flow/planning/pair_table.h"
 
 #include <algorithm>
 #include <cstdint>

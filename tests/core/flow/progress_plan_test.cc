@@ -1,6 +1,6 @@
 // The flow's own plan, where the policy makes none: every task runs, and BE does not delay LC.
 
-#include "src/core/flow/progress_plan.h"
+#include "src/core/flow/planning/progress_plan.h"
 
 #include <algorithm>
 #include <memory>

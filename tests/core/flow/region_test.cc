@@ -1,6 +1,6 @@
 // Which regions may begin: the bound that they declare, and what of LC work stands against it.
 
-#include "src/core/flow/region.h"
+#include "src/core/flow/entry/region.h"
 
 #include <cstdint>
 #include <memory>

@@ -1,6 +1,6 @@
 // Which tasks are accepted: each limit of a specification, from both sides.
 
-#include "src/core/flow/submit_check.h"
+#include "src/core/flow/entry/submit_check.h"
 
 #include <array>
 #include <cstdint>

@@ -7,7 +7,7 @@
 // the word was written before the launch arrived. Mutated protocols show that a lost eviction would
 // be found.
 
-#include "src/core/state/lc_gate.h"
+#include "src/core/state/shared/lc_gate.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The word of a task slot: its last holder moves the generation on, and no field runs into another.
 
-#include "src/core/state/slot_word.h"
+#include "src/core/state/shared/slot_word.h"
 
 #include <thread>
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/core/base/bounded_list.h"
+#include "src/core/base/containers/bounded_list.h"
 #include "src/core/base/tuning.h"
 #include "src/core/flow/learn/samples.h"
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/ids.h"
-#include "src/core/flow/verbs/label.h"
+#include "src/core/log/label.h"
 
 namespace gpushare::core {
 namespace {

@@ -2,10 +2,10 @@
 
 #include "src/core/flow/verbs/finish.h"
 
-#include "src/core/flow/verbs/label.h"
 #include "src/core/flow/verbs/queries.h"
 #include "src/core/flow/verbs/running.h"
 #include "src/core/flow/verbs/waits.h"
+#include "src/core/log/label.h"
 #include "src/core/state/backlog.h"
 #include "src/core/state/hold_time.h"
 #include "src/core/state/state_change.h"

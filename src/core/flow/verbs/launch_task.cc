@@ -8,10 +8,10 @@
 
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/finish.h"
-#include "src/core/flow/verbs/label.h"
 #include "src/core/flow/verbs/plan_entry.h"
 #include "src/core/flow/verbs/request.h"
 #include "src/core/flow/verbs/running.h"
+#include "src/core/log/label.h"
 #include "src/core/seams/launch_claims.h"
 #include "src/core/seams/native_code.h"
 #include "src/core/state/backlog.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "src/core/flow/learn/learn.h"
-#include "src/core/flow/verbs/label.h"
+#include "src/core/log/label.h"
 #include "src/core/state/features.h"
 
 namespace gpushare::core {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "src/core/base/bounded_list.h"
+#include "src/core/base/containers/bounded_list.h"
 #include "src/core/base/futex.h"
 
 namespace gpushare::core {

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "src/core/base/bounded_list.h"
+#include "src/core/base/containers/bounded_list.h"
 #include "src/core/base/limits.h"
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/seams/snapshot.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/core/base/bounded_list.h"
+#include "src/core/base/containers/bounded_list.h"
 #include "src/core/base/tuning.h"
 
 namespace gpushare::core {

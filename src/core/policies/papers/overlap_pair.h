@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "src/core/base/bounded_list.h"
+#include "src/core/base/containers/bounded_list.h"
 #include "src/core/base/types.h"
 #include "src/core/seams/snapshot.h"
 

@@ -17,7 +17,7 @@
 #include <array>
 #include <cstdint>
 
-#include "src/core/base/bounded_list.h"
+#include "src/core/base/containers/bounded_list.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/types.h"
 #include "src/core/seams/snapshot.h"

@@ -21,7 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/core/base/bounded_list.h"
+#include "src/core/base/containers/bounded_list.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/random.h"
 #include "src/core/base/tuning.h"

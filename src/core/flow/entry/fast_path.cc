@@ -1,0 +1,122 @@
+// The submitter's side of an LC launch. See fast_path.h and lc_gate.h.
+
+#include "src/core/flow/entry/fast_path.h"
+
+#include "src/core/flow/verbs/evict.h"
+#include "src/core/flow/verbs/guarded_enqueue.h"
+#include "src/core/flow/verbs/request.h"
+#include "src/core/seams/native_code.h"
+#include "src/core/seams/ordinary_form.h"
+#include "src/core/state/shared/route.h"
+
+namespace gpushare::core {
+
+FastPathResult LaunchPrepared(Flow& flow, Task& task) {
+  Part& part = task.progress.parts[0];
+  Queue& queue = *task.queue;
+  // A region whose lane was replaced has its work on the stream that was given up.
+  const bool moved = task.progress.is_region && part.lane != kNoLane &&
+                     flow.lanes.lane(part.lane).streams.load() != part.stream;
+  if (part.lane == kNoLane || moved || flow.device_lost.load(std::memory_order_relaxed)) {
+    task.progress.parts.Clear();
+    return FastPathResult::kFailed;
+  }
+  part.launch = flow.launches.Take(&task);
+  if (!part.launch) return FastPathResult::kNotTaken;
+  part.launched_ns = flow.device->NowNs();
+  task.progress.started_early = true;
+  task.record.launch_ns = part.launched_ns;
+  task.record.launch_reason = Reason::kFastPath;
+  task.record.form = part.form;
+  task.record.place = part.place;
+  task.record.launches = 1;
+  Lane& lane = flow.lanes.lane(part.lane);
+  lane.in_flight.fetch_add(1, std::memory_order_relaxed);
+  queue.lane.store(part.lane, std::memory_order_relaxed);
+  if (!task.progress.is_region) queue.in_flight.fetch_add(1, std::memory_order_acq_rel);
+  // The launch hands the task to the flow: it may complete before the next line runs.
+  LaunchRequest request = MakeRequest(task, part);
+  const QuerySlot* const query = task.explicit_query;
+  const TicketId ticket = task.record.ticket;
+  std::string failure;
+  const auto on_failure = [&](const std::string& what) {
+    task.progress.enqueue_failed = true;
+    failure = what;
+  };
+  const GuardedEnqueue guard(request, on_failure);
+  task.state.store(TaskState::kRunning, std::memory_order_release);
+  const absl::Status status = LaunchInQuery(flow, request, query);
+  if (!failure.empty()) ReportEnqueueFailure(flow, ticket, failure);
+  if (status.ok()) {
+    flow.counters.fast_path_launches.fetch_add(1, std::memory_order_relaxed);
+    return FastPathResult::kLaunched;
+  }
+  if (IsDeviceLost(status)) {
+    flow.loss_code.store(NativeCodeOf(status));
+    flow.device_lost.store(true);
+  }
+  flow.launches.Free(part.launch);
+  lane.in_flight.fetch_sub(1, std::memory_order_relaxed);
+  if (!task.progress.is_region) queue.in_flight.fetch_sub(1, std::memory_order_acq_rel);
+  task.progress.parts.Clear();
+  task.record.error_code = NativeCodeOf(status);
+  return FastPathResult::kFailed;
+}
+
+FastPathResult TryFastPath(Flow& flow, Task& task) {
+  Queue& queue = *task.queue;
+  App& app = *task.app;
+  if (!task.wait_tickets.empty() || app.options.drop_late) return FastPathResult::kNotTaken;
+  if (queue.unlaunched.load(std::memory_order_acquire) != 0) return FastPathResult::kNotTaken;
+  if (queue.deferred.load(std::memory_order_acquire) != 0) return FastPathResult::kNotTaken;
+  if (queue.in_flight.load(std::memory_order_acquire) >= kLcWindow) {
+    return FastPathResult::kNotTaken;
+  }
+  // Enter before reading the switch and the route: quiesce and a narrower route wait for callers
+  // inside the gate (lc_gate.h).
+  flow.gate.EnterLc();
+  const LcRoute route = UnpackRoute(app.route.load(std::memory_order_seq_cst));
+  if (!route.fast_path || route.place < 0 || !flow.fast_path.load(std::memory_order_seq_cst)) {
+    flow.gate.LeaveLc();
+    return FastPathResult::kNotTaken;
+  }
+  task.progress.entered_gate = true;
+  const auto give_up = [&] {
+    task.progress.parts.Clear();
+    task.progress.entered_gate = false;
+    flow.gate.LeaveLc();
+    return FastPathResult::kNotTaken;
+  };
+  Part& part = task.progress.parts.Add();
+  part.form = OrdinaryForm(task.work.kind);
+  part.blocks_asked = task.work.block_tasks;
+  const bool in_order = queue.in_flight.load(std::memory_order_acquire) > 0;
+  part.lane = in_order ? queue.lane.load(std::memory_order_relaxed)
+                       : flow.lanes.Pick(route.place, route.lane_class, app.slot);
+  const bool usable =
+      part.lane != kNoLane && flow.lanes.lane(part.lane).usable.load(std::memory_order_acquire);
+  // On this lane it would wait for both parts of a fused launch; the launch stage waits for one.
+  const bool behind_fused =
+      usable && in_order &&
+      flow.lanes.lane(part.lane).fused_partners_pending.load(std::memory_order_relaxed) > 0;
+  // Pick avoids such a lane; a queue in order stays on its own.
+  const bool behind_segments =
+      usable && flow.lanes.lane(part.lane).holds_segments.load(std::memory_order_relaxed);
+  part.place = usable ? flow.lanes.lane(part.lane).spec.place : kNoPlace;
+  const bool confined = part.place != kWholeDevice;
+  if (!usable || behind_fused || behind_segments ||
+      (confined && task.work.kernel != nullptr && !task.work.kernel->confinable)) {
+    return give_up();
+  }
+  // The queue may still use the lane of an older route. Its work in flight keeps the gate from
+  // narrowing.
+  if (in_order && route.evict_overlapping) {
+    flow.gate.WidenLanes(flow.lanes.EvictableLanes(part.place));
+  }
+  task.progress.evicts = route.evict_overlapping;
+  if (task.progress.evicts) EvictForRoute(flow, task, route, part.place);
+  const FastPathResult result = LaunchPrepared(flow, task);
+  return result == FastPathResult::kNotTaken ? give_up() : result;
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,92 @@
+// Tables of fused kernels and co-schedules. See overlap_tables.h.
+
+#include "src/core/flow/planning/overlap_tables.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "src/core/checks/occupancy.h"
+
+namespace gpushare::core {
+namespace {
+
+// Shares of the SM that the second kernel may take, in parts of kCoScheduleRatios + 1.
+constexpr int32_t kShares = kCoScheduleRatios + 1;
+
+// The rest of the SM for `kernel`, as calibration measures pairs, or what fits; 0: nothing does.
+int32_t WorkersBeside(const KernelDesc& kernel, const KernelDesc& other, int32_t other_workers,
+                      int32_t share, const DeviceProfile& device) {
+  int32_t workers = std::max(1, WorkersPerSm(kernel, device) * (kShares - share) / kShares);
+  while (workers > 0 && !FitTogether(kernel, workers, other, other_workers, device)) --workers;
+  return workers;
+}
+
+CoScheduleOption OptionOf(const Flow& flow, const KernelDesc& first, const KernelDesc& second,
+                          int32_t share) {
+  const DeviceProfile& device = flow.device->capabilities().profile;
+  CoScheduleOption option;
+  const int32_t beside = std::max(1, WorkersPerSm(second, device) * share / kShares);
+  option.workers_per_sm = {WorkersBeside(first, second, beside, share, device), beside};
+  if (option.workers_per_sm[0] == 0) return {};
+  const CoResidentPrediction predicted = flow.model->overlaps().PredictCoResident(
+      {&first, option.workers_per_sm[0], 0}, {&second, option.workers_per_sm[1], 0});
+  const double sum = predicted.speed[0] + predicted.speed[1];
+  if (!predicted.known || !(sum > 0)) return option;
+  option.speed = {static_cast<float>(predicted.speed[0]), static_cast<float>(predicted.speed[1])};
+  option.speed_error = static_cast<float>(predicted.speed_error);
+  option.profit = static_cast<float>(1 - 1 / sum);
+  return option;
+}
+
+void AddRow(Flow& flow, int32_t row) {
+  auto& options = flow.buffers.co_schedules;
+  const KernelDesc& first = *flow.overlap_kernels[row];
+  for (int32_t column = 0; column <= row; ++column) {
+    for (int32_t ratio = 0; ratio < kCoScheduleRatios; ++ratio) {
+      options.push_back(OptionOf(flow, first, *flow.overlap_kernels[column], ratio + 1));
+    }
+  }
+}
+
+void AddFused(Flow& flow, int index) {
+  const FusedKernelDesc& kernel = flow.tables.fused(index);
+  flow.buffers.fused.push_back({&kernel, flow.model->overlaps().CurveOf(kernel)});
+}
+
+}  // namespace
+
+void UpdateOverlapTables(Flow& flow) {
+  PlanBuffers& buffers = flow.buffers;
+  Snapshot& snapshot = buffers.snapshot;
+  if (const uint64_t version = flow.model->overlaps().fused_version();
+      version != flow.fused_version) {
+    flow.fused_version = version;
+    buffers.fused.clear();
+    ++snapshot.fused_version;
+  }
+  if (static_cast<int>(buffers.fused.size()) < flow.tables.fused_count()) {
+    for (auto i = static_cast<int>(buffers.fused.size()); i < flow.tables.fused_count(); ++i) {
+      AddFused(flow, i);
+    }
+    ++snapshot.fused_version;
+  }
+  CoScheduleTable& table = snapshot.co_schedules;
+  if (const uint64_t version = flow.model->overlaps().co_schedule_version();
+      version != flow.co_schedule_version) {
+    flow.co_schedule_version = version;
+    buffers.co_schedules.clear();
+    table.kernels = 0;
+    ++table.version;
+  }
+  if (table.kernels < flow.overlap_kernels.size()) {
+    AddRow(flow, table.kernels++);
+    ++table.version;
+  }
+  snapshot.fused = buffers.fused;
+  table.options = buffers.co_schedules;
+  table.rows = flow.overlap_kernels.span().first(static_cast<size_t>(table.kernels));
+}
+
+}  // namespace gpushare::core
