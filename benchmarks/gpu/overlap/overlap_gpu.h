@@ -16,8 +16,8 @@
 #include "benchmarks/harness/gpu_device.h"
 #include "benchmarks/harness/gpu_library.h"
 #include "src/core/seams/device.h"
-#include "src/cuda/context.h"
-#include "src/cuda/places.h"
+#include "src/cuda/driver/context.h"
+#include "src/cuda/driver/places.h"
 
 namespace gpushare::benchmarks {
 
