@@ -59,6 +59,9 @@ class FormLauncher {
   // fields that it is about.
   gpushare_worker_launch Header(const FormTask& task);
 
+  // Launches go to this stream from here on, of a green context for example; null: to the
+  // launcher's own again.
+  void UseStream(CUstream_st* stream) { used_stream_ = stream; }
   // These enqueue on the launcher's stream and return.
   Status LaunchOriginal(const FormTask& task);
   Status LaunchWorkers(const FormTask& task, const gpushare_worker_launch& header,
@@ -85,7 +88,7 @@ class FormLauncher {
   Status AwaitRecord(const gpushare_worker_launch& header, double limit_s,
                      gpushare_worker_completion* record);
 
-  CUstream_st* stream() const { return stream_; }
+  CUstream_st* stream() const { return used_stream_ != nullptr ? used_stream_ : stream_; }
   uint32_t* sm_workers() const { return sm_workers_.as<uint32_t>(); }
   Status ReadSmWorkers(uint32_t* counts) const;  // one an SM
   Status ReadYieldsWaiting(uint64_t* waiting) const;
@@ -101,6 +104,7 @@ class FormLauncher {
   int32_t sms_ = 0;
   double clock_mhz_ = 0;
   CUstream_st* stream_ = nullptr;
+  CUstream_st* used_stream_ = nullptr;  // not the launcher's to destroy
   CUstream_st* eviction_stream_ = nullptr;
   StreamWriteValue stream_write_ = nullptr;
   DeviceBuffer eviction_word_;

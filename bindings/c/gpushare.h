@@ -1405,7 +1405,8 @@ typedef struct gpushare_replay_result {
 } gpushare_replay_result;
 #define GPUSHARE_REPLAY_RESULT_INIT GPUSHARE_STRUCT_INIT(gpushare_replay_result)
 
-// Replays the whole log, once. A replay that differs is a result, not an error.
+// Replays the whole log, once. A replay that differs is a result, not an error. Whoever submits to
+// the runtime or polls it meanwhile makes the replay differ.
 // Threads: any, not in a callback. Owns: nothing. Blocks: while it replays.
 // Errors: INVALID_ARGUMENT; FAILED_PRECONDITION the runtime is not of gpushare_replay_open, or its
 // log was replayed already.

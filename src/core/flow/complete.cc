@@ -132,9 +132,11 @@ void HandleCompletion(Flow& flow, const DeviceCompletion& completion) {
     task->progress.launch_failed = true;
     task->record.error_code = completion.error_code;
   }
-  SampleLaunch(flow, *task, part, completion, CountEviction(flow, *task, part, completion));
+  const int64_t eviction_ns = CountEviction(flow, *task, part, completion);
+  SampleLaunch(flow, *task, part, completion, eviction_ns);
   DropPart(flow, *task, index);
-  LearnPartEnded(flow, *task, part, completion, Account(flow, *task, part, completion));
+  const PartWork work = Account(flow, *task, part, completion);
+  LearnPartEnded(flow, *task, part, completion, work);
   if (task->progress.parts.empty()) {
     SettleTask(flow, *task, part, completion);
   } else if (completion.outcome == Outcome::kFinished && ClaimsBlockTasks(part.form)) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cassert>
 #include <cstring>
@@ -203,10 +204,10 @@ class ReplayDevice final : public Device {
         launched_.insert(Decode<Launched>(record).launch.value);
       }
     }
-    now_ns_ = comparison.log()[0].time_ns;
+    now_ns_.store(comparison.log()[0].time_ns);
   }
 
-  TimeNs NowNs() const override { return now_ns_; }
+  TimeNs NowNs() const override { return now_ns_.load(std::memory_order_relaxed); }
   const DeviceCapabilities& capabilities() const override { return capabilities_; }
   absl::Status PrepareKernel(const KernelDesc&) override { return absl::OkStatus(); }
   // As many segments as the BE tasks of the recorded run had.
@@ -247,12 +248,12 @@ class ReplayDevice final : public Device {
     int64_t& claims = claims_[static_cast<size_t>(counter)];
     for (size_t ahead = 0; comparison_.Going() && comparison_.HasNext(ahead); ++ahead) {
       const EventRecord& record = comparison_.Next(ahead);
-      if (record.time_ns > now_ns_ + kClaimsAnswerNs) break;
+      if (record.time_ns > NowNs() + kClaimsAnswerNs) break;
       if (TypeOf(record) != EventType::kLaneAbandoned) continue;
       const LaneIndex lane = Decode<LaneAbandoned>(record).lane;
       if (lane < 0 || lane >= kMaxLanes) continue;
       if ((lanes_of_counter_[static_cast<size_t>(counter)] >> lane & 1) == 0) continue;
-      return record.time_ns > now_ns_ ? std::nullopt : std::optional<int64_t>(claims);
+      return record.time_ns > NowNs() ? std::nullopt : std::optional<int64_t>(claims);
     }
     return ++claims;
   }
@@ -281,7 +282,7 @@ class ReplayDevice final : public Device {
     delivered_ = std::max(delivered_, comparison_.at());
     for (; count < out.size() && delivered_ < comparison_.size(); ++delivered_) {
       const EventRecord& record = comparison_.Recorded(delivered_);
-      if (!IsFromCompletion(TypeOf(record)) || record.time_ns > now_ns_) break;
+      if (!IsFromCompletion(TypeOf(record)) || record.time_ns > NowNs()) break;
       if (TypeOf(record) != EventType::kPartDone) continue;
       const auto part = Decode<PartDone>(record);
       DeviceCompletion& completion = out[count++];
@@ -300,9 +301,9 @@ class ReplayDevice final : public Device {
   }
 
   TimeNs NextEventNs() const override {
-    return comparison_.Going() ? std::max(comparison_.Next().time_ns, now_ns_) : kNever;
+    return comparison_.Going() ? std::max(comparison_.Next().time_ns, NowNs()) : kNever;
   }
-  void AdvanceTo(TimeNs time) override { now_ns_ = std::max(now_ns_, time); }
+  void AdvanceTo(TimeNs time) override { now_ns_.store(std::max(NowNs(), time)); }
 
  private:
   static absl::Status Blocked(LaneIndex lane) {
@@ -313,7 +314,7 @@ class ReplayDevice final : public Device {
   DeviceCapabilities capabilities_;
   const Comparison& comparison_;
   const uint64_t blocked_lanes_;
-  TimeNs now_ns_ = 0;
+  std::atomic<TimeNs> now_ns_{0};  // any thread may ask for the time
   PlaceIndex places_ = kWholeDevice;
   LaneIndex lanes_ = 0;
   std::array<int64_t, kMaxCounters> claims_{};

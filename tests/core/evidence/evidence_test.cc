@@ -143,6 +143,11 @@ TEST_F(EvidenceTest, ASoloRunCountsOnceItWasMeasured) {
   EXPECT_EQ(evidence.be_left_ns, kMs);
 }
 
+TEST_F(EvidenceTest, OpaqueWorkThatRanAloneHasNoKernelToCount) {
+  evidence.BePartEnded({.now_ns = kMs, .work_ns = 1e6, .kernel = nullptr, .measured_alone = true});
+  EXPECT_EQ(evidence.be_left_ns, kMs);
+}
+
 // The others of the time in which one graph ends: each that is known gains what it did.
 TEST_F(EvidenceTest, AnIntervalCountsForAllKnownGraphsBeside) {
   std::array<KernelDesc, 3> graphs;

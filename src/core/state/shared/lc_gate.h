@@ -34,9 +34,9 @@
 // gate), for which release and acquire suffice. Three pairs are store buffers, where each side
 // writes one word and then reads the other's: EnterLc and the route against its publication and
 // NarrowLanes; EnterLc and the lane's count against that count and IsOpen; EnterLc and the count of
-// open regions (verbs/evict) against that count and InFlight (flow/region). Those are seq_cst, on
-// the other side too. On x86-64 that costs nothing: read-modify-writes are locked and loads are
-// plain either way.
+// open regions (verbs/evict) against that count and InFlight (flow/entry/region). Those are
+// seq_cst, on the other side too. On x86-64 that costs nothing: read-modify-writes are locked and
+// loads are plain either way.
 //
 // Threads: EnterLc, RaiseEpoch, LeaveLc from any; ReadLaunchEpoch and IsOpen from the BE launcher;
 // WidenLanes from the planner and from callers inside the gate; NarrowLanes from the planner. A

@@ -40,30 +40,6 @@ struct Arrangement {
   double trial_value = 0;     // what the trial hopes for
 };
 
-// What BE work that stays beside queries keeps to.
-struct BesideTerms {
-  int64_t budget_ns = 0;   // for what is on the device when a query comes
-  int64_t reserve_ns = 0;  // of each headroom, for errors of predictions
-  // Graphs in segments are on the device or may be: a query that comes leaves them there, and the
-  // next plan evicts the workers.
-  bool any_segments = false;
-  bool any_grids = false;  // or kernels and library calls, as ordinary grids
-};
-
-// The value of the whole device where BE work beside LC work gains this share of LC's time. Without
-// splits nobody asked for the value of the whole device alone.
-inline double SharedWholeValue(const Snapshot& snapshot, const Arrangement& arrangement,
-                               double load, double gain) {
-  return (snapshot.splits.empty() ? 1 - load : arrangement.whole_value) + load * gain;
-}
-// Whether it is the best choice: near a tie with a split of `split_value`, the arrangement in force
-// is.
-inline bool IsBestShared(const Arrangement& arrangement, double split_value, bool in_force,
-                         double value) {
-  const double bonus = in_force ? kLayoutHysteresis : 0;
-  return arrangement.split == kNoSplit || value + bonus > split_value;
-}
-
 }  // namespace gpushare::core
 
 #endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ARRANGEMENT_ARRANGEMENT_H_

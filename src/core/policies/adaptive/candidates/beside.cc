@@ -15,6 +15,11 @@
 namespace gpushare::core {
 namespace {
 
+// Without splits nobody asked for the value of the whole device alone.
+double WholeValueOf(const Snapshot& snapshot, const Arrangement& known, double load) {
+  return snapshot.splits.empty() ? 1 - load : known.whole_value;
+}
+
 // How long workers have run. A grid waits for LC's blocks, and was judged when it was launched.
 int64_t WorkersRanFor(const Snapshot& snapshot, const RunningView& running) {
   TimeNs since_ns = snapshot.now_ns;
@@ -34,12 +39,13 @@ BesideQueries::BesideQueries(const Snapshot& snapshot, const Arrangement& arrang
   terms_.reserve_ns = ReserveNs();
   if (!AllFit() || BeQuotas(snapshot, kNoSplit).any()) return;
   compares_ = true;
-  const double value = SharedWholeValue(snapshot, arrangement, load_, gain_);
+  const double value = WholeValueOf(snapshot, arrangement, load_) + load_ * gain_;
   const double known = AsMeasured(arrangement.value, arrangement.split == current);
   const bool on_trial = arrangement.trial_kernel >= 0;
   split_value_ = on_trial ? AsMeasured(arrangement.trial_value, false) : known;
   if (on_trial && !IsBetterThanTrial(arrangement, value)) return;
-  applies_ = IsBestShared(arrangement, known, IsWholeInForce(current), value);
+  const double bonus = IsWholeInForce(current) ? kLayoutHysteresis : 0;
+  applies_ = arrangement.split == kNoSplit || value + bonus > known;
   if (applies_) value_ = value;
 }
 

@@ -25,6 +25,16 @@
 
 namespace gpushare::core {
 
+// What BE work that stays beside queries keeps to.
+struct BesideTerms {
+  int64_t budget_ns = 0;   // for what is on the device when a query comes
+  int64_t reserve_ns = 0;  // of each headroom, for errors of predictions
+  // Graphs in segments are on the device or may be: a query that comes leaves them there, and the
+  // next plan evicts the workers.
+  bool any_segments = false;
+  bool any_grids = false;  // or kernels and library calls, as ordinary grids
+};
+
 class BesideQueries {
  public:
   // `arrangement`: the best without them; `current`: the one in force. Without `allowed` they never

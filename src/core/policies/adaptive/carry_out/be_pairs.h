@@ -40,7 +40,7 @@ class BePairs {
         shares_(shares),
         shares_sms_(shares_sms) {}
 
-  // Whether the place is one on which BE work pairs: the whole device, of the whole arrangement.
+  // Whether the place is one on which BE work pairs: the whole device, without a split.
   bool MayPairOn(const BePlace& place) const {
     return shares_sms_ && place.role == PlaceRole::kWhole && snapshot_.co_schedules.kernels > 0;
   }

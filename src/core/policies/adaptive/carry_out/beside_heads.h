@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "src/core/policies/adaptive/arrangement/arrangement.h"
+#include "src/core/policies/adaptive/candidates/beside.h"
 #include "src/core/policies/parts/headroom_ledger.h"
 #include "src/core/policies/parts/lc_activity.h"
 #include "src/core/seams/snapshot.h"

@@ -25,7 +25,7 @@
 namespace gpushare::core {
 
 enum class PlaceRole : uint8_t {
-  kWhole,   // the only place of the whole arrangement
+  kWhole,   // the only place without a split
   kBeSide,  // of the split
   kLcSide,  // of the split
   // The whole device under a split: for tasks that no partition holds, and for graphs in segments
@@ -69,10 +69,10 @@ class OpenPlaces {
   absl::Span<const BePlace> all() const { return {places_.data(), count_}; }
   // Of the tasks on LC's places that share SMs with the place.
   Evictions EvictionsOn(const BePlace& place) const;
-  // The sides of a split; not for the whole arrangement.
+  // The sides of a split; only under one.
   const BePlace& BeSide() const { return places_[0]; }
   const BePlace& LcSide() const { return places_[1]; }
-  // The whole device: the place of the whole arrangement, or of unconfined work under a split.
+  // The whole device: the only place without a split, or that of unconfined work under one.
   BePlace& Whole() { return places_[WholeSlot()]; }
   const BePlace& Whole() const { return places_[WholeSlot()]; }
   // Null where the home is no place of this arrangement.
