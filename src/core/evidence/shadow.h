@@ -74,8 +74,9 @@ class Shadow {
     return latency_ns;
   }
 
+  // 0 too while nobody knows how long the active queries take, as of an app's first ones.
   int64_t LagNs(TimeNs now_ns) const {
-    if (queries_ == 0) return 0;
+    if (queries_ == 0 || left_ns_ == 0) return 0;
     const int64_t served_ns = std::clamp<int64_t>(now_ns - first_since_ns_, 0, left_ns_ / queries_);
     return std::max<int64_t>(0, now_ns + left_ns_ - served_ns - end_ns_);
   }

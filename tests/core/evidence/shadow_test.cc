@@ -93,6 +93,11 @@ TEST_F(ShadowTest, AQueryOfUnknownTimeCountsOnceItHasEnded) {
 }
 
 // It was admitted 40 after it arrived: that is lag.
+TEST_F(ShadowTest, NobodyKnowsTheLagOfQueriesOfUnknownTime) {
+  Begin(0, 0);
+  EXPECT_EQ(Lag(700), 0) << "its own time is no lag";
+}
+
 TEST_F(ShadowTest, ALateBeginIsLag) {
   ShadowQuery query;
   shadow.Begin(1'000 * kUs, 100 * kUs, 1'040 * kUs, query);
