@@ -1394,7 +1394,7 @@ GPUSHARE_API gpushare_status gpushare_replay_open(gpushare_event_log* log,
                                                   gpushare_runtime** out_runtime) GPUSHARE_NOEXCEPT;
 
 // A replay ends with the log or at the first event that differs. Decisions are launches, evictions,
-// holds and completions. CHOICE events are not compared.
+// holds and completions. CHOICE and QUEUE_DEPTH events are not compared.
 typedef struct gpushare_replay_result {
   uint32_t struct_size;
   gpushare_bool matches;    // 1: every event came out the same

@@ -118,6 +118,9 @@ InflationLimit PlannedPromise::MostInflation() const {
   if (StatesNothing()) limit.p99 = of_ns(kUnstatedInflation, 0);
   if (p50_bound > 0) limit.median = of_ns(p50_bound, solo_ns);
   if (p99_bound > 0) limit.p99 = of_ns(p99_bound, p99_ns);
+  if (target_ns > 0 && p99_ns > 0) {
+    limit.target = of_ns(static_cast<double>(target_ns) / static_cast<double>(p99_ns), p99_ns);
+  }
   return limit;
 }
 

@@ -45,9 +45,11 @@ struct InflationLimit {
   };
   Line median;
   Line p99;
+  Line target;
   double At(double delay_ns) const {
-    return std::min(median.without_delay - median.per_ns * delay_ns,
-                    p99.without_delay - p99.per_ns * delay_ns);
+    return std::min({median.without_delay - median.per_ns * delay_ns,
+                     p99.without_delay - p99.per_ns * delay_ns,
+                     target.without_delay - target.per_ns * delay_ns});
   }
 };
 
@@ -66,7 +68,7 @@ struct PlannedPromise {
   // `blocking_ns`. An app that states nothing is inflated by kUnstatedInflation at most: it must
   // not move to a few SMs for BE's sake.
   bool Keeps(const QueueEffect& effect, int64_t blocking_ns) const;
-  // The inflation from which on Keeps() says no; only of an app without a target.
+  // The inflation from which on Keeps() says no; only where the app has no target_tail.
   InflationLimit MostInflation() const;
   // Of its bounds and target, the one that the effect brings closest to its limit, or furthest
   // beyond it. `stable`: the queue does not grow without end.

@@ -64,20 +64,25 @@ bool IsSetup(EventType type) {
   return type == EventType::kAppCreated || type == EventType::kQuotaChanged;
 }
 
-// Compares appended records with the recorded ones, up to the first difference. A choice explains
-// decisions and causes none, so it is left out: logs of libraries that wrote none replay as well.
+// A choice explains decisions and causes none: logs of libraries that wrote none replay as well. A
+// depth is logged when it changes, and what it was before a log began is not in it.
+bool IsCompared(EventType type) {
+  return type != EventType::kChoice && type != EventType::kQueueDepth;
+}
+
+// Compares appended records with the recorded ones, up to the first difference.
 class Comparison final : public EventSink {
  public:
   explicit Comparison(absl::Span<const EventRecord> log) : log_(log) {
     for (size_t i = 0; i < log.size(); ++i) {
-      if (TypeOf(log[i]) == EventType::kChoice) continue;
+      if (!IsCompared(TypeOf(log[i]))) continue;
       numbers_.push_back(static_cast<uint32_t>(i));
     }
     skips_setup_ = !numbers_.empty() && !IsSetup(TypeOf(Recorded(0)));
   }
 
   void Append(const EventRecord& record) override {
-    if (!difference_.empty() || TypeOf(record) == EventType::kChoice) return;
+    if (!difference_.empty() || !IsCompared(TypeOf(record))) return;
     if (skips_setup_ && !running_ && IsSetup(TypeOf(record))) return;
     if (at_ == size()) {
       difference_ = absl::StrCat("The replay goes on after the ", log_.size(),
@@ -95,6 +100,8 @@ class Comparison final : public EventSink {
     ++at_;
   }
 
+  // Whether the log began after the apps were made.
+  bool skips_setup() const { return skips_setup_; }
   // The setup is over.
   void Begin() { running_ = true; }
   bool Going() const { return difference_.empty() && at_ < size(); }
@@ -204,7 +211,9 @@ class ReplayDevice final : public Device {
         launched_.insert(Decode<Launched>(record).launch.value);
       }
     }
-    now_ns_.store(comparison.log()[0].time_ns);
+    // A log that began after the setup does not say when that was: a run in virtual time makes its
+    // apps at 0.
+    now_ns_.store(comparison.skips_setup() ? 0 : comparison.log()[0].time_ns);
   }
 
   TimeNs NowNs() const override { return now_ns_.load(std::memory_order_relaxed); }

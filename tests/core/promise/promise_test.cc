@@ -81,7 +81,8 @@ TEST(PlannedPromise, ASplitMayUseAShareOfTheSlack) {
 
 // Keeps() and MostInflation() are one rule.
 TEST(PlannedPromise, KeepsItUpToTheMostInflation) {
-  for (const Promise& promise : {BoundOf(1.2, 2'000'000), Promise{.p50_bound = 1.3}, Promise()}) {
+  for (const Promise& promise : {BoundOf(1.2, 2'000'000), Promise{.p50_bound = 1.3}, Promise(),
+                                 TargetOf(5'000'000, 2'000'000)}) {
     for (const int blocking_ns : {0, 50'000}) {
       const PlannedPromise planned = promise.Planned(1'000'000, 0);
       const double most = planned.MostInflation().At(blocking_ns);

@@ -105,7 +105,7 @@ TEST_F(ReplayCommandTest, EveryLogOfARunComesOutTheSame) {
     EXPECT_EQ(log["difference"], "") << log["file"];
     EXPECT_EQ(log["events_equal"], log["events"]);
     EXPECT_EQ(log["decisions_equal"], log["decisions"]);
-    EXPECT_GT(log["decisions"], 80) << "a launch and a completion of each query";
+    EXPECT_GT(log["decisions"], 40) << "a decision for each query at least";
     EXPECT_EQ(log["under"], log["policy"]);
   }
   const Answer one = RunTool({"replay", logs_[0]});
@@ -152,7 +152,7 @@ TEST_F(ReplayCommandTest, BadTruncatedAndForeignLogsAreRefused) {
   Write(copy + "/events/other.gpulog", good);
   ExpectRefused({"replay", copy + "/events/other.gpulog"}, "index");
   Write(copy + "/lone.gpulog", good);
-  ExpectRefused({"replay", copy + "/lone.gpulog"}, "index.json");
+  ExpectRefused({"replay", copy + "/lone.gpulog"}, "index");
 }
 
 TEST_F(ReplayCommandTest, WhatTheRunWasMadeWithMustBeThere) {
