@@ -1,4 +1,4 @@
-// What each call tells the estimators. See evidence.h.
+// What each call adds to the estimators. See evidence.h.
 
 #include "src/core/evidence/evidence.h"
 

@@ -1,7 +1,7 @@
 // The evidence of one scheduler: what queries, BE parts and plans have shown, of all apps.
 //
 // An AppEvidence has what one LC app's queries show; this has what belongs to the device, to graphs
-// and to kernels. The learn stage alone makes the calls, and tells facts: no estimator looks at a
+// and to kernels. The learn stage alone makes the calls, and passes facts: no estimator looks at a
 // task or at a table.
 //
 //   QueryBegan(app, ...)     a query became active
