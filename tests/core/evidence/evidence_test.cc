@@ -1,4 +1,4 @@
-// The calls of the learn stage: what each tells the estimators, by hand.
+// What each call of the learn stage adds to the estimators, by worked examples.
 
 #include "src/core/evidence/evidence.h"
 

@@ -57,7 +57,7 @@ TEST_F(ShadowTest, TheQueueInheritsTheLag) {
   EXPECT_EQ(Lag(1'230), 0) << "nothing is left to be late";
 }
 
-// The shadow is idle from 1,100 to 1,200. What the first query lags does not make it busy.
+// The shadow is idle from 1,100 to 1,200, although the first query still runs then.
 TEST_F(ShadowTest, IdleTimeOfTheShadowIsItsOwn) {
   const ShadowQuery first = Begin(1'000, 100);
   const ShadowQuery second = Begin(1'200, 100);

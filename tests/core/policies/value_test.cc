@@ -145,7 +145,7 @@ class ValueTest : public ::testing::Test {
                        [](const LcTerm& lc) { return lc.promise.target_tail > 0; });
   }
 
-  // How far the LC app that is worst off stays within what it may be; below 0: it does not. Apps
+  // The room that the LC app closest to its limit has left; below 0: it misses its promise. Apps
   // with targets: whether they keep them, as +1 or -1.
   double Room(int32_t kernel, int32_t split, int64_t blocking_ns) const {
     const Loads whole = WholeLoads();
