@@ -7,8 +7,8 @@
 #   tools/test.sh --nightly  all of it, every test under both compilers, the tests of the label nightly, and fuzzing for ten minutes
 #
 # CI=true makes a missing nvcc an error, and the stage of the tests (gcc) runs only those that the address sanitizer's (clang)
-# leaves out or runs otherwise. The others are compiled once more with gcc, for its warnings. GPUSHARE_FUZZ_SECONDS (default 60, in CI 30) and GPUSHARE_TIDY_SECONDS (default
-# 240, in CI 120) bound the fuzzers and clang-tidy. GPUSHARE_DATA names the folder of the Azure traces;
+# leaves out or runs otherwise. The others are compiled once more with gcc, for its warnings. GPUSHARE_FUZZ_SECONDS (default 60, in CI 20) and GPUSHARE_TIDY_SECONDS (default
+# 240, in CI 90) bound the fuzzers and clang-tidy. GPUSHARE_DATA names the folder of the Azure traces;
 # unset, ../shared/data is taken when it is there.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -93,7 +93,7 @@ fi
 if [[ "${CI:-}" == true ]]; then
   cuda=ON
   if [[ $quick -eq 0 && $nightly -eq 0 ]]; then tests=NOT_SANITIZED; fi
-  : "${GPUSHARE_FUZZ_SECONDS:=30}" "${GPUSHARE_TIDY_SECONDS:=120}"
+  : "${GPUSHARE_FUZZ_SECONDS:=20}" "${GPUSHARE_TIDY_SECONDS:=90}"
 fi
 export GPUSHARE_FUZZ_SECONDS="${GPUSHARE_FUZZ_SECONDS:-60}" GPUSHARE_TIDY_SECONDS="${GPUSHARE_TIDY_SECONDS:-240}"
 

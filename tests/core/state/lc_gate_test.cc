@@ -2,7 +2,7 @@
 //
 // The enumeration runs the real LcGate one step at a time in every order that LC callers, BE
 // launcher and planner can take (sequentially consistent; lc_gate.h says which memory orders
-// justify this, and the stress test runs them on real threads under the thread sanitizer). The
+// justify this, and lc_gate_threads_test runs them on real threads under the thread sanitizer). The
 // device is a model of its contract: a launch made at epoch e leaves once word - e >= 0, also when
 // the word was written before the launch arrived. Mutated protocols show that a lost eviction would
 // be found.
@@ -13,10 +13,8 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace gpushare::core {
@@ -439,63 +437,6 @@ TEST(LcGate, LanesNarrowOnlyWhenNoCallerMayUseAnOlderRoute) {
   gate.LeaveLc();
   EXPECT_TRUE(gate.NarrowLanes(Bit(1)));
   EXPECT_EQ(gate.ClosedLanes(), Bit(1));
-}
-
-// --- real threads --------------------------------------------------------------------------------
-
-// Two callers against one launcher. While a caller is inside, whatever BE launch is alive must have
-// an epoch at or below the word that this caller raised.
-TEST(LcGate, ThreadsLoseNoEviction) {
-  constexpr int kRounds = 10000;
-  LcGate gate;
-  gate.WidenLanes(Bit(0));
-  std::atomic<uint64_t> alive{0};  // epoch of the live BE launch, 0: none
-  std::atomic<bool> stop{false};
-  std::atomic<int64_t> lost{0};
-  std::atomic<int64_t> launched{0};
-
-  const auto caller = [&] {
-    for (int i = 0; i < kRounds; ++i) {
-      gate.EnterLc();
-      const uint64_t word = gate.RaiseEpoch(0);
-      for (int look = 0; look < 4; ++look) {
-        const uint64_t epoch = alive.load(std::memory_order_acquire);
-        if (epoch != 0 && static_cast<int64_t>(word - epoch) < 0) lost.fetch_add(1);
-      }
-      gate.LeaveLc();
-      // Leave the launcher a gap now and then.
-      if (i % 16 == 0) std::this_thread::yield();
-    }
-  };
-  const auto launcher = [&] {
-    while (!stop.load(std::memory_order_relaxed)) {
-      const uint64_t epoch = gate.ReadLaunchEpoch(0);
-      if (!gate.IsOpen(0)) {
-        std::this_thread::yield();
-        continue;
-      }
-      alive.store(epoch, std::memory_order_release);
-      launched.fetch_add(1, std::memory_order_relaxed);
-      // It lives until it is evicted or done.
-      for (int work = 0; work < 50; ++work) {
-        if (static_cast<int64_t>(gate.Epoch(0) - epoch) >= 0) break;
-      }
-      alive.store(0, std::memory_order_release);
-    }
-  };
-  std::thread be(launcher);
-  std::thread first(caller);
-  std::thread second(caller);
-  first.join();
-  second.join();
-  // With nobody inside, BE runs.
-  const int64_t before = launched.load();
-  while (launched.load() == before) std::this_thread::yield();
-  stop.store(true);
-  be.join();
-  EXPECT_EQ(lost.load(), 0);
-  EXPECT_EQ(gate.InFlight(), 0);
-  EXPECT_EQ(gate.Epoch(0), uint64_t{2 * kRounds});
 }
 
 }  // namespace
