@@ -102,8 +102,14 @@ void Evidence::NoteGain(const EndedBePart& end) {
 }
 
 void Evidence::PlanMade(const Plan& plan, TimeNs now_ns) {
-  FollowPlan(trial, plan.trial_split, plan.trial_kernel, now_ns);
-  FollowPlan(segment_gains, plan.segments_run, now_ns);
+  in_force = plan.arrangement;
+  FollowPlan(trial, in_force.TriedSplit(), in_force.trial_kernel, now_ns);
+  FollowPlan(segment_gains, in_force.segments, now_ns);
+}
+
+void Evidence::TrialEnded(TimeNs now_ns) {
+  in_force.trial_kernel = ArrangementInForce::kNoTrial;
+  FollowPlan(trial, kNoSplit, ArrangementInForce::kNoTrial, now_ns);
 }
 
 }  // namespace gpushare::core

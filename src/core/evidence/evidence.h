@@ -9,7 +9,7 @@
 //   BePartEnded(...)         it has ended
 //   QueryEnded(app, ...)     the query's last task is complete
 //   View(...)                what the snapshot of a plan has of it
-//   PlanMade(...)            the policy's answer
+//   PlanMade(...)            the policy's answer: its arrangement is in force until the next plan
 //
 // Nothing allocates. Threads: the one that runs Tick.
 
@@ -82,8 +82,8 @@ struct LcAppFacts {
 
 // Of the device.
 struct EvidenceView {
-  TrialView trial;
-  SegmentsRun segments_ran = SegmentsRun::kNone;
+  ArrangementInForce in_force;
+  bool trials_open = false;
   TimeNs be_paused_until_ns = 0;  // the duty of BE work
   TimeNs be_pauses_at_ns = kNever;
   double tail_rate = 0;  // the steepest of the LC apps that limit BE work; 0: one is unknown
@@ -105,7 +105,10 @@ struct Evidence {
   // Fills what a graph in segments gains.
   void ViewGraph(KernelId graph, TimeNs now_ns, HeadView& view) const;
   void PlanMade(const Plan& plan, TimeNs now_ns);
+  // The trial has all that it asked for, or its time is over: its split may stay in force.
+  void TrialEnded(TimeNs now_ns);
 
+  ArrangementInForce in_force;
   LoadDecay load_decay;  // of the apps' loads
   PairTrial trial;
   SegmentGains segment_gains;

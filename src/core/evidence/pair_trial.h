@@ -37,9 +37,9 @@ struct PairTrial {
   bool over = false;  // its last query has ended
 };
 
-inline TrialView ViewOf(const PairTrial& trial) {
-  if (trial.split >= 0) return {!trial.over, trial.split};
-  return {trial.credit >= kTrialQueries, -1};
+// Whether the trial goes on; without one, whether the next may begin.
+inline bool AreOpen(const PairTrial& trial) {
+  return trial.split >= 0 ? !trial.over : trial.credit >= kTrialQueries;
 }
 
 // A query has ended, of whatever app.

@@ -122,8 +122,8 @@ EvidenceView Evidence::View(absl::Span<const LcAppFacts> apps, const CostModel& 
     ViewAccount(apps[a].evidence->account, load, now_ns, views[a]);
   }
   EvidenceView out;
-  out.trial = ViewOf(trial);
-  out.segments_ran = segment_gains.way;
+  out.in_force = in_force;
+  out.trials_open = AreOpen(trial);
   out.tail_rate = SteepestTail(views);
   ViewDuty(apps, views, now_ns, out);
   return out;

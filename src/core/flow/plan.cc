@@ -160,8 +160,8 @@ void BuildSnapshot(Flow& flow) {
   snapshot.copies = flow.copies;
   ViewLcApps(flow);
   const EvidenceView evidence = ViewEvidence(flow);
-  snapshot.trial = evidence.trial;
-  snapshot.segments_ran = evidence.segments_ran;
+  snapshot.in_force = evidence.in_force;
+  snapshot.trials_open = evidence.trials_open;
   snapshot.be_paused_until_ns = evidence.be_paused_until_ns;
   snapshot.be_pauses_at_ns = evidence.be_pauses_at_ns;
   ViewBeApps(flow);

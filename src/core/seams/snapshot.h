@@ -287,15 +287,29 @@ struct CoScheduleTable {
   }
 };
 
-// Whether a split may be used beside kernels that nobody measured there (evidence/pair_trial.h).
-struct TrialView {
-  bool open = false;
-  int32_t split = -1;  // the one that is being tried; -1: any
-  bool operator==(const TrialView&) const = default;
-};
+inline constexpr int32_t kNoSplit = -1;  // else an index into Snapshot::splits
 
 // How graphs in segments run while queries are active, where both ways are compared.
 enum class SegmentsRun : uint8_t { kNone = 0, kBesideQueries, kOnSplit };
+
+// Which arrangement runs. A plan states it (Plan::arrangement) with the routes that it publishes,
+// and the next snapshot repeats it (Snapshot::in_force). A policy that uses no splits leaves the
+// defaults.
+struct ArrangementInForce {
+  static constexpr int32_t kNoTrial = -1;
+
+  // LC is routed to this split's LC side; kNoSplit: to the whole device.
+  int32_t split = kNoSplit;
+  // The split is on trial beside this BE kernel, which nobody measured there (a row of `pairs`);
+  // kNoTrial: it is not. The evidence ends a trial too (evidence/pair_trial.h).
+  int32_t trial_kernel = kNoTrial;
+  // kNone: no graph runs in segments, or the policy does not compare the two ways.
+  SegmentsRun segments = SegmentsRun::kNone;
+
+  // The split that is on trial; kNoSplit: none.
+  int32_t TriedSplit() const { return trial_kernel == kNoTrial ? kNoSplit : split; }
+  bool operator==(const ArrangementInForce&) const = default;
+};
 
 struct Snapshot {
   TimeNs now_ns = 0;
@@ -322,9 +336,9 @@ struct Snapshot {
   HeadList heads;                         // LC first; in each class in order of submission
   absl::Span<const RunningView> running;  // BE; LC work in flight is counted in lc_apps
   PairTable pairs;
-  TrialView trial;
-  // How the last plan ran segments.
-  SegmentsRun segments_ran = SegmentsRun::kNone;
+  ArrangementInForce in_force;  // what the last plan stated
+  // A split may be used beside kernels that nobody measured there: the one on trial, else any.
+  bool trials_open = false;
   absl::Span<const FusedView> fused;  // in the order of registration
   uint64_t fused_version = 0;         // changes when any of them changed, or one was added
   CoScheduleTable co_schedules;
@@ -417,10 +431,7 @@ struct Plan {
   std::array<LcRoute, kMaxApps> routes;  // by index into lc_apps
   // Ask for another plan at this time even if nothing happens (hysteresis), kNever: no.
   TimeNs replan_at_ns = kNever;
-  // The split and the BE kernel (row of `pairs`) that are on trial; -1: none.
-  int32_t trial_split = -1;
-  int32_t trial_kernel = -1;
-  SegmentsRun segments_run = SegmentsRun::kNone;
+  ArrangementInForce arrangement;  // in force from this plan on
   PlannedChoice choice;
   // Entries of a policy from outside that were malformed, and are not in the lists.
   int64_t dropped = 0;
@@ -431,8 +442,7 @@ struct Plan {
     holds.Clear();
     routes.fill(LcRoute());
     replan_at_ns = kNever;
-    trial_split = trial_kernel = -1;
-    segments_run = SegmentsRun::kNone;
+    arrangement = ArrangementInForce();
     choice = PlannedChoice();
     dropped = 0;
   }

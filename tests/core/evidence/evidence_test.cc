@@ -148,6 +148,20 @@ TEST_F(EvidenceTest, OpaqueWorkThatRanAloneHasNoKernelToCount) {
   EXPECT_EQ(evidence.be_left_ns, kMs);
 }
 
+TEST_F(EvidenceTest, ThePlansArrangementIsInForceAndItsTrialEndsWithoutIt) {
+  Plan plan;
+  plan.arrangement = {.split = 3, .trial_kernel = 2, .segments = SegmentsRun::kOnSplit};
+  evidence.PlanMade(plan, kMs);
+  EXPECT_EQ(evidence.trial.split, 3);
+  EXPECT_EQ(evidence.in_force, plan.arrangement);
+  evidence.TrialEnded(2 * kMs);
+  EXPECT_EQ(evidence.trial.split, kNoSplit);
+  EXPECT_EQ(evidence.in_force, (ArrangementInForce{.split = 3, .segments = SegmentsRun::kOnSplit}));
+  plan.Clear();
+  evidence.PlanMade(plan, 3 * kMs);
+  EXPECT_EQ(evidence.in_force, ArrangementInForce()) << "a plan that states nothing ends it";
+}
+
 // The others of the time in which one graph ends: each that is known gains what it did.
 TEST_F(EvidenceTest, AnIntervalCountsForAllKnownGraphsBeside) {
   std::array<KernelDesc, 3> graphs;
@@ -155,7 +169,7 @@ TEST_F(EvidenceTest, AnIntervalCountsForAllKnownGraphsBeside) {
   graphs[0].solo_hint_ns = graphs[1].solo_hint_ns = kMs;
   Plan plan;
   plan.Clear();
-  plan.segments_run = SegmentsRun::kBesideQueries;
+  plan.arrangement.segments = SegmentsRun::kBesideQueries;
   evidence.PlanMade(plan, 0);
   const std::array<const KernelDesc*, 2> beside = {&graphs[1], &graphs[2]};
   const double before = GainOf(evidence.segment_gains, graphs[2].id, 100 * kMs);

@@ -72,9 +72,8 @@ class IdleTrialPolicy final : public Policy {
       launch.task = head.task;
       plan.launches.TryAdd(launch);
     }
-    if (!snapshot.trial.open || snapshot.pairs.kernels == 0) return;
-    plan.trial_split = 0;
-    plan.trial_kernel = 0;
+    if (!snapshot.trials_open || snapshot.pairs.kernels == 0) return;
+    plan.arrangement = {.split = 0, .trial_kernel = 0};
   }
 };
 
@@ -253,17 +252,17 @@ TEST_F(PairTrialTest, ATrialThatMeasuresNothingEndsAndIsNotRepeated) {
 
 TEST_F(PairTrialTest, TrialsAreAShareOfTheQueries) {
   PairTrial trial;
-  EXPECT_EQ(ViewOf(trial), (TrialView{true, -1})) << "the first one at once";
+  EXPECT_TRUE(AreOpen(trial)) << "the first one at once";
   FollowPlan(trial, 3, 0, 0);
-  EXPECT_EQ(ViewOf(trial), (TrialView{true, 3})) << "no other split meanwhile";
+  EXPECT_TRUE(AreOpen(trial)) << "it goes on";
   for (int i = 0; i < kTrialQueries; ++i) {
     EarnTrialCredit(trial);
     NoteTrialQuery(trial, 0, 0, false);
   }
-  EXPECT_EQ(ViewOf(trial), (TrialView{false, 3}));
+  EXPECT_FALSE(AreOpen(trial));
   FollowPlan(trial, -1, -1, 0);
   int queries = kTrialQueries;
-  for (; !ViewOf(trial).open; ++queries) EarnTrialCredit(trial);
+  for (; !AreOpen(trial); ++queries) EarnTrialCredit(trial);
   EXPECT_EQ(queries, static_cast<int>(kTrialQueries / kTrialShare));
 }
 
@@ -274,7 +273,7 @@ TEST_F(PairTrialTest, AQueryOnTimeGivesItsCreditBack) {
     FollowPlan(trial, 3, 0, 0);
     for (int i = 0; i < kTrialQueries; ++i) NoteTrialQuery(trial, 0, 0, i >= late);
     FollowPlan(trial, -1, -1, 0);
-    EXPECT_EQ(ViewOf(trial).open, late == 0);
+    EXPECT_EQ(AreOpen(trial), late == 0);
   }
 }
 

@@ -26,6 +26,8 @@ struct Seen {
   std::vector<int64_t> budget_ns;  // of the LC apps
   std::vector<double> fair_weights;
   bool hold_lc = false;
+  ArrangementInForce in_force;
+  ArrangementInForce states;  // the plan's
 };
 
 // Launches LC heads unless hold_lc, and no BE head.
@@ -44,6 +46,8 @@ class HoldingPolicy final : public Policy {
       seen_.budget_ns.push_back(app.blocking_budget_ns);
     }
     for (const BeAppView& app : snapshot.be_apps) seen_.fair_weights.push_back(app.fair_weight);
+    seen_.in_force = snapshot.in_force;
+    plan.arrangement = seen_.states;
     for (LcRoute& route : plan.routes) route.fast_path = false;
     for (const HeadView& head : snapshot.heads) {
       seen_.classes.push_back(head.app_class);
@@ -151,6 +155,22 @@ TEST_F(PlanTest, LcHeadsComeFirstAndEachClassInOrderOfSubmission) {
   }
   // The oldest of the BE heads: 30 before the first three LC ones, the rest after them.
   EXPECT_EQ(seen_.sequences[5 + 29] + 4, seen_.sequences[5 + 30]);
+}
+
+TEST_F(PlanTest, ThePlansArrangementArrivesInTheNextSnapshot) {
+  const ArrangementInForce stated = {
+      .split = 0, .trial_kernel = 0, .segments = SegmentsRun::kOnSplit};
+  seen_.states = stated;
+  SubmitHeads(be_app_, 1);
+  scheduler_->Tick();
+  EXPECT_EQ(seen_.in_force, ArrangementInForce());
+  seen_.states = {};
+  SubmitHeads(be_app_, 1);
+  scheduler_->Tick();
+  EXPECT_EQ(seen_.in_force, stated);
+  SubmitHeads(be_app_, 1);
+  scheduler_->Tick();
+  EXPECT_EQ(seen_.in_force, ArrangementInForce()) << "the second plan stated nothing";
 }
 
 TEST_F(PlanTest, HeadsThatCameInTheReversedOrderAreInOrderOfSubmissionToo) {

@@ -828,14 +828,14 @@ TEST(LayoutChangeTest, NoTrialBeginsWhileLcKeepsItsOldRoute) {
     std::vector<float> hoped(builder.splits.size());
     hoped[static_cast<size_t>(builder.Split(108))] = 1.0f;
     builder.snapshot.pairs.hoped = hoped;
-    builder.snapshot.trial.open = true;
+    builder.snapshot.trials_open = true;
     if (waits) builder.AddRunningBe(be, kernel, 80 * kMs, {{builder.BePlace(84)}});
     builder.AddBeHead(be, kernel, 80 * kMs);
     Plan plan = PlanOf("adaptive", builder);
-    EXPECT_EQ(plan.trial_split, waits ? -1 : builder.Split(108)) << Describe(plan);
-    builder.snapshot.trial.split = builder.Split(108);
+    EXPECT_EQ(plan.arrangement.TriedSplit(), waits ? -1 : builder.Split(108)) << Describe(plan);
+    builder.snapshot.in_force = {.split = builder.Split(108), .trial_kernel = kernel};
     plan = PlanOf("adaptive", builder);
-    EXPECT_EQ(plan.trial_split, builder.Split(108)) << "one that has begun goes on";
+    EXPECT_EQ(plan.arrangement.TriedSplit(), builder.Split(108)) << "one that has begun goes on";
   }
 }
 

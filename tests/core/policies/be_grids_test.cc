@@ -133,7 +133,7 @@ TEST_F(BeSegmentsTest, BesideAQueryThatHasTimeAGraphStartsInSegments) {
   EXPECT_EQ(launch->form, Form::kSegments);
   EXPECT_EQ(launch->lane_class, LaneClass::kBe) << "that has an eviction word";
   EXPECT_FALSE(plan.routes[0].evict_overlapping) << "the next query does not evict them";
-  EXPECT_EQ(plan.segments_run, SegmentsRun::kBesideQueries);
+  EXPECT_EQ(plan.arrangement.segments, SegmentsRun::kBesideQueries);
   builder.queries[index].headroom_ns = 399 * kUs;
   plan = PlanOf("adaptive", builder);
   ASSERT_NE(FindHold(plan, head), nullptr);
@@ -317,7 +317,7 @@ TEST_F(BeGridsChoiceTest, TheyAreChosenWhereTheyBeatTheBestSplit) {
   const Plan grids = PlanOf("adaptive", builder);
   EXPECT_EQ(grids.choice.chosen, 132) << Describe(grids);
   EXPECT_NEAR(static_cast<double>(grids.choice.value), 0.5e6 + kGridGain * 0.5e6, 0.01e6);
-  EXPECT_EQ(grids.segments_run, SegmentsRun::kNone);
+  EXPECT_EQ(grids.arrangement.segments, SegmentsRun::kNone);
   ASSERT_EQ(grids.launches.size(), 1);
   EXPECT_EQ(grids.launches[0].form, Form::kOriginal);
   EXPECT_EQ(grids.routes[0].place, kWholeDevice);
@@ -335,12 +335,12 @@ TEST_F(BeGridsChoiceTest, SegmentsAreChosenByTheirMeasuredGain) {
   step.segment_gain = 0.1;
   const Plan split = PlanOf("adaptive", builder);
   EXPECT_EQ(split.choice.chosen, 84) << Describe(split);
-  EXPECT_EQ(split.segments_run, SegmentsRun::kOnSplit);
+  EXPECT_EQ(split.arrangement.segments, SegmentsRun::kOnSplit);
   step.segment_gain = 0.7;
   const Plan beside = PlanOf("adaptive", builder);
   EXPECT_EQ(beside.choice.chosen, 132) << Describe(beside);
   EXPECT_NEAR(static_cast<double>(beside.choice.value), 0.85e6, 0.01e6);
-  EXPECT_EQ(beside.segments_run, SegmentsRun::kBesideQueries);
+  EXPECT_EQ(beside.arrangement.segments, SegmentsRun::kBesideQueries);
 }
 
 // The split is predicted to give 0.63; beside queries segments give 0.5 + 0.5 x 0.1.
@@ -356,7 +356,7 @@ TEST_F(BeGridsChoiceTest, ASplitIsWorthWhatSegmentsGainedOnOne) {
   step.split_gain_known = 0.9;
   const Plan beside = PlanOf("adaptive", builder);
   EXPECT_EQ(beside.choice.chosen, 132) << Describe(beside);
-  EXPECT_EQ(beside.segments_run, SegmentsRun::kBesideQueries);
+  EXPECT_EQ(beside.arrangement.segments, SegmentsRun::kBesideQueries);
   EXPECT_NEAR(static_cast<double>(beside.choice.runner_up_value), 0.42e6, 0.02e6);
   step.segment_gain = 0.4;
   step.split_gain = 0.8;
@@ -387,40 +387,41 @@ TEST_F(BeGridsChoiceTest, SegmentsThatLeaveTheWholeDeviceDoNotEndTheSplit) {
   step.task.split_gain = 0.5;
   step.task.split_gain_known = 1;
   step.task.segment_gain = 0.5 - 0.5 * kLayoutHysteresis / 0.5;  // less, and near a tie
-  builder.snapshot.segments_ran = SegmentsRun::kOnSplit;
+  builder.snapshot.in_force.segments = SegmentsRun::kOnSplit;
   const Plan split = PlanOf("adaptive", builder);
   EXPECT_EQ(split.choice.chosen, 84) << Describe(split);
-  EXPECT_EQ(split.segments_run, SegmentsRun::kOnSplit) << "else its time to settle begins anew";
+  EXPECT_EQ(split.arrangement.segments, SegmentsRun::kOnSplit)
+      << "else its time to settle begins anew";
   EXPECT_EQ(split.routes[0].place, builder.splits[0].lc_place);
-  builder.snapshot.segments_ran = SegmentsRun::kBesideQueries;
+  builder.snapshot.in_force.segments = SegmentsRun::kBesideQueries;
   const Plan beside = PlanOf("adaptive", builder);
   EXPECT_EQ(beside.choice.chosen, 132) << Describe(beside);
-  EXPECT_EQ(beside.segments_run, SegmentsRun::kBesideQueries);
+  EXPECT_EQ(beside.arrangement.segments, SegmentsRun::kBesideQueries);
 }
 
 // Nobody measured the pair on the split, on which it might have more than half of the device.
 TEST_F(BeGridsChoiceTest, ASplitIsTriedOnlyForMoreThanTheyAreWorth) {
-  builder.snapshot.trial.open = true;
+  builder.snapshot.trials_open = true;
   const int32_t graph = builder.AddKernel(400 * kUs);
   HeadView& step = builder.AddBeGraph(be, graph, 40 * kMs);
   builder.Pair(lc, graph, 84) = {0.3F, 0.95F, 0.40F, 0.6F};
   const std::vector<float> hoped = {0.95F};
   builder.snapshot.pairs.hoped = hoped;
   step.segment_gain = 0.1;
-  EXPECT_EQ(PlanOf("adaptive", builder).trial_split, 0);
+  EXPECT_EQ(PlanOf("adaptive", builder).arrangement.TriedSplit(), 0);
   step.segment_gain = 0.7;
   const Plan beside = PlanOf("adaptive", builder);
-  EXPECT_EQ(beside.trial_split, -1);
-  EXPECT_EQ(beside.segments_run, SegmentsRun::kBesideQueries) << Describe(beside);
+  EXPECT_EQ(beside.arrangement.TriedSplit(), -1);
+  EXPECT_EQ(beside.arrangement.segments, SegmentsRun::kBesideQueries) << Describe(beside);
   EXPECT_EQ(beside.choice.chosen, 132);
   EXPECT_EQ(beside.choice.runner_up, 84);
   EXPECT_GT(beside.choice.runner_up_value, 600'000) << "what the trial hopes for";
   EXPECT_LT(beside.choice.runner_up_value, beside.choice.value);
   // Near a tie, a trial that has begun goes on.
   step.segment_gain = static_cast<double>(beside.choice.runner_up_value) / 0.5e6 - 1 + 0.02;
-  EXPECT_EQ(PlanOf("adaptive", builder).trial_split, -1);
-  builder.snapshot.trial.split = 0;
-  EXPECT_EQ(PlanOf("adaptive", builder).trial_split, 0);
+  EXPECT_EQ(PlanOf("adaptive", builder).arrangement.TriedSplit(), -1);
+  builder.snapshot.in_force = {.split = 0, .trial_kernel = 0};
+  EXPECT_EQ(PlanOf("adaptive", builder).arrangement.TriedSplit(), 0);
 }
 
 }  // namespace

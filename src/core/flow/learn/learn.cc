@@ -96,11 +96,11 @@ void EndTrial(Flow& flow) {
   PairTrial& trial = flow.evidence.trial;
   if (TrialTimedOut(trial, flow.now_ns)) {
     trial.left = 0;  // it says nothing, and its queries count as spent
-    return FollowPlan(trial, -1, -1, flow.now_ns);
+    return flow.evidence.TrialEnded(flow.now_ns);
   }
   if (!trial.over) return;
   GiveUpUnmeasured(flow);
-  FollowPlan(trial, -1, -1, flow.now_ns);
+  flow.evidence.TrialEnded(flow.now_ns);
 }
 
 }  // namespace

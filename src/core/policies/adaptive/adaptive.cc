@@ -105,14 +105,14 @@ struct Change {
 };
 
 // A trial begins with the route to its split.
-void NoteInForce(const Snapshot& snapshot, const Arrangement& arrangement,
-                 const BesideQueries& beside, const Change& change, Plan& plan) {
-  const bool begun = snapshot.trial.split == change.to;
-  if (arrangement.trial_kernel >= 0 && (begun || !change.waits())) {
-    plan.trial_split = change.to;
-    plan.trial_kernel = arrangement.trial_kernel;
+ArrangementInForce InForce(const Snapshot& snapshot, const Arrangement& arrangement,
+                           const BesideQueries& beside, const Change& change) {
+  if (!change.waits()) {
+    return {change.to, arrangement.trial_kernel, beside.SegmentsRunOn(arrangement)};
   }
-  if (!change.waits()) plan.segments_run = beside.SegmentsRunOn(arrangement);
+  const bool begun = snapshot.in_force.TriedSplit() == change.to;
+  if (arrangement.trial_kernel >= 0 && begun) return {change.to, arrangement.trial_kernel};
+  return {change.from};
 }
 
 bool HoldsFor(const Plan& plan, Reason reason) {
@@ -164,7 +164,7 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   const Change change = {current, arrangement.split,
                          BlockingOfChange(snapshot, current, arrangement.split),
                          MinBlockingBudget(snapshot)};
-  NoteInForce(snapshot, arrangement, beside, change, plan);
+  plan.arrangement = InForce(snapshot, arrangement, beside, change);
 
   const bool stays = beside.applies() && !change.waits();
   PublishRoutes(snapshot,

@@ -75,7 +75,7 @@ void AnswerBest(const Question& question, SplitValues& values, Arrangement& arra
   arrangement.value = known.value;
   arrangement.runner_up = known.runner_up;
   arrangement.runner_up_value = known.runner_up_value;
-  if (question.trial.open && values.any_unknown()) {
+  if (question.trials_open && values.any_unknown()) {
     const int32_t trial = TrialSplit(question, values, known.value);
     if (trial >= 0) return AnswerTrial(question, values, trial, arrangement);
   }

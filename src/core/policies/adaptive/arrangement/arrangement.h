@@ -17,7 +17,6 @@ namespace gpushare::core {
 // kBest compares all mechanisms; the others force one, also where LC apps then miss their bounds.
 enum class Mechanism : uint8_t { kBest, kEvict, kPartition, kElastic };
 
-inline constexpr int32_t kNoSplit = -1;       // else an index into snapshot.splits
 inline constexpr int32_t kUnknownSplit = -2;  // no running task shows it
 
 // Where a BE kernel may run under a split.

@@ -136,7 +136,8 @@ LcTerm MakeLcTerm(const LcAppView& app) {
 bool Question::operator==(const Question& other) const {
   return pairs_version == other.pairs_version && current == other.current &&
          load_margin == other.load_margin && beside == other.beside && splits == other.splits &&
-         first_split == other.first_split && trial == other.trial && lc_count == other.lc_count &&
+         first_split == other.first_split && trials_open == other.trials_open &&
+         tried_split == other.tried_split && lc_count == other.lc_count &&
          be_count == other.be_count &&
          std::equal(lc.begin(), lc.begin() + lc_count, other.lc.begin()) &&
          std::equal(be.begin(), be.begin() + be_count, other.be.begin());
@@ -149,7 +150,8 @@ void Question::CopyFrom(const Question& other) {
   beside = other.beside;
   splits = other.splits;
   first_split = other.first_split;
-  trial = other.trial;
+  trials_open = other.trials_open;
+  tried_split = other.tried_split;
   lc_count = other.lc_count;
   be_count = other.be_count;
   std::copy_n(other.lc.begin(), lc_count, lc.begin());
@@ -167,7 +169,8 @@ const Question& QuestionBuilder::Ask(const Snapshot& snapshot, int32_t current,
           : 0;
   question_.lc_count = question_.be_count = 0;
   question_.beside = 1;
-  question_.trial = snapshot.trial;
+  question_.trials_open = snapshot.trials_open;
+  question_.tried_split = snapshot.in_force.TriedSplit();
   if (question_.splits == 0) return question_;  // the answer is the whole device
   question_.first_split = FirstSplit(snapshot, question_.splits);
   for (const LcAppView& app : snapshot.lc_apps) {

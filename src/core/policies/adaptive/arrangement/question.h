@@ -53,7 +53,8 @@ struct Question {
   // BE apps whose tasks run side by side on the whole device, because quotas leave SMs to others;
   // else 1. A side of a split has one lane: there they take turns.
   int32_t beside = 1;
-  TrialView trial;
+  bool trials_open = false;
+  int32_t tried_split = kNoSplit;
   int32_t lc_count = 0;
   int32_t be_count = 0;
   std::array<LcTerm, kMaxApps> lc;

@@ -52,7 +52,7 @@ BesideQueries::BesideQueries(const Snapshot& snapshot, const Arrangement& arrang
 // Under a split segments have the whole device while no query is active, and are still leaving it
 // when one has come. So their place does not show that the split is in force.
 bool BesideQueries::IsWholeInForce(int32_t current) const {
-  return current == kNoSplit && snapshot_.segments_ran != SegmentsRun::kOnSplit;
+  return current == kNoSplit && snapshot_.in_force.segments != SegmentsRun::kOnSplit;
 }
 
 // The value of a split that was predicted to be worth this, by what segments gained on splits.
@@ -71,7 +71,7 @@ SegmentsRun BesideQueries::SegmentsRunOn(const Arrangement& arrangement) const {
 // Segments, whose gain is measured, keep a split from being tried that may only be worse. A trial
 // that has begun goes on near a tie.
 bool BesideQueries::IsBetterThanTrial(const Arrangement& arrangement, double value) const {
-  const bool begun = snapshot_.trial.split == arrangement.split;
+  const bool begun = snapshot_.in_force.TriedSplit() == arrangement.split;
   return terms_.any_segments && value > split_value_ + (begun ? kLayoutHysteresis : 0);
 }
 

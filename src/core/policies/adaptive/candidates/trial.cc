@@ -13,7 +13,7 @@ int32_t TrialSplit(const Question& question, SplitValues& values, double known) 
   double best_value = known + kTrialGain;
   const BySplit hoped = values.Under(Mechanism::kBest, Speeds::kHoped);
   for (int32_t split = question.splits - 1; split >= question.first_split; --split) {
-    if (question.trial.split >= 0 && question.trial.split != split) continue;
+    if (question.tried_split >= 0 && question.tried_split != split) continue;
     if (values.UnknownOn(split) < 0) continue;
     const double value = hoped[static_cast<size_t>(split)];
     if (value <= best_value + 1e-9) continue;
