@@ -303,9 +303,39 @@ TEST(AdaptiveLayoutTest, ANearTieKeepsTheLayoutThatIsInForce) {
     builder.SetSpeed(sincos, 1.005f);
     const PlaceIndex at = on_split ? builder.BePlace(84) : kWholeDevice;
     builder.AddRunningBe(builder.be, sincos, 8 * kMs, {{at}});
+    builder.snapshot.in_force.split = on_split ? builder.Split(84) : kNoSplit;
     const Plan plan = PlanOf("adaptive", builder);
     EXPECT_EQ(plan.routes[0].place, on_split ? builder.LcPlace(84) : kWholeDevice);
+    EXPECT_EQ(plan.arrangement, builder.snapshot.in_force);
     EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
+  }
+}
+
+// Wherever they are. Without one a change costs nothing, and the whole device wins near a tie.
+TEST(AdaptiveLayoutTest, RunningTasksDoNotSayWhichLayoutIsInForce) {
+  for (const bool on_split : {false, true}) {
+    for (const PlaceIndex at : {kNoPlace, kWholeDevice, PlaceIndex{1}}) {
+      Decode16 builder(1.0 / 64, 1'548 * kUs);
+      const int32_t sincos = builder.AddKernel(40 * kUs);
+      builder.SetSpeed(sincos, 1.005f);
+      builder.AddBeHead(builder.be, sincos, 8 * kMs);
+      if (at != kNoPlace) builder.AddRunningBe(builder.be, sincos, 8 * kMs, {{at}});
+      builder.snapshot.in_force.split = on_split ? builder.Split(84) : kNoSplit;
+      const Plan plan = PlanOf("adaptive", builder);
+      const bool stays = on_split && at != kNoPlace;
+      EXPECT_EQ(plan.routes[0].place, stays ? builder.LcPlace(84) : kWholeDevice) << at;
+    }
+  }
+}
+
+TEST(AdaptiveLayoutTest, WithoutBeWorkLcLeavesASplitThatIsInForce) {
+  for (const char* const policy : {"adaptive", "adaptive:elastic"}) {
+    Decode16 builder;
+    builder.SetSpeed(builder.AddKernel(40 * kUs), 1.005f);
+    builder.snapshot.in_force.split = builder.Split(84);
+    const Plan plan = PlanOf(policy, builder);
+    EXPECT_EQ(plan.routes[0].place, kWholeDevice) << policy;
+    EXPECT_EQ(plan.arrangement, ArrangementInForce()) << policy;
   }
 }
 

@@ -805,6 +805,7 @@ TEST(LayoutChangeTest, LcKeepsItsRouteUntilLongBlockTasksHaveLeftTheNewOne) {
     builder.Pair(lc, long_kernel, 108).lc_speed = 1.0f;
     const RunningView& running = builder.AddRunningBe(
         be, long_kernel, 80 * kMs, {{builder.BePlace(84), Form::kWorkers, leaving}});
+    builder.snapshot.in_force = {.split = builder.Split(84), .segments = SegmentsRun::kOnSplit};
     const HeadView& head = builder.AddBeHead(be, long_kernel, 80 * kMs);
     const Plan plan = PlanOf("adaptive", builder);
     EXPECT_EQ(plan.routes[0].place, builder.LcPlace(84)) << Describe(plan);
@@ -813,6 +814,9 @@ TEST(LayoutChangeTest, LcKeepsItsRouteUntilLongBlockTasksHaveLeftTheNewOne) {
     ASSERT_NE(FindHold(plan, head), nullptr);
     EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldBlocking);
     EXPECT_EQ(FindHold(plan, head)->value_ns, 2'550 * kUs);
+    EXPECT_EQ(plan.arrangement, builder.snapshot.in_force) << "the change waits";
+    builder.running.clear();
+    EXPECT_EQ(PlanOf("adaptive", builder).arrangement.split, builder.Split(108));
   }
 }
 
@@ -830,6 +834,7 @@ TEST(LayoutChangeTest, NoTrialBeginsWhileLcKeepsItsOldRoute) {
     builder.snapshot.pairs.hoped = hoped;
     builder.snapshot.trials_open = true;
     if (waits) builder.AddRunningBe(be, kernel, 80 * kMs, {{builder.BePlace(84)}});
+    builder.snapshot.in_force.split = builder.Split(84);
     builder.AddBeHead(be, kernel, 80 * kMs);
     Plan plan = PlanOf("adaptive", builder);
     EXPECT_EQ(plan.arrangement.TriedSplit(), waits ? -1 : builder.Split(108)) << Describe(plan);
@@ -847,6 +852,7 @@ TEST(LayoutChangeTest, LcDoesNotStayForWorkThatBlocksTheOldRouteAsWell) {
   builder.Pair(lc, long_kernel, 108).lc_speed = 1.0f;
   const RunningView& running =
       builder.AddRunningBe(be, long_kernel, 80 * kMs, {{builder.LcPlace(84)}});
+  builder.snapshot.in_force.split = builder.Split(84);
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_EQ(plan.routes[0].place, builder.LcPlace(108)) << Describe(plan);
   EXPECT_NE(FindEviction(plan, running.task, builder.LcPlace(84)), nullptr);

@@ -363,12 +363,13 @@ TEST_F(BeGridsChoiceTest, ASplitIsWorthWhatSegmentsGainedOnOne) {
   EXPECT_EQ(PlanOf("adaptive", builder).choice.chosen, 84) << "it gives more than predicted";
 }
 
-// Segments on the device show that the split is in force, which has a bonus.
+// The split that is in force has a bonus.
 TEST_F(BeGridsChoiceTest, ASplitInForceKeepsItsBonusWhenItIsMeasured) {
   const int32_t graph = builder.AddKernel(400 * kUs);
   builder.Pair(lc, graph, 84) = {0.95F, 0.95F, 0.40F, 0.6F};
   RunningView& step =
       builder.AddRunningGraph(be, graph, 40 * kMs, {builder.splits[0].be_place, Form::kSegments});
+  builder.snapshot.in_force.split = 0;
   step.task.split_gain = 0.5;
   step.task.split_gain_known = 1;
   step.task.segment_gain = 0.5 + kLayoutHysteresis / 0.5 - 0.01;
@@ -387,13 +388,13 @@ TEST_F(BeGridsChoiceTest, SegmentsThatLeaveTheWholeDeviceDoNotEndTheSplit) {
   step.task.split_gain = 0.5;
   step.task.split_gain_known = 1;
   step.task.segment_gain = 0.5 - 0.5 * kLayoutHysteresis / 0.5;  // less, and near a tie
-  builder.snapshot.in_force.segments = SegmentsRun::kOnSplit;
+  builder.snapshot.in_force = {.split = 0, .segments = SegmentsRun::kOnSplit};
   const Plan split = PlanOf("adaptive", builder);
   EXPECT_EQ(split.choice.chosen, 84) << Describe(split);
   EXPECT_EQ(split.arrangement.segments, SegmentsRun::kOnSplit)
       << "else its time to settle begins anew";
   EXPECT_EQ(split.routes[0].place, builder.splits[0].lc_place);
-  builder.snapshot.in_force.segments = SegmentsRun::kBesideQueries;
+  builder.snapshot.in_force = {.segments = SegmentsRun::kBesideQueries};
   const Plan beside = PlanOf("adaptive", builder);
   EXPECT_EQ(beside.choice.chosen, 132) << Describe(beside);
   EXPECT_EQ(beside.arrangement.segments, SegmentsRun::kBesideQueries);

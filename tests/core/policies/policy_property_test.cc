@@ -98,6 +98,10 @@ PlaceIndex AnyPlace(const SnapshotBuilder& builder) {
 }
 
 void AddRunning(SnapshotBuilder& builder, int64_t kernels) {
+  if (builder.snapshot.partitions_available) {
+    const auto splits = static_cast<int64_t>(builder.splits.size());
+    builder.snapshot.in_force.split = static_cast<int32_t>(Between(kNoSplit, splits - 1));
+  }
   const int64_t running = Between(0, 4);
   for (int64_t r = 0; r < running; ++r) {
     const PlaceIndex place = AnyPlace(builder);

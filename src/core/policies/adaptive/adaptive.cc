@@ -89,7 +89,7 @@ void NoteChoice(const Snapshot& snapshot, const Arrangement& arrangement, double
   choice.kind = ChoiceKind::kLayout;
   choice.chosen = LcSmsOf(snapshot, arrangement.split);
   choice.value = Millionths(arrangement.value);
-  if (arrangement.runner_up == kUnknownSplit) return;
+  if (arrangement.runner_up == kNotCompared) return;
   choice.runner_up = LcSmsOf(snapshot, arrangement.runner_up);
   choice.runner_up_value = Millionths(arrangement.runner_up_value);
 }
@@ -107,12 +107,8 @@ struct Change {
 // A trial begins with the route to its split.
 ArrangementInForce InForce(const Snapshot& snapshot, const Arrangement& arrangement,
                            const BesideQueries& beside, const Change& change) {
-  if (!change.waits()) {
-    return {change.to, arrangement.trial_kernel, beside.SegmentsRunOn(arrangement)};
-  }
-  const bool begun = snapshot.in_force.TriedSplit() == change.to;
-  if (arrangement.trial_kernel >= 0 && begun) return {change.to, arrangement.trial_kernel};
-  return {change.from};
+  if (change.waits()) return snapshot.in_force;
+  return {change.to, arrangement.trial_kernel, beside.SegmentsRunOn(arrangement)};
 }
 
 bool HoldsFor(const Plan& plan, Reason reason) {
@@ -155,21 +151,20 @@ bool AdaptivePolicy::SharesSms() const {
 
 void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   if (PlanQuiesced(snapshot, plan)) return;
-  const int32_t current = CurrentSplit(snapshot);
   idle_shares_.Follow(snapshot);
-  const Arrangement& apart = chooser_.Choose(snapshot, current, idle_shares_);
-  const BesideQueries beside(snapshot, apart, current, SharesSms());
+  const Arrangement& apart = chooser_.Choose(snapshot, idle_shares_);
+  const BesideQueries beside(snapshot, apart, SharesSms());
   NoteChoice(snapshot, apart, beside.value(), beside.split_value(), plan);
   const Arrangement& arrangement = beside.applies() ? whole_ : apart;
-  const Change change = {current, arrangement.split,
-                         BlockingOfChange(snapshot, current, arrangement.split),
+  const int32_t in_force = snapshot.in_force.split;
+  const Change change = {in_force, arrangement.split,
+                         BlockingOfChange(snapshot, in_force, arrangement.split),
                          MinBlockingBudget(snapshot)};
   plan.arrangement = InForce(snapshot, arrangement, beside, change);
 
   const bool stays = beside.applies() && !change.waits();
   PublishRoutes(snapshot,
-                RouteOf(snapshot, change.waits() ? current : arrangement.split,
-                        stays && beside.terms().any_segments),
+                RouteOf(snapshot, plan.arrangement.split, stays && beside.terms().any_segments),
                 plan);
   const int64_t lc_ahead_ns = LaunchLcHeads(snapshot, plan);
   const LcActivity lc = FindLcActivity(snapshot, plan);

@@ -13,18 +13,19 @@ namespace {
 struct BestSplit {
   int32_t split = kNoSplit;
   double value = 0;
-  int32_t runner_up = kUnknownSplit;
+  int32_t runner_up = kNotCompared;
   double runner_up_value = 0;
 
   void Beat(int32_t better, double better_value) { *this = {better, better_value, split, value}; }
 };
 
-// The arrangement of the largest predicted throughput. Near a tie the one in force wins, else the
-// whole device, where LC is fastest.
+// The arrangement of the largest predicted throughput. Near a tie the favoured one wins. Without BE
+// work LC has the whole device.
 BestSplit BestKnown(const Question& question, SplitValues& values) {
-  const int32_t current = std::max(question.current, kNoSplit);  // unknown: the whole device
-  if (question.be_count == 0) return {current, 0};
-  const auto bonus = [&](int32_t split) { return split == current ? kLayoutHysteresis : 0.0; };
+  if (question.be_count == 0) return {};
+  const auto bonus = [&](int32_t split) {
+    return split == question.favoured ? kLayoutHysteresis : 0.0;
+  };
   BestSplit best = {kNoSplit, values.Whole()};
   best.value += best.value > 0 ? bonus(kNoSplit) : 0;
   const BySplit planned = values.Planned();
@@ -46,11 +47,10 @@ BestSplit BestKnown(const Question& question, SplitValues& values) {
 // LC bounds, the value counts as if the BE side were empty (the knee); failing that, the split
 // where LC is fastest.
 int32_t ForcedSplit(const Question& question, Mechanism mechanism, SplitValues& values) {
-  if (question.be_count == 0) return std::max(question.current, kNoSplit);
   int32_t best = kNoSplit;
   double best_value = 0;
   const auto take = [&](int32_t split, double value) {
-    if (value > 0 && split == question.current) value += kLayoutHysteresis;
+    if (value > 0 && split == question.favoured) value += kLayoutHysteresis;
     if (value <= best_value + 1e-9) return;
     best = split;
     best_value = value;
@@ -79,11 +79,7 @@ void AnswerBest(const Question& question, SplitValues& values, Arrangement& arra
     const int32_t trial = TrialSplit(question, values, known.value);
     if (trial >= 0) return AnswerTrial(question, values, trial, arrangement);
   }
-  if (arrangement.split >= question.first_split) return values.FillSides(arrangement);
-  // A current split below the first one has no values.
-  if (arrangement.split >= 0) {
-    values.Fill(arrangement.split, Mechanism::kBest, Speeds::kPlanned, arrangement);
-  }
+  if (arrangement.split != kNoSplit) values.FillSides(arrangement);
 }
 
 void Answer(const Question& question, const PairTable& pairs, Mechanism mechanism,
@@ -91,7 +87,7 @@ void Answer(const Question& question, const PairTable& pairs, Mechanism mechanis
   values.Ask(question, pairs);
   arrangement.trial_kernel = -1;
   arrangement.value = arrangement.runner_up_value = 0;
-  arrangement.runner_up = kUnknownSplit;
+  arrangement.runner_up = kNotCompared;
   arrangement.whole_value = values.Whole();
   arrangement.split = kNoSplit;
   if (mechanism == Mechanism::kEvict || question.splits == 0) return;
@@ -102,22 +98,12 @@ void Answer(const Question& question, const PairTable& pairs, Mechanism mechanis
   }
 }
 
-int32_t SplitOf(const Snapshot& snapshot, PlaceIndex place) {
-  for (size_t s = 0; s < snapshot.splits.size(); ++s) {
-    if (snapshot.splits[s].lc_place == place || snapshot.splits[s].be_place == place) {
-      return static_cast<int32_t>(s);
-    }
-  }
-  return kNoSplit;
-}
-
 }  // namespace
 
 Chooser::Chooser(Mechanism mechanism) : mechanism_(mechanism), remembered_(kLayoutsRemembered) {}
 
-const Arrangement& Chooser::Choose(const Snapshot& snapshot, int32_t current,
-                                   IdleShares& idle_shares) {
-  const Question& question = question_.Ask(snapshot, current, idle_shares);
+const Arrangement& Chooser::Choose(const Snapshot& snapshot, IdleShares& idle_shares) {
+  const Question& question = question_.Ask(snapshot, idle_shares);
   // The newest first: most plans ask what the last one asked.
   for (size_t age = 1; age <= remembered_.size(); ++age) {
     const Remembered& entry = remembered_[(next_ + remembered_.size() - age) % remembered_.size()];
@@ -129,26 +115,6 @@ const Arrangement& Chooser::Choose(const Snapshot& snapshot, int32_t current,
   entry.question.CopyFrom(question);
   Answer(question, snapshot.pairs, mechanism_, values_, entry.answer);
   return entry.answer;
-}
-
-int32_t CurrentSplit(const Snapshot& snapshot) {
-  int32_t by_lc = kUnknownSplit;
-  int32_t by_leaving = kUnknownSplit;
-  for (const RunningView& running : snapshot.running) {
-    if (running.task.kind == TaskKind::kMemcpy || !running.task.confinable) continue;
-    for (const PartView& part : running.parts) {
-      if (part.place < 0) continue;
-      const int32_t split = SplitOf(snapshot, part.place);
-      if (running.task.app_class == AppClass::kLatencyCritical) {
-        by_lc = split;
-      } else if (part.evicting) {
-        by_leaving = split;
-      } else {
-        return split;
-      }
-    }
-  }
-  return by_leaving != kUnknownSplit ? by_leaving : by_lc;
 }
 
 }  // namespace gpushare::core

@@ -29,7 +29,7 @@ class Chooser {
   explicit Chooser(Mechanism mechanism);
 
   // The answer is valid until the next call. `idle_shares` follow the snapshot.
-  const Arrangement& Choose(const Snapshot& snapshot, int32_t current, IdleShares& idle_shares);
+  const Arrangement& Choose(const Snapshot& snapshot, IdleShares& idle_shares);
 
  private:
   struct Remembered {
@@ -44,10 +44,6 @@ class Chooser {
   size_t next_ = 0;
   SplitValues values_;
 };
-
-// The arrangement in force: where BE kernels run shows it, else where evicted ones still are, else
-// where LC tasks run.
-int32_t CurrentSplit(const Snapshot& snapshot);
 
 }  // namespace gpushare::core
 

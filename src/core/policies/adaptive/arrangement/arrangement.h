@@ -17,7 +17,7 @@ namespace gpushare::core {
 // kBest compares all mechanisms; the others force one, also where LC apps then miss their bounds.
 enum class Mechanism : uint8_t { kBest, kEvict, kPartition, kElastic };
 
-inline constexpr int32_t kUnknownSplit = -2;  // no running task shows it
+inline constexpr int32_t kNotCompared = -2;  // for a split: no other arrangement was compared
 
 // Where a BE kernel may run under a split.
 enum class Sides : uint8_t {
@@ -29,10 +29,10 @@ enum class Sides : uint8_t {
 struct Arrangement {
   int32_t split = kNoSplit;
   std::array<Sides, kMaxKernels> sides;  // by kernel index; meaningful under a split
-  // Of the best arrangement of those that were compared, and of the next one; kUnknownSplit: none.
+  // Of the best arrangement of those that were compared, and of the next one; kNotCompared: none.
   // With the bonus of the arrangement in force.
   double value = 0;
-  int32_t runner_up = kUnknownSplit;
+  int32_t runner_up = kNotCompared;
   double runner_up_value = 0;
   double whole_value = 0;     // of the whole device, without a bonus
   int32_t trial_kernel = -1;  // nobody measured it on this split, which is on trial; -1: none

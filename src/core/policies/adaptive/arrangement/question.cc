@@ -133,8 +133,15 @@ LcTerm MakeLcTerm(const LcAppView& app) {
   return term;
 }
 
+int32_t FavouredSplit(const Snapshot& snapshot) {
+  const bool any =
+      std::any_of(snapshot.running.begin(), snapshot.running.end(),
+                  [](const RunningView& running) { return IsBeCompute(running.task); });
+  return any ? snapshot.in_force.split : kNoSplit;
+}
+
 bool Question::operator==(const Question& other) const {
-  return pairs_version == other.pairs_version && current == other.current &&
+  return pairs_version == other.pairs_version && favoured == other.favoured &&
          load_margin == other.load_margin && beside == other.beside && splits == other.splits &&
          first_split == other.first_split && trials_open == other.trials_open &&
          tried_split == other.tried_split && lc_count == other.lc_count &&
@@ -145,7 +152,7 @@ bool Question::operator==(const Question& other) const {
 
 void Question::CopyFrom(const Question& other) {
   pairs_version = other.pairs_version;
-  current = other.current;
+  favoured = other.favoured;
   load_margin = other.load_margin;
   beside = other.beside;
   splits = other.splits;
@@ -158,10 +165,9 @@ void Question::CopyFrom(const Question& other) {
   std::copy_n(other.be.begin(), be_count, be.begin());
 }
 
-const Question& QuestionBuilder::Ask(const Snapshot& snapshot, int32_t current,
-                                     IdleShares& idle_shares) {
+const Question& QuestionBuilder::Ask(const Snapshot& snapshot, IdleShares& idle_shares) {
   question_.pairs_version = snapshot.pairs.version;
-  question_.current = current;
+  question_.favoured = FavouredSplit(snapshot);
   question_.load_margin = LoadMargin(snapshot);
   question_.splits =
       snapshot.partitions_available && PairsUsable(snapshot)

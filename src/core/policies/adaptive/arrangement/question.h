@@ -46,7 +46,8 @@ struct BeTerm {
 
 struct Question {
   uint64_t pairs_version = 0;
-  int32_t current = kUnknownSplit;
+  int32_t favoured = kNoSplit;  // FavouredSplit
+  int32_t tried_split = kNoSplit;
   double load_margin = 0;   // the LC load may be that much higher; rounded up
   int32_t splits = 0;       // 0: no partitions
   int32_t first_split = 0;  // the first whose LC side holds the reservations
@@ -54,7 +55,6 @@ struct Question {
   // else 1. A side of a split has one lane: there they take turns.
   int32_t beside = 1;
   bool trials_open = false;
-  int32_t tried_split = kNoSplit;
   int32_t lc_count = 0;
   int32_t be_count = 0;
   std::array<LcTerm, kMaxApps> lc;
@@ -68,12 +68,15 @@ double RoundLoad(double load);
 // How much higher than measured the load of all LC apps may be, rounded up.
 double LoadMargin(const Snapshot& snapshot);
 LcTerm MakeLcTerm(const LcAppView& app);
+// The arrangement that wins near a tie: the one in force. While no BE work is on the device a
+// change costs nothing, and the whole device wins, where LC is fastest.
+int32_t FavouredSplit(const Snapshot& snapshot);
 
 // Builds the question of one plan. Allocates nothing.
 class QuestionBuilder {
  public:
   // Valid until the next call.
-  const Question& Ask(const Snapshot& snapshot, int32_t current, IdleShares& idle_shares);
+  const Question& Ask(const Snapshot& snapshot, IdleShares& idle_shares);
 
  private:
   // What a kernel's term is made of. Two tasks of a kernel with the same source add the same.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/core/base/tuning.h"
+#include "src/core/policies/adaptive/arrangement/question.h"
 #include "src/core/policies/parts/be_quota.h"
 #include "src/core/policies/parts/blocking.h"
 #include "src/core/policies/parts/bounds.h"
@@ -31,8 +32,7 @@ int64_t WorkersRanFor(const Snapshot& snapshot, const RunningView& running) {
 
 }  // namespace
 
-BesideQueries::BesideQueries(const Snapshot& snapshot, const Arrangement& arrangement,
-                             int32_t current, bool allowed)
+BesideQueries::BesideQueries(const Snapshot& snapshot, const Arrangement& arrangement, bool allowed)
     : snapshot_(snapshot) {
   terms_.budget_ns = std::min(MaxQueuedTime(snapshot), MinBlockingBudget(snapshot));
   if (!allowed || !ReadLc() || !ReadBe()) return;
@@ -40,19 +40,13 @@ BesideQueries::BesideQueries(const Snapshot& snapshot, const Arrangement& arrang
   if (!AllFit() || BeQuotas(snapshot, kNoSplit).any()) return;
   compares_ = true;
   const double value = WholeValueOf(snapshot, arrangement, load_) + load_ * gain_;
-  const double known = AsMeasured(arrangement.value, arrangement.split == current);
+  const double known = AsMeasured(arrangement.value, arrangement.split == FavouredSplit(snapshot));
   const bool on_trial = arrangement.trial_kernel >= 0;
   split_value_ = on_trial ? AsMeasured(arrangement.trial_value, false) : known;
   if (on_trial && !IsBetterThanTrial(arrangement, value)) return;
-  const double bonus = IsWholeInForce(current) ? kLayoutHysteresis : 0;
+  const double bonus = snapshot.in_force.split == kNoSplit ? kLayoutHysteresis : 0;
   applies_ = arrangement.split == kNoSplit || value + bonus > known;
   if (applies_) value_ = value;
-}
-
-// Under a split segments have the whole device while no query is active, and are still leaving it
-// when one has come. So their place does not show that the split is in force.
-bool BesideQueries::IsWholeInForce(int32_t current) const {
-  return current == kNoSplit && snapshot_.in_force.segments != SegmentsRun::kOnSplit;
 }
 
 // The value of a split that was predicted to be worth this, by what segments gained on splits.

@@ -37,10 +37,8 @@ struct BesideTerms {
 
 class BesideQueries {
  public:
-  // `arrangement`: the best without them; `current`: the one in force. Without `allowed` they never
-  // apply.
-  BesideQueries(const Snapshot& snapshot, const Arrangement& arrangement, int32_t current,
-                bool allowed);
+  // `arrangement`: the best without them. Without `allowed` they never apply.
+  BesideQueries(const Snapshot& snapshot, const Arrangement& arrangement, bool allowed);
 
   bool applies() const { return applies_; }
   // What the choice is worth, in the unit of an arrangement's value; 0 if they do not apply.
@@ -56,7 +54,6 @@ class BesideQueries {
   bool ReadLc();
   bool ReadBe();
   int64_t ReserveNs() const;
-  bool IsWholeInForce(int32_t current) const;
   double AsMeasured(double predicted, bool in_force) const;
   bool IsBetterThanTrial(const Arrangement& arrangement, double value) const;
   bool AllFit() const;

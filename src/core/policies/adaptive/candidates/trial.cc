@@ -11,9 +11,10 @@ namespace gpushare::core {
 int32_t TrialSplit(const Question& question, SplitValues& values, double known) {
   int32_t best = kNoSplit;
   double best_value = known + kTrialGain;
+  const int32_t tried = question.tried_split;
   const BySplit hoped = values.Under(Mechanism::kBest, Speeds::kHoped);
   for (int32_t split = question.splits - 1; split >= question.first_split; --split) {
-    if (question.tried_split >= 0 && question.tried_split != split) continue;
+    if (tried != kNoSplit && tried != split) continue;
     if (values.UnknownOn(split) < 0) continue;
     const double value = hoped[static_cast<size_t>(split)];
     if (value <= best_value + 1e-9) continue;
