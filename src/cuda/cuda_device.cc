@@ -191,6 +191,11 @@ class CudaDevice final : public core::Device {
     }
     if (loss_.lost()) return loss_.AsStatus();
     const ScopedContext current(*context_);
+    if (request.after_lane != core::kNoLane) {
+      absl::Status ordered = lanes_.OrderAfter(*lane, request.after_lane);
+      loss_.Record(ordered);
+      if (!ordered.ok()) return ordered;
+    }
     if (request.form == core::Form::kOpaque && request.parts[0].work.host_function != nullptr) {
       return CallAndLaunch(*lane, request);
     }

@@ -141,6 +141,7 @@ int32_t Engine::AllocateSlot() {
 void Engine::FreeSlot(int32_t slot) {
   Launch& launch = launches_[slot];
   launch.phase = LaunchPhase::kFree;
+  if (std::exchange(launch.after, -1) >= 0) --launches_behind_;
   ++launch.generation;
   free_slots_.push_back(slot);
 }
@@ -298,6 +299,7 @@ void Engine::FreeLane(int32_t slot) {
   }
   // The lane's next launch, if any, waits in its hardware queue.
   Dispatch(lane.queue);
+  DispatchBehind();
 }
 
 size_t Engine::Poll(absl::Span<core::DeviceCompletion> out) {
@@ -368,6 +370,7 @@ void Engine::Abandon(core::LaneIndex index) {
   lane.running = -1;
   dirty_ = true;
   Dispatch(lane.queue);
+  DispatchBehind();
   Update();
 }
 

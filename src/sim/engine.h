@@ -67,6 +67,9 @@ struct Launch {
   const Place* place = nullptr;
   const PreparedKernel* kernel = nullptr;
   core::TimeNs issued_until_ns = 0;
+  int32_t after =
+      -1;  // slot of the launch of another lane that must have ended, and its generation
+  uint32_t after_generation = 0;
   core::TimeNs start_ns = core::kNever;
   core::TimeNs end_ns = 0;
   core::Outcome outcome = core::Outcome::kFinished;
@@ -187,6 +190,8 @@ struct Lane {
   bool has_segments = false;  // a launch in segments is not reported yet
   int32_t queue = 0;
   int32_t running = -1;  // the launch on the SMs; the next launch waits for it
+  int32_t newest = -1;   // slot of the newest launch, and its generation
+  uint32_t newest_generation = 0;
   bool had_predecessor = false;
   bool has_word = false;
   uint64_t word = 0;
@@ -256,6 +261,9 @@ class Engine {
   // Call when a copy starts or ends: it may change the speed of kernels.
   void NoteCopies();
   double CopyFactor(const Launch& launch) const;
+  void NoteOrder(int32_t slot, const core::LaunchRequest& request);
+  bool IsBehind(const Launch& launch) const;
+  void DispatchBehind();
   void DrawLaunchFaults(Launch& launch);
   void Enqueue(int32_t queue, int32_t command);
   void Dispatch(int32_t queue);
@@ -385,6 +393,7 @@ class Engine {
   Table<Lane> lanes_;
   Table<int32_t> lanes_of_place_;  // by place, the number of its lanes
   Table<HardwareQueue> queues_;    // hardware_queues for each place
+  int32_t launches_behind_ = 0;    // launches whose `after` has not ended
   Table<WaitingWrite> writes_;
   Table<Launch> launches_;
   std::vector<int32_t> free_slots_;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -61,6 +62,12 @@ absl::Status Engine::Check(const core::LaunchRequest& request) const {
   if (lane.has_segments) {
     return absl::FailedPreconditionError(absl::StrCat(
         "Lane ", request.parts[0].lane, " has a launch in segments and takes no other."));
+  }
+  if (request.after_lane != core::kNoLane &&
+      (request.after_lane < 0 || request.after_lane >= static_cast<int32_t>(lanes_.size()))) {
+    return absl::InvalidArgumentError(absl::StrCat("The launch comes after lane ",
+                                                   request.after_lane, ", and the device has ",
+                                                   lanes_.size(), " lanes."));
   }
   if (absl::Status status = core::CheckLaunchRequest(request); !status.ok()) return status;
   if (!request.wait_events.empty()) {
@@ -195,6 +202,7 @@ absl::Status Engine::Submit(const core::LaunchRequest& request) {
   }
   const int32_t slot = AllocateSlot();
   Fill(slot, request);
+  NoteOrder(slot, request);
   Enqueue(lanes_[request.parts[0].lane].queue, slot);
   if (faults_.DeviceLost()) LoseDevice();
   return absl::OkStatus();
@@ -231,6 +239,37 @@ void Engine::Fill(int32_t slot, const core::LaunchRequest& request) {
     if (request.form == core::Form::kFused) FillFused(slot, request);
   }
   launch.issued_until_ns = now_ + latency;
+}
+
+void Engine::NoteOrder(int32_t slot, const core::LaunchRequest& request) {
+  Launch& launch = launches_[slot];
+  if (request.after_lane != core::kNoLane) {
+    const Lane& before = lanes_[request.after_lane];
+    launch.after = before.newest;
+    launch.after_generation = before.newest_generation;
+    if (!IsBehind(launch)) launch.after = -1;
+    if (launch.after >= 0) ++launches_behind_;
+  }
+  Lane& lane = lanes_[request.parts[0].lane];
+  lane.newest = slot;
+  lane.newest_generation = launch.generation;
+}
+
+// Whether a launch of another lane, which must end first, has not ended.
+bool Engine::IsBehind(const Launch& launch) const {
+  if (launch.after < 0) return false;
+  const Launch& before = launches_[launch.after];
+  return before.generation == launch.after_generation && before.phase != LaunchPhase::kFree &&
+         before.phase != LaunchPhase::kOver;
+}
+
+// A launch has ended: those of other lanes that waited for it are heads of their hardware queues.
+void Engine::DispatchBehind() {
+  if (launches_behind_ == 0) return;
+  for (size_t queue = 0; queue < queues_.size(); ++queue) {
+    const int32_t head = queues_[queue].head;
+    if (head >= 0 && launches_[head].after >= 0) Dispatch(static_cast<int32_t>(queue));
+  }
 }
 
 void Engine::DrawLaunchFaults(Launch& launch) {
@@ -349,7 +388,9 @@ void Engine::Dispatch(int32_t queue) {
     const int32_t command = fifo.head;
     if (command >= 0) {
       Lane& lane = lanes_[launches_[command].lane];
-      if (lane.running != -1) return;
+      Launch& launch = launches_[command];
+      if (lane.running != -1 || IsBehind(launch)) return;
+      if (std::exchange(launch.after, -1) >= 0) --launches_behind_;
       fifo.head = NextOf(command);
       lane.running = command;
       Issue(command);

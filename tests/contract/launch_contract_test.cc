@@ -79,6 +79,37 @@ TEST_P(LaunchContract, LaunchesOnOneLaneStartInOrder) {
   }
 }
 
+// As a queue does that goes on elsewhere while its earlier work is in flight.
+TEST_P(LaunchContract, ALaunchAfterAnotherLaneWaitsForItsEarlierLaunches) {
+  const std::vector<LaneIndex> lanes = MakeLanes(3);
+  std::vector<LaunchId> launches;
+  launches.push_back(Launch(Original(lanes[0], 12'345)));
+  for (const size_t lane : {size_t{1}, size_t{2}, size_t{0}}) {
+    core::LaunchRequest request = Original(lanes[lane], lane == 1 ? 12'345 : 100);
+    request.after_lane = lanes[lane == 0 ? 2 : lane - 1];
+    launches.push_back(Launch(request));
+  }
+  // The lane's own order holds behind the other lane's.
+  launches.push_back(Launch(Original(lanes[0], 1)));
+  WaitForAll();
+  for (size_t i = 1; i < launches.size(); ++i) {
+    EXPECT_GE(Of(launches[i]).start_ns, Of(launches[i - 1]).end_ns) << i;
+  }
+}
+
+TEST_P(LaunchContract, ALaunchAfterAnIdleLaneStartsAtOnce) {
+  const std::vector<LaneIndex> lanes = MakeLanes(2);
+  Launch(Original(lanes[0], 100));
+  WaitForAll();
+  core::LaunchRequest request = Original(lanes[1], 100);
+  request.after_lane = lanes[0];
+  Launch(request);
+  WaitForAll();
+  request.after_lane = core::kMaxLanes;
+  request.parts[0].launch = NewLaunch();
+  EXPECT_EQ(device().Launch(request).code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST_P(LaunchContract, LanesOfOnePlaceRunSideBySide) {
   if (!GetParam().work_takes_time) GTEST_SKIP() << "work takes no time on this device";
   const LaneIndex a = MakeLane();

@@ -121,6 +121,10 @@ absl::Status CheckLaunchRequest(const LaunchRequest& request) {
     return absl::InvalidArgumentError(
         absl::StrCat("Form ", static_cast<int>(request.form), " is not a form of launch."));
   }
+  if (request.after_lane < kNoLane || request.after_lane >= kMaxLanes) {
+    return absl::InvalidArgumentError(absl::StrCat("A launch comes after lane ", request.after_lane,
+                                                   ", and there are at most ", kMaxLanes, "."));
+  }
   if (NeedsKernel(request.form) && request.parts[0].work.kernel == nullptr) {
     return absl::InvalidArgumentError("A launch of this form needs a kernel, and has none.");
   }

@@ -6,6 +6,7 @@
 //
 // Contract
 // - Launches on one lane start in order; lanes of one place run side by side as the device allows.
+//   A launch that names an `after_lane` waits for that lane's earlier launches too.
 // - Every accepted launch is reported by PollCompletions exactly once, unless the device hangs:
 //   then the scheduler times it out and calls AbandonLane.
 // - A launch whose signal event cannot be recorded is accepted, runs to its end, and is reported as
@@ -102,6 +103,9 @@ struct LaunchRequest {
   const FusedKernelDesc* fused = nullptr;          // kFused only; the parts are those of the pair
   int64_t block_begin = 0;                         // first block task (kSlice), else 0
   int32_t workers = 0;  // kWorkers; kFused: fused blocks. 0: all that the place holds
+  // It also starts after all that was launched on this lane before; kNoLane: after no other lane's.
+  // So a queue goes on in a larger place while its earlier work is in flight.
+  LaneIndex after_lane = kNoLane;
   absl::Span<void* const> wait_events;  // native events to wait for before, empty on sim and null
   // Native event to record after. A fused launch records it after both parts, so the scheduler
   // fuses no task that has one.

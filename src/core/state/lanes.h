@@ -103,6 +103,13 @@ class Lanes {
   uint64_t EvictableLanes(PlaceIndex place) const {
     return evictable_lanes_[static_cast<size_t>(place)].load(std::memory_order_acquire);
   }
+  // Whether a queue with work in flight on the lane goes on in `place`: where that has more SMs. It
+  // comes back to fewer when its work has ended, so that no burst drains on them.
+  bool GoesOn(LaneIndex lane, PlaceIndex place) const {
+    return HasPlace(place) &&
+           places_[static_cast<size_t>(place)].sms >
+               places_[static_cast<size_t>(lanes_[static_cast<size_t>(lane)].spec.place)].sms;
+  }
   // Lanes whose self-test ever found evictions blocked; they are used as not evictable. The mask
   // has one bit a lane.
   int lanes_blocked() const { return std::popcount(blocked_lanes_); }

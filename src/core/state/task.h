@@ -84,6 +84,8 @@ struct Part {
   uint64_t leave_epoch = 0;
   // Second part of a fused launch: the first part's lane, which gives the order and stays busy.
   LaneIndex order_lane = kNoLane;
+  // LC work that leaves its queue's lane: the lane whose earlier launches it comes after.
+  LaneIndex after_lane = kNoLane;
   int64_t blocks_asked = 0;
   uint32_t stream = 0;  // of a region: Lane::streams at its begin
   TimeNs launched_ns = 0;

@@ -62,6 +62,7 @@ struct LaneWords {
 struct CudaLane {
   core::LaneSpec spec;
   CUstream stream = nullptr;
+  CUevent order = nullptr;  // recorded where another lane goes on after this one
   LaneWords words;
   std::atomic<bool> abandoned{false};
   core::Mutex mutex;

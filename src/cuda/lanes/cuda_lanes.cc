@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/cuda/driver/errors.h"
+#include "src/cuda/lanes/lane_lock.h"
 
 namespace gpushare::cuda {
 namespace {
@@ -118,6 +119,9 @@ absl::StatusOr<CudaLane*> CudaLanes::Make(const core::LaneSpec& spec, LaneIndex 
                             spec.evictable ? LaneMarks::kMarksOfWorkers : LaneMarks::kMarksMax);
   if (status.ok()) status = lane->feed.Open(context_.api());
   if (status.ok()) {
+    status = GPUSHARE_CU(context_.api(), cuEventCreate(&lane->order, CU_EVENT_DISABLE_TIMING));
+  }
+  if (status.ok()) {
     status = library_.AddLane(index, lane->stream, spec.place, places_.place(spec.place).sms);
   }
   if (!status.ok()) {
@@ -151,6 +155,7 @@ absl::Status CudaLanes::OpenStream(CudaLane& lane, LaneIndex index, size_t words
 void CudaLanes::CloseLane(CudaLane& lane) const {
   lane.feed.Close(context_.api());
   lane.marks.Close(context_.api());
+  if (lane.order != nullptr) context_.api().cuEventDestroy(lane.order);
   context_.api().cuStreamDestroy(lane.stream);
 }
 
@@ -210,6 +215,19 @@ absl::Status CudaLanes::CheckTakes(const CudaLane& lane, LaneIndex index, uint64
   }
   return absl::ResourceExhaustedError(
       absl::StrCat("Lane ", index, " has ", kLaneRing, " launches that were not reported."));
+}
+
+absl::Status CudaLanes::OrderAfter(const CudaLane& lane, LaneIndex before) const {
+  CudaLane* const other = Find(before);
+  if (other == nullptr) return NoSuchLane(before);
+  // The launches of a lane that hung never end.
+  if (other == &lane || other->abandoned.load(std::memory_order_acquire)) return absl::OkStatus();
+  {
+    // Other threads may record the event again: then the lane waits for their launches too.
+    const LaneLock lock(*other);
+    GPUSHARE_CU_RETURN(context_.api(), cuEventRecord(other->order, other->stream));
+  }
+  return GPUSHARE_CU(context_.api(), cuStreamWaitEvent(lane.stream, other->order, 0));
 }
 
 void CudaLanes::Publish(CudaLane& lane, LaneIndex index, uint64_t sequence) {

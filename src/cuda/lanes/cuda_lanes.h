@@ -71,6 +71,8 @@ class CudaLanes {
   // Whether the lane takes launch `sequence` now. FAILED_PRECONDITION while it has a launch in
   // segments, RESOURCE_EXHAUSTED while its ring is full. Needs the lane's mutex.
   static absl::Status CheckTakes(const CudaLane& lane, core::LaneIndex index, uint64_t sequence);
+  // What is put on `lane` from now on starts after all that is on lane `before` now.
+  absl::Status OrderAfter(const CudaLane& lane, core::LaneIndex before) const;
   // Hands launch `sequence`, which is on the stream, to the poller. Needs the lane's mutex.
   void Publish(CudaLane& lane, core::LaneIndex index, uint64_t sequence);
 

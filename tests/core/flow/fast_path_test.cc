@@ -3,11 +3,16 @@
 
 #include "src/core/flow/entry/fast_path.h"
 
+#include <memory>
+#include <utility>
+#include <vector>
+
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/log/event_log.h"
 #include "src/core/policies/registry.h"
 #include "src/core/state/shared/route.h"
+#include "tests/core/plan_with.h"
 #include "tests/core/simulated_scheduler.h"
 
 namespace gpushare::core {
@@ -90,6 +95,77 @@ TEST_F(FastPathTest, NoBeLaunchPassesTheGateWhileLcWorkIsInFlight) {
   }
   ASSERT_TRUE(scheduler_->Drain(kNever).ok());
   EXPECT_EQ(Count(EventType::kLaunched, AppClass::kBestEffort), 1);
+}
+
+// The route of each plan is the test's.
+class LeavesPlaceTest : public SimulatedSchedulerTest {
+ protected:
+  void SetUp() override {
+    auto policy = std::make_unique<PlanWith>([this](const Snapshot& snapshot, Plan& plan) {
+      const PlaceIndex side = snapshot.splits.front().lc_place;
+      for (size_t a = 0; a < snapshot.lc_apps.size(); ++a) {
+        plan.routes[a].place = on_side_ ? side : kWholeDevice;
+        plan.routes[a].fast_path = fast_;
+      }
+      plan.replan_at_ns = snapshot.now_ns + kUs;
+      for (const HeadView& head : snapshot.heads) {
+        PlannedLaunch launch;
+        launch.task = head.task;
+        launch.form = Form::kGraph;
+        launch.place = plan.routes[0].place;
+        launch.lane_class = LaneClass::kLc;
+        launch.count = head.ready_count;
+        plan.launches.TryAdd(launch);
+      }
+    });
+    ASSERT_NO_FATAL_FAILURE(StartScheduler(std::move(policy)));
+    graph_ = *scheduler_->RegisterKernel(Graph("query", 100 * kUs));
+    queue_ = AddQueue(AppClass::kLatencyCritical, "server");
+  }
+
+  // A plan with this route, and a query behind it.
+  TicketId SubmitOn(bool side) {
+    on_side_ = side;
+    EXPECT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 2 * kUs).ok());
+    const TicketId ticket = SubmitGraph(queue_, graph_, true);
+    EXPECT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 2 * kUs).ok());
+    return ticket;
+  }
+  CompletionRecord RecordOf(TicketId ticket) { return *scheduler_->Record(ticket); }
+
+  bool on_side_ = true;
+  bool fast_ = true;
+  KernelId graph_;
+  QueueId queue_;
+};
+
+TEST_F(LeavesPlaceTest, ABurstGoesOnInALargerPlaceBehindItsEarlierQueries) {
+  for (const bool fast : {false, true}) {
+    SCOPED_TRACE(fast ? "by the submitter" : "by the flow");
+    fast_ = fast;
+    std::vector<TicketId> queries;
+    for (const bool side : {true, true, false, false}) queries.push_back(SubmitOn(side));
+    ASSERT_TRUE(scheduler_->Drain(kNever).ok());
+    EXPECT_NE(RecordOf(queries[1]).place, kWholeDevice);
+    EXPECT_EQ(RecordOf(queries[2]).place, kWholeDevice);
+    EXPECT_LT(RecordOf(queries[2]).launch_ns, RecordOf(queries[0]).complete_ns)
+        << "it was launched while the others were in flight";
+    for (size_t i = 1; i < queries.size(); ++i) {
+      EXPECT_GE(RecordOf(queries[i]).start_ns, RecordOf(queries[i - 1]).end_ns) << i;
+    }
+    EXPECT_EQ(RecordOf(queries[3]).launch_reason == Reason::kFastPath, fast);
+  }
+}
+
+TEST_F(LeavesPlaceTest, AQueueOnTheWholeDeviceStaysThereUntilItIsEmpty) {
+  const TicketId first = SubmitOn(false);
+  const TicketId second = SubmitOn(true);
+  ASSERT_TRUE(scheduler_->Drain(kNever).ok());
+  const TicketId third = SubmitOn(true);
+  ASSERT_TRUE(scheduler_->Drain(kNever).ok());
+  EXPECT_EQ(RecordOf(first).place, kWholeDevice);
+  EXPECT_EQ(RecordOf(second).place, kWholeDevice);
+  EXPECT_NE(RecordOf(third).place, kWholeDevice);
 }
 
 class BlockedEvictionTest : public FastPathTest {

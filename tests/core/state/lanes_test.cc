@@ -94,6 +94,21 @@ std::vector<bool> SmsOf(const PlaceSpec& spec, const DeviceProfile& profile) {
   return sms;
 }
 
+TEST(LanePlacesTest, AQueueGoesOnInALargerPlaceAlone) {
+  PlaceDevice device(Sizes(132, 16, false));
+  Lanes lanes;
+  ASSERT_TRUE(lanes.Create(device, kMaxSplits).ok());
+  const SplitView& small = lanes.splits().front();
+  const SplitView& large = lanes.splits().back();
+  const auto lane_of = [&](PlaceIndex place) { return lanes.Pick(place, LaneClass::kLc, 0); };
+  EXPECT_TRUE(lanes.GoesOn(lane_of(small.lc_place), kWholeDevice));
+  EXPECT_TRUE(lanes.GoesOn(lane_of(small.lc_place), large.lc_place));
+  EXPECT_FALSE(lanes.GoesOn(lane_of(small.lc_place), small.lc_place));
+  EXPECT_FALSE(lanes.GoesOn(lane_of(large.lc_place), small.lc_place));
+  EXPECT_FALSE(lanes.GoesOn(lane_of(kWholeDevice), large.lc_place));
+  EXPECT_FALSE(lanes.GoesOn(lane_of(small.lc_place), kNoPlace));
+}
+
 // On one lane a copy would wait for those of the other direction.
 TEST(CopyLanesTest, EachDirectionHasItsLanesAsLongAsOneIsLeft) {
   PlaceDevice device(Sizes(132, 15, false));

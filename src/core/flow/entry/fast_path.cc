@@ -91,14 +91,20 @@ FastPathResult TryFastPath(Flow& flow, Task& task) {
   part.form = OrdinaryForm(task.work.kind);
   part.blocks_asked = task.work.block_tasks;
   const bool in_order = queue.in_flight.load(std::memory_order_acquire) > 0;
-  part.lane = in_order ? queue.lane.load(std::memory_order_relaxed)
-                       : flow.lanes.Pick(route.place, route.lane_class, app.slot);
-  const bool usable =
-      part.lane != kNoLane && flow.lanes.lane(part.lane).usable.load(std::memory_order_acquire);
-  // On this lane it would wait for both parts of a fused launch; the launch stage waits for one.
+  const LaneIndex behind = in_order ? queue.lane.load(std::memory_order_relaxed) : kNoLane;
+  const bool goes_on = behind != kNoLane && flow.lanes.GoesOn(behind, route.place);
+  part.lane =
+      in_order && !goes_on ? behind : flow.lanes.Pick(route.place, route.lane_class, app.slot);
+  if (goes_on) part.after_lane = behind;
+  const auto is_usable = [&](LaneIndex lane) {
+    return lane != kNoLane && flow.lanes.lane(lane).usable.load(std::memory_order_acquire);
+  };
+  const bool usable = is_usable(part.lane) && (!goes_on || is_usable(behind));
+  // Behind this lane it would wait for both parts of a fused launch; the launch stage waits for
+  // one.
   const bool behind_fused =
       usable && in_order &&
-      flow.lanes.lane(part.lane).fused_partners_pending.load(std::memory_order_relaxed) > 0;
+      flow.lanes.lane(behind).fused_partners_pending.load(std::memory_order_relaxed) > 0;
   // Pick avoids such a lane; a queue in order stays on its own.
   const bool behind_segments =
       usable && flow.lanes.lane(part.lane).holds_segments.load(std::memory_order_relaxed);
@@ -108,9 +114,9 @@ FastPathResult TryFastPath(Flow& flow, Task& task) {
       (confined && task.work.kernel != nullptr && !task.work.kernel->confinable)) {
     return give_up();
   }
-  // The queue may still use the lane of an older route. Its work in flight keeps the gate from
-  // narrowing.
-  if (in_order && route.evict_overlapping) {
+  // The queue may still use the lane of an older, larger route. Its work in flight keeps the gate
+  // from narrowing.
+  if (in_order && !goes_on && route.evict_overlapping) {
     flow.gate.WidenLanes(flow.lanes.EvictableLanes(part.place));
   }
   task.progress.evicts = route.evict_overlapping;

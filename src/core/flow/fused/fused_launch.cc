@@ -97,7 +97,7 @@ Obstacle TakeLanes(const Flow& flow, const PlannedLaunch& planned, FusedPair& pa
   if (IsLc(*pair.first) && planned.lane_class == LaneClass::kBe) {
     in_order.lane_class = LaneClass::kLc;
   }
-  const LaneIndex picked = PickLane(flow, *pair.first, in_order);
+  const LaneIndex picked = PickLane(flow, *pair.first, in_order).lane;
   if (picked == kNoLane) return FusedResult::kNotNow;
   first.lane = StayingLane(flow, *pair.first, planned.place, picked);
   if (first.lane == kNoLane) return FusedResult::kNoPair;

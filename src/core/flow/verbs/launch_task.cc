@@ -56,6 +56,30 @@ LaneClass LaneClassOf(const Task& task, const PlannedLaunch& planned) {
 
 bool HasQuota(const Task& task) { return !IsLc(task) && task.app->reserved_capsms > 0; }
 
+// The lane of the route, for a task that stands behind none of its queue's work or leaves it.
+LaneIndex PickFreely(const Flow& flow, const Task& task, const PlannedLaunch& planned) {
+  const LaneClass lane_class = LaneClassOf(task, planned);
+  if (lane_class == LaneClass::kCopy && task.work.kind == TaskKind::kMemcpy) {
+    return flow.lanes.PickForCopy(task.work.copy.direction);
+  }
+  const uint32_t salt = task.work.kind == TaskKind::kMemcpy
+                            ? static_cast<uint32_t>(task.work.copy.direction)
+                            : task.app->slot;
+  if (lane_class == LaneClass::kBe && planned.form == Form::kWorkers && HasQuota(task)) {
+    return flow.lanes.PickForQuota(planned.place, salt);
+  }
+  return flow.lanes.Pick(planned.place, lane_class, salt);
+}
+
+// The lane that the task's queue is in order on: LC work is in flight there. kNoLane: on none, or
+// on one that hung.
+LaneIndex LaneInOrder(const Flow& flow, const Task& task) {
+  const Queue& queue = *task.queue;
+  if (!IsLc(task) || queue.in_flight.load(std::memory_order_acquire) == 0) return kNoLane;
+  const LaneIndex lane = queue.lane.load(std::memory_order_relaxed);
+  return flow.lanes.lane(lane).usable.load(std::memory_order_relaxed) ? lane : kNoLane;
+}
+
 // The device has refused the launch and started nothing.
 void Refused(Flow& flow, Task& task, const absl::Status& status) {
   if (IsDeviceLost(status)) {
@@ -91,34 +115,20 @@ bool HasCounter(Flow& flow, Task& task) {
   return true;
 }
 
-LaneIndex PickLane(const Flow& flow, const Task& task, const PlannedLaunch& planned) {
-  const Queue& queue = *task.queue;
-  if (IsLc(task) && queue.in_flight.load(std::memory_order_acquire) > 0) {
-    const LaneIndex lane = queue.lane.load(std::memory_order_relaxed);
-    if (flow.lanes.lane(lane).usable.load(std::memory_order_relaxed)) {
-      // On this lane it would wait for both parts of a fused launch. Held, it waits for its queue's
-      // part alone and then takes another lane.
-      if (flow.lanes.lane(lane).fused_partners_pending.load(std::memory_order_relaxed) > 0)
-        return kNoLane;
-      // A policy of the application's own may put LC work on BE lanes.
-      if (flow.lanes.lane(lane).holds_segments.load(std::memory_order_relaxed)) return kNoLane;
-      // Work that no partition can hold waits until the queue's lane is empty.
-      const bool fits = task.work.kernel == nullptr || task.work.kernel->confinable ||
-                        flow.lanes.lane(lane).spec.place == kWholeDevice;
-      return fits ? lane : kNoLane;
-    }
-  }
-  const LaneClass lane_class = LaneClassOf(task, planned);
-  if (lane_class == LaneClass::kCopy && task.work.kind == TaskKind::kMemcpy) {
-    return flow.lanes.PickForCopy(task.work.copy.direction);
-  }
-  const uint32_t salt = task.work.kind == TaskKind::kMemcpy
-                            ? static_cast<uint32_t>(task.work.copy.direction)
-                            : task.app->slot;
-  if (lane_class == LaneClass::kBe && planned.form == Form::kWorkers && HasQuota(task)) {
-    return flow.lanes.PickForQuota(planned.place, salt);
-  }
-  return flow.lanes.Pick(planned.place, lane_class, salt);
+LanePick PickLane(const Flow& flow, const Task& task, const PlannedLaunch& planned) {
+  const LaneIndex behind = LaneInOrder(flow, task);
+  if (behind == kNoLane) return {PickFreely(flow, task, planned), kNoLane};
+  const Lane& lane = flow.lanes.lane(behind);
+  // Behind this lane it would wait for both parts of a fused launch. Held, it waits for its queue's
+  // part alone and then takes another lane.
+  if (lane.fused_partners_pending.load(std::memory_order_relaxed) > 0) return {};
+  // A policy of the application's own may put LC work on BE lanes.
+  if (lane.holds_segments.load(std::memory_order_relaxed)) return {};
+  if (flow.lanes.GoesOn(behind, planned.place)) return {PickFreely(flow, task, planned), behind};
+  // Work that no partition can hold waits until the queue's lane is empty.
+  const bool fits = task.work.kernel == nullptr || task.work.kernel->confinable ||
+                    lane.spec.place == kWholeDevice;
+  return {fits ? behind : kNoLane, kNoLane};
 }
 
 void EnterGate(Flow& flow, Task& task, PlaceIndex place) {
@@ -179,7 +189,9 @@ bool LaunchTask(Flow& flow, Task& task, const PlannedLaunch& planned) {
     return hold(Reason::kHoldRunning, kMaxRunning);
   }
   Part part;
-  part.lane = PickLane(flow, task, planned);
+  const LanePick pick = PickLane(flow, task, planned);
+  part.lane = pick.lane;
+  part.after_lane = pick.after_lane;
   if (part.lane == kNoLane && !flow.lanes.HasKind(planned.place, LaneClassOf(task, planned))) {
     CountDropped(flow);
     return hold(Reason::kHoldPlan);

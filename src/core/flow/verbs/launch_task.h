@@ -19,8 +19,13 @@ namespace gpushare::core {
 // launch and the task has failed.
 bool LaunchTask(Flow& flow, Task& task, const PlannedLaunch& planned);
 
-// The lane that the plan asks for, or that the queue's order prescribes; kNoLane: not now.
-LaneIndex PickLane(const Flow& flow, const Task& task, const PlannedLaunch& planned);
+struct LanePick {
+  LaneIndex lane = kNoLane;        // kNoLane: not now
+  LaneIndex after_lane = kNoLane;  // whose earlier launches it comes after
+};
+// The lane that the plan asks for, or that the queue's order prescribes. A queue whose work is in
+// flight goes on in a larger place, and stays where it is for a smaller one.
+LanePick PickLane(const Flow& flow, const Task& task, const PlannedLaunch& planned);
 
 // Whether the task has a claim counter; takes a free one if need be.
 bool HasCounter(Flow& flow, Task& task);

@@ -40,6 +40,7 @@ LaunchRequest MakeRequest(const Task& task, const Part& part) {
   FillLaunchPart(task, part, request.parts[0]);
   request.block_begin = part.form == Form::kSlice ? task.progress.blocks_done : 0;
   request.workers = part.form == Form::kWorkers ? part.workers : 0;
+  request.after_lane = part.after_lane;
   request.wait_events = task.wait_events.span();
   request.signal_event = task.signal_event;
   request.waits_for_empty_sms = task.progress.waits_for_empty_sms;
@@ -50,6 +51,8 @@ LaunchRequest MakeRequest(const Task& task, const Part& part) {
 }
 
 absl::Status LaunchInQuery(Flow& flow, const LaunchRequest& request, const QuerySlot* query) {
+  // No launch of the query follows on the lane that it leaves.
+  if (request.after_lane != kNoLane) flow.device->FlushLane(request.after_lane);
   absl::Status status = CatchExhaustion([&] { return flow.device->Launch(request); });
   if (request.more_follows && !query->open.load(std::memory_order_acquire)) {
     flow.device->FlushLane(request.parts[0].lane);
