@@ -14,7 +14,8 @@
 // most for the mean time of one. A correction moves the shadow only if that has not been idle since
 // the query's arrival: idle time absorbs it. The shadow serves in order of arrival, one at a time.
 //
-// Observed only: no policy decides by it. Threads: the one that runs Tick.
+// Where queries may go on a split is decided by it (policies/adaptive/arrangement/lag.h). Threads:
+// the one that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_EVIDENCE_SHADOW_H_
 #define GPUSHARE_SRC_CORE_EVIDENCE_SHADOW_H_
@@ -79,6 +80,11 @@ class Shadow {
     if (queries_ == 0 || left_ns_ == 0) return 0;
     const int64_t served_ns = std::clamp<int64_t>(now_ns - first_since_ns_, 0, left_ns_ / queries_);
     return std::max<int64_t>(0, now_ns + left_ns_ - served_ns - end_ns_);
+  }
+
+  // Since when the first active query is the first; 0 without one.
+  int64_t ServiceAgeNs(TimeNs now_ns) const {
+    return queries_ == 0 ? 0 : std::max<int64_t>(0, now_ns - first_since_ns_);
   }
 
   // p99 alone, from kTailQueriesMin queries on, as of the last kTailQueriesStep; 0: unknown.

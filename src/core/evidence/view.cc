@@ -67,6 +67,7 @@ void ViewApp(AppEvidence& app, const LcQueue& queue, const CostModel& model, Vac
   ViewBudgets(app, queue, vacations, now_ns, view);
   view.lag_ns = app.shadow.LagNs(now_ns);
   view.shadow_p99_ns = app.shadow.p99_ns();
+  view.service_age_ns = app.shadow.ServiceAgeNs(now_ns);
   view.idle_since_ns = app.load.idle_since_ns;
   const KernelDesc* const kernel = app.main_kernel.kernel;
   view.main_kernel = kernel == nullptr ? KernelId{} : kernel->id;

@@ -56,6 +56,18 @@ int64_t Promise::Slack(int64_t solo_ns) const {
                  p99_alone_ns > 0 ? p99_alone_ns : solo_ns);
 }
 
+int64_t Promise::LagSlack(int64_t solo_ns, int64_t shadow_p99_ns) const {
+  const int64_t stated_ns = p99_alone_ns > 0 ? p99_alone_ns : kNever;
+  const int64_t shadow_ns = shadow_p99_ns > 0 ? shadow_p99_ns : kNever;
+  const int64_t known_ns = std::min(stated_ns, shadow_ns);
+  const int64_t slack_ns =
+      SlackOf(PlannedBound(p99_bound, kBoundShareOfSplit), known_ns == kNever ? solo_ns : known_ns);
+  // A target that is missed alone leaves no slack to measure a lag by.
+  if (target_ns <= shadow_p99_ns || shadow_p99_ns <= 0) return slack_ns;
+  const auto left_ns = static_cast<double>(target_ns - shadow_p99_ns);
+  return std::min(slack_ns, static_cast<int64_t>(kBoundShareOfSplit * left_ns));
+}
+
 int64_t Promise::MedianSlack(int64_t solo_ns) const { return SlackOf(p50_bound, solo_ns); }
 
 int64_t Promise::TargetSlack(double queue_ns, double tail) const {

@@ -105,6 +105,10 @@ struct Promise {
   // (bound - 1) x p99 alone. The solo duration stands in for an unknown p99, which is never below
   // it. kNever without a bound; never negative.
   int64_t Slack(int64_t solo_ns) const;
+  // How far behind its shadow the app may fall on a split: the planned share of what its bound and
+  // its target leave beyond the p99 alone. That is the stated one or `shadow_p99_ns`, 0 unknown,
+  // whichever is less, as a stated one may be of another load. kNever: no limit.
+  int64_t LagSlack(int64_t solo_ns, int64_t shadow_p99_ns) const;
   // The same of the median, which moves by nearly all of a delay.
   int64_t MedianSlack(int64_t solo_ns) const;
   // What the target leaves beyond the app's p99; kNever without one. `queue_ns`: p99 of its queue

@@ -74,9 +74,10 @@ struct LcAppView {
   double tail_credit = 0;
   double tail_need_per_ns = 0;  // 0: no account
   // Beside the queue that it would have alone (evidence/shadow.h): how much later it ends what it
-  // has if it gets the whole device now, and the p99 there; 0: unknown. Observed only.
+  // has if it gets the whole device now, and the p99 there; 0: unknown.
   int64_t lag_ns = 0;
   int64_t shadow_p99_ns = 0;
+  int64_t service_age_ns = 0;  // since when its first active query is the first; 0 without one
   int32_t reserved_capsms = 0;
   bool packed = false;          // its reservation is placed on whole SMs
   int32_t active_queries = 0;   // begun or submitted and not done

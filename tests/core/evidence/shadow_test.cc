@@ -105,6 +105,17 @@ TEST_F(ShadowTest, ALateBeginIsLag) {
   EXPECT_EQ(End(query, 100, 1'140), 100);
 }
 
+TEST_F(ShadowTest, TheFirstQueryHasAnAge) {
+  EXPECT_EQ(shadow.ServiceAgeNs(1'000 * kUs), 0);
+  const ShadowQuery first = Begin(1'000, 100);
+  const ShadowQuery second = Begin(1'020, 100);
+  EXPECT_EQ(shadow.ServiceAgeNs(1'050 * kUs), 50 * kUs);
+  End(first, 100, 1'110);
+  EXPECT_EQ(shadow.ServiceAgeNs(1'150 * kUs), 40 * kUs);
+  End(second, 100, 1'210);
+  EXPECT_EQ(shadow.ServiceAgeNs(1'300 * kUs), 0);
+}
+
 TEST_F(ShadowTest, AnArrivalFarAwayOverflowsNothing) {
   ShadowQuery query;
   shadow.Begin(kNever - 1, 100 * kUs, 0, query);

@@ -11,8 +11,11 @@ namespace {
 
 class SegmentsPlanTest : public ::testing::Test {
  protected:
-  SegmentsPlanTest() { builder.Pair(lc, kernel, 84).lc_speed = 1.0f; }
-  void LcActive() { builder.AddRunningLc(lc, lc_place); }
+  SegmentsPlanTest() { builder.Pair(lc, kernel, 84) = {1.0f, 1.0f, 0.5f, 0.5f}; }
+  void LcActive() {
+    builder.AddRunningLc(lc, lc_place);
+    builder.snapshot.in_force.split = builder.Split(84);
+  }
   HeadView& AddStep() {
     HeadView& head = builder.AddBeHead(be, kernel, 8 * kMs);
     head.kind = TaskKind::kGraph;

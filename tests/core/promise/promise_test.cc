@@ -34,6 +34,27 @@ TEST(Promise, TheSlackIsUnlimitedOnlyWithoutABound) {
   EXPECT_EQ(BoundOf(1e300, kNever - 1).Slack(0), kNever - 1);
 }
 
+// Of 2 ms alone at a bound of 1.5, 0.8 of the slack of 1 ms.
+TEST(Promise, TheLagMayTakeThePlannedShareOfTheSmallerP99) {
+  const Promise stated = BoundOf(1.05, 2'000'000);
+  EXPECT_NEAR(AsDouble(stated.LagSlack(667'000, 0)), kBoundShareOfSplit * 100'000, 1);
+  EXPECT_NEAR(AsDouble(stated.LagSlack(667'000, 1'000'000)), kBoundShareOfSplit * 50'000, 1)
+      << "the stated one may be of a higher load";
+  EXPECT_NEAR(AsDouble(stated.LagSlack(667'000, 3'000'000)), kBoundShareOfSplit * 100'000, 1);
+  EXPECT_NEAR(AsDouble(BoundOf(1.05).LagSlack(1'000'000, 0)), kBoundShareOfSplit * 50'000, 1);
+  EXPECT_EQ(Promise().LagSlack(667'000, 1'000'000), kNever);
+}
+
+TEST(Promise, TheLagMayTakeAShareOfWhatATargetLeaves) {
+  Promise promise;
+  promise.target_ns = 3'000'000;
+  EXPECT_EQ(promise.LagSlack(667'000, 0), kNever) << "nobody knows the p99";
+  EXPECT_NEAR(AsDouble(promise.LagSlack(667'000, 2'000'000)), kBoundShareOfSplit * 1e6, 1);
+  EXPECT_EQ(promise.LagSlack(667'000, 3'000'000), kNever) << "it is missed alone";
+  promise.p99_bound = 1.05;
+  EXPECT_NEAR(AsDouble(promise.LagSlack(667'000, 2'000'000)), kBoundShareOfSplit * 1e5, 1);
+}
+
 TEST(Promise, TheMedianHasASlackOfItsOwn) {
   EXPECT_EQ((Promise{.p50_bound = 1.5}).MedianSlack(1'000), 500);
   EXPECT_EQ(BoundOf(1.5, 1'000).MedianSlack(1'000), kNever);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/core/base/tuning.h"
+#include "src/core/policies/adaptive/arrangement/lag.h"
 #include "src/core/policies/adaptive/candidates/beside.h"
 #include "src/core/policies/adaptive/carry_out/be_copies.h"
 #include "src/core/policies/adaptive/carry_out/be_places.h"
@@ -149,10 +150,24 @@ bool AdaptivePolicy::SharesSms() const {
   return mechanism_ == Mechanism::kBest && sharing_ == SmSharing::kWhereItPays;
 }
 
+// The best arrangement by the loads; the whole device while the lag forbids its split. A trial has
+// bounds of its own.
+const Arrangement& AdaptivePolicy::Choose(const Snapshot& snapshot) {
+  const Arrangement& best = chooser_.Choose(snapshot, idle_shares_);
+  if (mechanism_ != Mechanism::kBest || best.split == kNoSplit || best.trial_kernel >= 0) {
+    return best;
+  }
+  if (MayTakeQueries(snapshot, chooser_.question(), best)) return best;
+  left_ = best;
+  left_.split = kNoSplit;
+  left_.value = best.whole_value;
+  return left_;
+}
+
 void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   if (PlanQuiesced(snapshot, plan)) return;
   idle_shares_.Follow(snapshot);
-  const Arrangement& apart = chooser_.Choose(snapshot, idle_shares_);
+  const Arrangement& apart = Choose(snapshot);
   const BesideQueries beside(snapshot, apart, SharesSms());
   NoteChoice(snapshot, apart, beside.value(), beside.split_value(), plan);
   const Arrangement& arrangement = beside.applies() ? whole_ : apart;

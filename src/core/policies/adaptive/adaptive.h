@@ -37,6 +37,7 @@ class AdaptivePolicy final : public Policy {
   void MakePlan(const Snapshot& snapshot, Plan& plan) override;
 
  private:
+  const Arrangement& Choose(const Snapshot& snapshot);
   bool HasDuty(int32_t split) const;
   bool SharesSms() const;
   // Launches or holds BE work on the places that the arrangement opens.
@@ -46,6 +47,7 @@ class AdaptivePolicy final : public Policy {
   Mechanism mechanism_;
   SmSharing sharing_;
   const Arrangement whole_{};
+  Arrangement left_;  // the whole device, where queries have left the best split
   IdleShares idle_shares_;
   Chooser chooser_;
 };

@@ -31,6 +31,9 @@ class Chooser {
   // The answer is valid until the next call. `idle_shares` follow the snapshot.
   const Arrangement& Choose(const Snapshot& snapshot, IdleShares& idle_shares);
 
+  // Of the last snapshot.
+  const Question& question() const { return question_.question(); }
+
  private:
   struct Remembered {
     bool used = false;

@@ -118,6 +118,14 @@ double LoadMargin(const Snapshot& snapshot) {
   return std::clamp(steps / kLoadSteps, kLayoutLoadMargin, 1.0);
 }
 
+// The factor on a query's time at which two queries spend the slack that the app's lag has.
+double SlowdownMax(const LcAppView& app) {
+  const int64_t slack_ns = app.promise.LagSlack(app.solo_ns, app.shadow_p99_ns);
+  if (app.solo_ns <= 0 || slack_ns == kNever) return kUnboundedInflation;
+  const double most = 1 + static_cast<double>(slack_ns) / (2.0 * static_cast<double>(app.solo_ns));
+  return std::min(kUnboundedInflation, std::floor(most * kSlowdownSteps) / kSlowdownSteps);
+}
+
 LcTerm MakeLcTerm(const LcAppView& app) {
   LcTerm term;
   term.load = RoundLoad(app.load);
@@ -126,6 +134,7 @@ LcTerm MakeLcTerm(const LcAppView& app) {
       app.target_tail > 0 ? std::ceil(app.target_tail * kTargetTailSteps) / kTargetTailSteps : 0;
   term.promise = app.promise.Planned(app.solo_ns, tail);
   term.promise.solo_ns = RoundUp(app.solo_ns);
+  term.slowdown_max = SlowdownMax(app);
   if (tail > 0) {
     term.peak_load =
         std::max(RoundLoad(app.peak_load), term.promise.bare ? kTargetLoadFloor : term.load);

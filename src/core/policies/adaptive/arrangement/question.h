@@ -18,6 +18,9 @@
 
 namespace gpushare::core {
 
+// An inflation that no bound allows.
+inline constexpr double kUnboundedInflation = 1e9;
+
 // One LC app in the question.
 struct LcTerm {
   bool silent = false;  // it has never sent a query: no arrangement is judged by it
@@ -26,6 +29,7 @@ struct LcTerm {
   // With a target: its highest load of late, rounded. What its side must carry, and where the p99
   // is stated the load at which the side must keep the target: a lull is not the app's load.
   double peak_load = 0;
+  double slowdown_max = kUnboundedInflation;  // on a side that may be chosen (lag.h), rounded down
   bool operator==(const LcTerm&) const = default;
 };
 
@@ -77,6 +81,7 @@ class QuestionBuilder {
  public:
   // Valid until the next call.
   const Question& Ask(const Snapshot& snapshot, IdleShares& idle_shares);
+  const Question& question() const { return question_; }
 
  private:
   // What a kernel's term is made of. Two tasks of a kernel with the same source add the same.

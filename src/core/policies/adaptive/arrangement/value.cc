@@ -288,6 +288,11 @@ SplitValues::Excess SplitValues::ExcessOf(const SideLoads& loads, const Slowdown
   for (int32_t a = 0; a < lc_count_; ++a) {
     const LcTerm& lc = lc_[static_cast<size_t>(a)];
     if (lc.silent) continue;
+    for (size_t s = 0; s < kSplits; ++s) {
+      const double above = apps[a][s] - lc.slowdown_max;
+      beside[s] = std::max(beside[s], above);
+      returning[s] = std::max(returning[s], above);
+    }
     if (lc.promise.target_tail > 0) {
       for (size_t s = 0; s < kSplits; ++s) {
         if (!KeepsTarget(lc, loads, s, apps[a][s], 0)) beside[s] = 1;

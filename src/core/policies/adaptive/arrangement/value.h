@@ -35,9 +35,6 @@ namespace gpushare::core {
 // Which LC speed counts: with the BE side busy, busy and as a trial hopes, or empty.
 enum class Speeds : uint8_t { kPlanned, kHoped, kAlone };
 
-// An inflation that no bound allows.
-inline constexpr double kUnboundedInflation = 1e9;
-
 // The factor on the p99 of a queue whose load rises from `load` to `split_load`. The smoothed load
 // errs, and near a load of 1 a small error is a long queue: both are taken as higher by `margin`.
 constexpr double Queueing(double load, double split_load, double margin) {

@@ -1,0 +1,33 @@
+// Whether the LC side of a split may take the next queries, by how far LC is behind its shadow.
+//
+// The shadow is the queue that an app would have alone on the same arrivals, and its lag D is how
+// much later than there it ends what it has, if it gets the whole device from now on
+// (evidence/shadow.h). Each query is at most D later than alone. So the p99 keeps its bound under
+// any arrivals while D stays below the slack B (Promise::LagSlack). With S, a query alone, and v,
+// its speed on the side:
+//
+//   2 S (1 / v - 1) <= B        the side may be chosen: a burst finds LC there with two queries
+//   D + S (1 / v - 1) <= B      it may take one more query
+//
+// Else queries go to the whole device, until D + S (1 / v - 1) is below kLagReturn of B or no query
+// is left. What is in flight on the side counts in D at the side's speed. An eviction that every
+// budget accepts counts by half: that is its mean, by which the p99 moves. Speeds were measured of
+// one app, so apps that have queries at the same time share the whole device. Loads only choose
+// among what this allows. Pure.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ARRANGEMENT_LAG_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ARRANGEMENT_LAG_H_
+
+#include "src/core/policies/adaptive/arrangement/arrangement.h"
+#include "src/core/policies/adaptive/arrangement/question.h"
+#include "src/core/seams/snapshot.h"
+
+namespace gpushare::core {
+
+// Whether the arrangement's split may take the queries that come next. `question`: of the snapshot.
+bool MayTakeQueries(const Snapshot& snapshot, const Question& question,
+                    const Arrangement& arrangement);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ARRANGEMENT_LAG_H_
