@@ -141,13 +141,13 @@ void HoldAll(Flow& flow) {
   }
 }
 
-// The longest BE region that may begin now, as nothing evicts it: the least budget of the LC apps,
-// and 0 while one of them has an active query.
+// The longest BE region that may begin now: nothing evicts it. 0 while an LC app has an active
+// query.
 int64_t RegionBound(const Snapshot& snapshot) {
   int64_t bound = kMaxDurationNs;
   for (const LcAppView& app : snapshot.lc_apps) {
     if (app.active_queries > 0) return 0;
-    bound = std::min(bound, std::max(app.blocking_budget_ns, app.uncuttable_budget_ns));
+    bound = std::min(bound, app.LongestUncuttable());
   }
   return bound;
 }

@@ -10,10 +10,9 @@
 //   ln E[exp(eta U)] / eta = ln((exp(eta B) - 1) / (eta B)) / eta       between B / 2 and B
 //
 // Where BE work runs during a share q of the idle time only, the residual is 0 with 1 - q, and the
-// p99 moves by ln(1 - q + q E[exp(eta U)]) / eta, which is less (policies/parts/idle_share.h). This
-// file takes q = 1.
-// Work that is evicted has another residual: its eviction, of nearly the same length each time. It
-// moves the p99 by that length.
+// p99 moves by ln(1 - q + q E[exp(eta U)]) / eta, which is less
+// (policies/adaptive/arrangement/shift.h). This file takes q = 1. Work that is evicted has another
+// residual: its eviction, of nearly the same length each time. It moves the p99 by that length.
 //
 // MEASURED.md, "What blocking does to a queue": within 0.5 % of simulated M/D/1 queues. Pure
 // functions; any thread.

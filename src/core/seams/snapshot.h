@@ -62,6 +62,7 @@ struct LcAppView {
   // Longest launch that nothing evicts: a query meets half of it on average, so it may be up to
   // twice as long (vacation.h). At least blocking_budget_ns, whatever stands here.
   int64_t uncuttable_budget_ns = 0;
+  int64_t LongestUncuttable() const { return std::max(blocking_budget_ns, uncuttable_budget_ns); }
   // Decay rate eta of its latencies' tail, 1 / ns, where its p99 bound is what limits BE work; 0:
   // unknown, or another bound does.
   double tail_rate = 0;

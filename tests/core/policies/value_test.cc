@@ -74,7 +74,7 @@ class ValueTest : public ::testing::Test {
       term.kernel = k;
       term.fits = random_() % 2 == 0;
       term.evictable = random_() % 4 != 0;
-      term.blocking_ns = term.fits ? 1000 * static_cast<int64_t>(random_() % 100) : 0;
+      term.shift_ns = term.fits ? 1000 * static_cast<int64_t>(random_() % 100) : 0;
       term.weight = 1 + static_cast<double>(random_() % 3);
     }
   }
@@ -177,7 +177,7 @@ class ValueTest : public ::testing::Test {
     const bool judged = std::any_of(question_.lc.begin(), question_.lc.begin() + question_.lc_count,
                                     [](const LcTerm& lc) { return !lc.silent; });
     const double beside = judged ? Room(be.kernel, split, 0) : -1;
-    const double both = beside > 0 && be.fits ? Room(be.kernel, split, be.blocking_ns) : -1;
+    const double both = beside > 0 && be.fits ? Room(be.kernel, split, be.shift_ns) : -1;
     if (std::abs(beside) < kTie || std::abs(both) < kTie) return;  // rounding decides
     const Sides expected = beside < 0 ? Sides::kNone : both < 0 ? Sides::kBeSide : Sides::kBoth;
     ASSERT_EQ(sides, expected) << "split " << split;

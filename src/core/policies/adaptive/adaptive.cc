@@ -153,7 +153,7 @@ bool AdaptivePolicy::SharesSms() const {
 // The best arrangement by the loads; the whole device while the lag forbids its split. A trial has
 // bounds of its own.
 const Arrangement& AdaptivePolicy::Choose(const Snapshot& snapshot) {
-  const Arrangement& best = chooser_.Choose(snapshot, idle_shares_);
+  const Arrangement& best = chooser_.Choose(snapshot, shifts_);
   if (mechanism_ != Mechanism::kBest || best.split == kNoSplit || best.trial_kernel >= 0) {
     return best;
   }
@@ -166,7 +166,7 @@ const Arrangement& AdaptivePolicy::Choose(const Snapshot& snapshot) {
 
 void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   if (PlanQuiesced(snapshot, plan)) return;
-  idle_shares_.Follow(snapshot);
+  shifts_.Follow(snapshot);
   const Arrangement& apart = Choose(snapshot);
   const BesideQueries beside(snapshot, apart, SharesSms());
   NoteChoice(snapshot, apart, beside.value(), beside.split_value(), plan);
@@ -210,7 +210,7 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
 void AdaptivePolicy::FillPlaces(const Snapshot& snapshot, const Arrangement& arrangement,
                                 const LcActivity& lc, Plan& plan) {
   const BePlaces::Rules rules = {mechanism_ != Mechanism::kBest, SharesSms()};
-  BePlaces places(snapshot, arrangement, lc, rules, idle_shares_);
+  BePlaces places(snapshot, arrangement, lc, rules, shifts_);
   places.Fill(plan);
   places.HoldRest(plan);
   if (HasDuty(arrangement.split)) {

@@ -18,8 +18,8 @@
 
 #include <cstdint>
 
+#include "src/core/policies/adaptive/arrangement/shift.h"
 #include "src/core/policies/adaptive/choose.h"
-#include "src/core/policies/parts/idle_share.h"
 #include "src/core/policies/parts/lc_activity.h"
 #include "src/core/seams/policy.h"
 
@@ -48,7 +48,7 @@ class AdaptivePolicy final : public Policy {
   SmSharing sharing_;
   const Arrangement whole_{};
   Arrangement left_;  // the whole device, where queries have left the best split
-  IdleShares idle_shares_;
+  Shifts shifts_;
   Chooser chooser_;
 };
 

@@ -102,8 +102,8 @@ void Answer(const Question& question, const PairTable& pairs, Mechanism mechanis
 
 Chooser::Chooser(Mechanism mechanism) : mechanism_(mechanism), remembered_(kLayoutsRemembered) {}
 
-const Arrangement& Chooser::Choose(const Snapshot& snapshot, IdleShares& idle_shares) {
-  const Question& question = question_.Ask(snapshot, idle_shares);
+const Arrangement& Chooser::Choose(const Snapshot& snapshot, Shifts& shifts) {
+  const Question& question = question_.Ask(snapshot, shifts);
   // The newest first: most plans ask what the last one asked.
   for (size_t age = 1; age <= remembered_.size(); ++age) {
     const Remembered& entry = remembered_[(next_ + remembered_.size() - age) % remembered_.size()];

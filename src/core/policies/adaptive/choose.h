@@ -18,8 +18,8 @@
 #include "src/core/base/tuning.h"
 #include "src/core/policies/adaptive/arrangement/arrangement.h"
 #include "src/core/policies/adaptive/arrangement/question.h"
+#include "src/core/policies/adaptive/arrangement/shift.h"
 #include "src/core/policies/adaptive/arrangement/value.h"
-#include "src/core/policies/parts/idle_share.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
@@ -28,8 +28,8 @@ class Chooser {
  public:
   explicit Chooser(Mechanism mechanism);
 
-  // The answer is valid until the next call. `idle_shares` follow the snapshot.
-  const Arrangement& Choose(const Snapshot& snapshot, IdleShares& idle_shares);
+  // The answer is valid until the next call. `shifts` follow the snapshot.
+  const Arrangement& Choose(const Snapshot& snapshot, Shifts& shifts);
 
   // Of the last snapshot.
   const Question& question() const { return question_.question(); }

@@ -29,70 +29,8 @@ inline int64_t MinBlockingBudget(const Snapshot& snapshot) {
   return budget_ns;
 }
 
-// The least budgets of the LC apps: of evictions, and of launches that nothing evicts.
-struct Budgets {
-  int64_t eviction_ns = kNever;
-  int64_t uncuttable_ns = kNever;
-
-  explicit Budgets(const Snapshot& snapshot) : eviction_ns(MinBlockingBudget(snapshot)) {
-    for (const LcAppView& app : snapshot.lc_apps) {
-      uncuttable_ns =
-          std::min(uncuttable_ns, std::max(app.blocking_budget_ns, app.uncuttable_budget_ns));
-    }
-  }
-
-  // The delay that counts as much as launches of `uncuttable_ns` that nothing evicts. The shift of
-  // the p99 is convex in their length, so that a part of the budget shifts by at most that part.
-  int64_t AsEviction(int64_t fixed_ns) const {
-    if (fixed_ns <= 0 || eviction_ns == kNever || uncuttable_ns <= eviction_ns) return fixed_ns;
-    const double part = static_cast<double>(fixed_ns) / static_cast<double>(uncuttable_ns);
-    return fixed_ns >= kNever / 2 ? fixed_ns
-                                  : static_cast<int64_t>(part * static_cast<double>(eviction_ns));
-  }
-  // The inverse.
-  int64_t AsUncuttable(int64_t delay_ns) const {
-    if (eviction_ns <= 0 || uncuttable_ns <= eviction_ns || delay_ns >= kNever / 4) return delay_ns;
-    const double part = static_cast<double>(delay_ns) / static_cast<double>(eviction_ns);
-    return static_cast<int64_t>(part * static_cast<double>(uncuttable_ns));
-  }
-};
-
-// The longest delay that still meets the tails of all LC apps that limit BE work, so that it moves
-// their p99 by its mean; 0: a tail is unknown. A random arrival's tail is assumed of an app that
-// has shown none yet.
-inline int64_t LongestInTails(const Snapshot& snapshot) {
-  int64_t longest_ns = kNever;
-  for (const LcAppView& app : snapshot.lc_apps) {
-    if (app.blocking_budget_ns == kNever) continue;
-    longest_ns = std::min(longest_ns, app.tail_rate > 0 ? app.late_delay_ns : 0);
-  }
-  return longest_ns;
-}
-
 // Whether the app's load is not rounded to 0 (RoundLoad).
 inline bool HasLoad(const LcAppView& app) { return app.load * kLoadSteps >= 0.5; }
-
-// What the tail accounts say to BE work that blocks for `blocking_ns`.
-struct CreditAnswer {
-  bool covered = true;  // every app whose budget is shorter has the credit
-  // Of the app that lacks most, in queries. need 0: it has no account.
-  double need = 0;
-  double credit = 0;
-};
-inline CreditAnswer AskTailAccounts(const Snapshot& snapshot, int64_t blocking_ns) {
-  CreditAnswer answer;
-  for (const LcAppView& app : snapshot.lc_apps) {
-    if (blocking_ns <= app.blocking_budget_ns) continue;
-    const double delayed = app.tail_need_per_ns * static_cast<double>(blocking_ns);
-    const double least = HasLoad(app) ? kTailCreditMin : 0;
-    const double need = delayed > 0 ? std::clamp(delayed, least, kTailCreditMax) : 0;
-    if (need > 0 && app.tail_credit >= need) continue;
-    if (answer.covered || need - app.tail_credit > answer.need - answer.credit) {
-      answer = {false, need, app.tail_credit};
-    }
-  }
-  return answer;
-}
 
 // What every active query can still give away (Baymax eq. 3-4, Tacker eq. 7-9); kNever without a
 // query that has a target.

@@ -52,7 +52,7 @@ double AcceptedDelay(const Question& question, const Arrangement& arrangement) {
   for (int32_t i = 0; i < question.be_count; ++i) {
     const BeTerm& be = question.be[static_cast<size_t>(i)];
     if (arrangement.sides[static_cast<size_t>(be.kernel)] != Sides::kBoth) continue;
-    longest_ns = std::max(longest_ns, be.blocking_ns);
+    longest_ns = std::max(longest_ns, be.shift_ns);
   }
   return static_cast<double>(longest_ns) / 2;
 }

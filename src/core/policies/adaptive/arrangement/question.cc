@@ -69,32 +69,48 @@ int32_t FirstSplit(const Snapshot& snapshot, int32_t splits) {
   return first;
 }
 
-// What a head would block on the whole device, or in its home there; as an eviction.
-int64_t HeadBlocking(const Snapshot& snapshot, const Budgets& budgets, const BeQuotas& quotas,
-                     const HeadView& head) {
-  if (head.app_class != AppClass::kBestEffort) return 0;
-  if (CanBeEvicted(snapshot, head)) return head.eviction_ns;
+// What a query would wait for on the whole device, or in the head's home there.
+Delay DelayOf(const Snapshot& snapshot, const BeQuotas& quotas, const HeadView& head) {
+  if (CanBeEvicted(snapshot, head)) return {.eviction_ns = head.eviction_ns};
   const PlaceIndex home = quotas.IsConfined(head) ? quotas.HomeOf(head) : kWholeDevice;
-  return budgets.AsEviction(BlockingOn(snapshot, head, std::max(home, kWholeDevice)));
+  return {.uncuttable_ns = BlockingOn(snapshot, head, std::max(home, kWholeDevice))};
 }
 
 // Without eviction a running task's blocking time shrinks as it runs, and the arrangement must not
 // follow that. On a BE side the task counts as when it was launched; elsewhere it fitted then.
-int64_t RunningBlocking(const Snapshot& snapshot, const Budgets& budgets,
-                        const RunningView& running) {
+Delay DelayOf(const Snapshot& snapshot, const RunningView& running) {
   const HeadView& task = running.task;
-  if (CanBeEvicted(snapshot, task)) return task.eviction_ns;
-  if ((running.places & PlaceBit(kWholeDevice)) != 0) return 0;
-  return budgets.AsEviction(
-      SumNs(BlockingOn(snapshot, task, kWholeDevice), SpentOn(snapshot, running)));
+  if (CanBeEvicted(snapshot, task)) return {.eviction_ns = task.eviction_ns};
+  if ((running.places & PlaceBit(kWholeDevice)) != 0) return {};
+  return {.uncuttable_ns =
+              SumNs(BlockingOn(snapshot, task, kWholeDevice), SpentOn(snapshot, running))};
 }
+
+// Whether quotas leave SMs to others, so that several apps run side by side on the whole device.
+class SideBySide {
+ public:
+  explicit SideBySide(const BeQuotas& quotas) : quotas_(quotas) {}
+  void Note(const HeadView& task) {
+    if (!IsBeCompute(task)) return;
+    all_bounded_ = all_bounded_ && quotas_.any() && quotas_.BoundsWorkers(task);
+    apps_.set(static_cast<size_t>(task.app));
+  }
+  int32_t apps() const {
+    return all_bounded_ ? std::clamp(static_cast<int32_t>(apps_.count()), 1, kQuotaLanes) : 1;
+  }
+
+ private:
+  const BeQuotas& quotas_;
+  std::bitset<kMaxApps> apps_;
+  bool all_bounded_ = true;
+};
 
 // Another task of the same kernel.
 void AddTo(BeTerm& term, const BeTerm& other) {
   term.fits = term.fits && other.fits;
   term.share = std::min(term.share, other.share);
   term.evictable = term.evictable && other.evictable;
-  term.blocking_ns = term.fits ? std::max(term.blocking_ns, other.blocking_ns) : 0;
+  term.shift_ns = term.fits ? std::max(term.shift_ns, other.shift_ns) : 0;
   term.weight = std::max(term.weight, other.weight);
   term.most = std::max(term.most, other.most);
   term.confined = term.confined && other.confined;
@@ -174,7 +190,7 @@ void Question::CopyFrom(const Question& other) {
   std::copy_n(other.be.begin(), be_count, be.begin());
 }
 
-const Question& QuestionBuilder::Ask(const Snapshot& snapshot, IdleShares& idle_shares) {
+const Question& QuestionBuilder::Ask(const Snapshot& snapshot, Shifts& shifts) {
   question_.pairs_version = snapshot.pairs.version;
   question_.favoured = FavouredSplit(snapshot);
   question_.load_margin = LoadMargin(snapshot);
@@ -191,71 +207,75 @@ const Question& QuestionBuilder::Ask(const Snapshot& snapshot, IdleShares& idle_
   for (const LcAppView& app : snapshot.lc_apps) {
     question_.lc[static_cast<size_t>(question_.lc_count++)] = MakeLcTerm(app);
   }
-  AddBeTerms(snapshot, idle_shares);
+  AddBeTerms(snapshot, shifts);
   return question_;
 }
 
-void QuestionBuilder::AddBeTerms(const Snapshot& snapshot, IdleShares& idle_shares) {
-  const Budgets budgets(snapshot);
+void QuestionBuilder::AddBeTerms(const Snapshot& snapshot, Shifts& shifts) {
   const BeQuotas quotas(snapshot, kNoSplit);
+  SideBySide beside(quotas);
+  const bool quiet = std::none_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), HasLoad);
+  const TermContext context = {snapshot, quotas, shifts, quiet};
   const int32_t kernels = std::min(snapshot.pairs.kernels, kMaxKernels);
-  std::array<uint64_t, kMaxKernels / 64> present;
-  const size_t words = (static_cast<size_t>(kernels) + 63) / 64;
-  std::fill_n(present.begin(), words, 0);
-  const bool quiet = std::all_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(),
-                                 [](const LcAppView& app) { return RoundLoad(app.load) == 0; });
-  std::bitset<kMaxApps> bounded;  // apps whose quota leaves SMs to others
-  bool all_bounded = true;
-  const auto note_quota = [&](const HeadView& task) {
-    if (!IsBeCompute(task)) return;
-    all_bounded = all_bounded && quotas.any() && quotas.BoundsWorkers(task);
-    bounded.set(static_cast<size_t>(task.app));
-  };
-  const auto add = [&](const HeadView& task, int64_t blocking_ns) {  // as an eviction
-    note_quota(task);
-    if (task.app_class != AppClass::kBestEffort || task.kernel_index < 0 ||
-        task.kernel_index >= kernels || !task.confinable) {
-      return;
-    }
-    const size_t k = static_cast<size_t>(task.kernel_index);
-    BeTerm& term = by_kernel_[k].term;
-    const bool first = (present[k / 64] >> (k % 64) & 1) == 0;
-    const TermSource source = {quotas.any() ? task.app : -1,
-                               snapshot.be_apps[static_cast<size_t>(task.app)].weight,
-                               CanBeEvicted(snapshot, task), blocking_ns};
-    if (!first && source == by_kernel_[k].last) return;
-    by_kernel_[k].last = source;
-    // On credit, while no LC app has a load: beside one, credit is for a task now and then, and a
-    // arrangement for all of them.
-    const bool on_credit = quiet && blocking_ns > budgets.eviction_ns &&
-                           AskTailAccounts(snapshot, budgets.AsUncuttable(blocking_ns)).covered;
-    if (on_credit) blocking_ns = 0;
-    const bool fits = blocking_ns <= budgets.eviction_ns;
-    const BeTerm one = {task.kernel_index,
-                        fits,
-                        fits ? 1 : RoundDown(idle_shares.Of(blocking_ns, 0)),
-                        source.evictable,
-                        fits ? blocking_ns : 0,
-                        source.weight,
-                        MostOf(snapshot, quotas, task),
-                        quotas.IsConfined(task),
-                        RunsInSegments(snapshot, task) ? SegmentNsOf(*task.kernel) : 0};
-    present[k / 64] |= uint64_t{1} << (k % 64);
-    if (first) {
-      term = one;
-    } else {
-      AddTo(term, one);
-    }
+  KernelBits present;
+  std::fill_n(present.begin(), WordsOf(kernels), 0);
+  const auto has_row = [&](const HeadView& task) {
+    return task.app_class == AppClass::kBestEffort && task.kernel_index >= 0 &&
+           task.kernel_index < kernels && task.confinable;
   };
   ForEachWork(snapshot.heads, [&](const HeadView& head) {
-    add(head, HeadBlocking(snapshot, budgets, quotas, head));
+    beside.Note(head);
+    if (has_row(head)) AddTask(context, head, DelayOf(snapshot, quotas, head), present);
   });
   for (const RunningView& running : snapshot.running) {
-    add(running.task, RunningBlocking(snapshot, budgets, running));
+    beside.Note(running.task);
+    if (has_row(running.task)) {
+      AddTask(context, running.task, DelayOf(snapshot, running), present);
+    }
   }
-  const auto apps = static_cast<int32_t>(bounded.count());
-  question_.beside = all_bounded ? std::clamp(apps, 1, kQuotaLanes) : 1;
-  TakeTerms({present.data(), words});
+  question_.beside = beside.apps();
+  TakeTerms({present.data(), WordsOf(kernels)});
+}
+
+void QuestionBuilder::AddTask(const TermContext& context, const HeadView& task, const Delay& delay,
+                              KernelBits& present) {
+  const size_t k = static_cast<size_t>(task.kernel_index);
+  KernelScratch& scratch = by_kernel_[k];
+  const bool first = (present[k / 64] >> (k % 64) & 1) == 0;
+  const TermSource source = {context.quotas.any() ? task.app : -1,
+                             context.snapshot.be_apps[static_cast<size_t>(task.app)].weight,
+                             CanBeEvicted(context.snapshot, task), delay};
+  if (!first && source == scratch.last) return;
+  scratch.last = source;
+  present[k / 64] |= uint64_t{1} << (k % 64);
+  const BeTerm term = TermOf(context, task, source);
+  if (first) {
+    scratch.term = term;
+  } else {
+    AddTo(scratch.term, term);
+  }
+}
+
+// On credit, while no LC app has a load: beside one, credit is for a task now and then, and an
+// arrangement for all of them.
+BeTerm QuestionBuilder::TermOf(const TermContext& context, const HeadView& task,
+                               const TermSource& source) {
+  Delay delay = source.delay;
+  double share = context.shifts.ShareOf(delay);
+  if (share < 1 && context.quiet && CreditFor(context.snapshot, delay.total_ns()).covered) {
+    delay = {};
+    share = 1;
+  }
+  const bool fits = share >= 1;
+  return {.kernel = task.kernel_index,
+          .fits = fits,
+          .share = RoundDown(share),
+          .evictable = source.evictable,
+          .shift_ns = fits ? context.shifts.ShiftOf(delay) : 0,
+          .weight = source.weight,
+          .most = MostOf(context.snapshot, context.quotas, task),
+          .confined = context.quotas.IsConfined(task),
+          .segment_ns = RunsInSegments(context.snapshot, task) ? SegmentNsOf(*task.kernel) : 0};
 }
 
 void QuestionBuilder::TakeTerms(absl::Span<const uint64_t> present) {
@@ -264,7 +284,7 @@ void QuestionBuilder::TakeTerms(absl::Span<const uint64_t> present) {
       const size_t k = word * 64 + static_cast<size_t>(std::countr_zero(bits));
       BeTerm& term = question_.be[static_cast<size_t>(question_.be_count++)];
       term = by_kernel_[k].term;
-      term.blocking_ns = RoundUp(term.blocking_ns);
+      term.shift_ns = RoundUp(term.shift_ns);
     }
   }
 }

@@ -1,7 +1,7 @@
 // The question of which arrangement to use: what of a snapshot the choice depends on.
 //
 // It is small and coarse, so that most plans ask one that was asked before: loads are rounded,
-// blocking times rounded up. Threads: the planner's.
+// shifts rounded up. Threads: the planner's.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ARRANGEMENT_QUESTION_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ARRANGEMENT_QUESTION_H_
@@ -12,7 +12,8 @@
 #include "absl/types/span.h"
 #include "src/core/base/limits.h"
 #include "src/core/policies/adaptive/arrangement/arrangement.h"
-#include "src/core/policies/parts/idle_share.h"
+#include "src/core/policies/adaptive/arrangement/shift.h"
+#include "src/core/policies/parts/be_quota.h"
 #include "src/core/promise/promise.h"
 #include "src/core/seams/snapshot.h"
 
@@ -37,10 +38,10 @@ struct LcTerm {
 struct BeTerm {
   static constexpr double kUnbounded = 1e9;
   int32_t kernel = -1;
-  bool fits = false;  // its blocking time fits every blocking budget
+  bool fits = false;  // every LC app allows the shift by it (shift.h)
   double share = 0;   // of the idle periods in which it runs on the whole device; 1 if it fits
   bool evictable = false;
-  int64_t blocking_ns = 0;  // rounded up; 0 unless it fits
+  int64_t shift_ns = 0;  // of a p99 by it, rounded up; 0 unless it fits
   double weight = 1;
   double most = kUnbounded;  // throughput that its quota or a reservation leaves it
   bool confined = false;     // it has one place, never the LC side (be_quota.h)
@@ -80,7 +81,7 @@ int32_t FavouredSplit(const Snapshot& snapshot);
 class QuestionBuilder {
  public:
   // Valid until the next call.
-  const Question& Ask(const Snapshot& snapshot, IdleShares& idle_shares);
+  const Question& Ask(const Snapshot& snapshot, Shifts& shifts);
   const Question& question() const { return question_; }
 
  private:
@@ -89,7 +90,7 @@ class QuestionBuilder {
     int32_t app = -1;  // where a quota or a reservation may bound it
     double weight = 0;
     bool evictable = false;
-    int64_t blocking_ns = 0;
+    Delay delay;
     bool operator==(const TermSource&) const = default;
   };
   struct KernelScratch {
@@ -97,7 +98,21 @@ class QuestionBuilder {
     TermSource last;
   };
 
-  void AddBeTerms(const Snapshot& snapshot, IdleShares& idle_shares);
+  using KernelBits = std::array<uint64_t, kMaxKernels / 64>;
+  struct TermContext {
+    const Snapshot& snapshot;
+    const BeQuotas& quotas;
+    Shifts& shifts;
+    bool quiet;  // no LC app has a load
+  };
+  static constexpr size_t WordsOf(int32_t kernels) {
+    return (static_cast<size_t>(kernels) + 63) / 64;
+  }
+
+  void AddBeTerms(const Snapshot& snapshot, Shifts& shifts);
+  void AddTask(const TermContext& context, const HeadView& task, const Delay& delay,
+               KernelBits& present);
+  static BeTerm TermOf(const TermContext& context, const HeadView& task, const TermSource& source);
   // Of the kernels that are present, a bit each.
   void TakeTerms(absl::Span<const uint64_t> present);
 

@@ -330,7 +330,7 @@ PlannedSplits SplitValues::Judge(const BeTerm& be, const Row& row, const Slowdow
   out.sides.fill(Sides::kNone);
   if (!row.judged) return out;
   const SideLoads loads = LoadsOn(apps);
-  const Excess excess = ExcessOf(loads, apps, be.blocking_ns);
+  const Excess excess = ExcessOf(loads, apps, be.shift_ns);
   const bool may_return = be.fits && mechanism != Mechanism::kPartition;
   const int32_t splits = std::min(splits_, kMaxSplits);
   for (int32_t split = first_split_; split < splits; ++split) {

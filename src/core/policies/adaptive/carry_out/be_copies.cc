@@ -6,6 +6,7 @@
 #include <array>
 
 #include "src/core/base/tuning.h"
+#include "src/core/policies/adaptive/arrangement/shift.h"
 #include "src/core/policies/adaptive/arrangement/worst_latency.h"
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/copy_slots.h"
@@ -122,7 +123,7 @@ class Disturbance {
     if (budget_ns_ == kNever || IsBusy(copy)) return false;
     const LatencyEstimate& worst = At(copy).worst;
     const int64_t delay_ns = std::max(worst.value_ns - worst.limit_ns, budget_ns_ + 1);
-    return AskTailAccounts(snapshot_, delay_ns).covered;
+    return CreditFor(snapshot_, delay_ns).covered;
   }
   void Take(const HeadView& copy) { running_ = UseWith(copy); }
 
@@ -167,7 +168,7 @@ int64_t BytesWithin(const HeadView& head, int64_t ns) {
 bool HasCredit(const Snapshot& snapshot, const HeadView& head) {
   const int64_t piece_ns = PieceNs(head, kCopyPieceBytesMin);
   return piece_ns > MinBlockingBudget(snapshot) / kIdlePieceDivisor &&
-         AskTailAccounts(snapshot, kIdlePieceDivisor * piece_ns).covered;
+         CreditFor(snapshot, kIdlePieceDivisor * piece_ns).covered;
 }
 
 }  // namespace

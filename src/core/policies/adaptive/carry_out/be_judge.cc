@@ -35,51 +35,59 @@ bool BeJudge::MayUse(const HeadView& task, const BePlace& place) const {
     case PlaceRole::kLcSide:
       return task.confinable && SidesOf(task) == Sides::kBoth && !RunsInSegments(snapshot_, task);
     case PlaceRole::kUnconfined:
-      // A kernel that the arrangement excludes and nothing evicts would otherwise wait for as long
-      // as the arrangement lasts.
-      return !task.confinable ||
-             (RunsInSegments(snapshot_, task) && SidesOf(task) == Sides::kBoth) ||
-             (!CanBeEvicted(snapshot_, task) && SidesOf(task) == Sides::kNone);
+      return MayUseUnconfined(task);
     case PlaceRole::kHome:
       return false;
   }
   return false;
 }
 
+// A kernel that the arrangement excludes and nothing evicts would otherwise wait for as long as the
+// arrangement lasts.
+bool BeJudge::MayUseUnconfined(const HeadView& task) const {
+  if (!task.confinable) return true;
+  if (RunsInSegments(snapshot_, task)) return SidesOf(task) == Sides::kBoth;
+  return !CanBeEvicted(snapshot_, task) && SidesOf(task) == Sides::kNone;
+}
+
 Judgement BeJudge::JudgeBlocking(const HeadView& task, const BePlace& place) const {
+  if (places_.IsBesideLc(place)) return JudgeBesideLc(task, place);
   const bool evictable = CanBeEvicted(snapshot_, task);
+  if (evictable && forced_) return {};
   const int64_t blocking_ns = BlockingOn(snapshot_, task, place.index);
-  int64_t fixed_ns = 0;
-  int64_t eviction_ns = 0;
-  if (places_.IsBesideLc(place)) {
-    if (SidesOf(task) == Sides::kNone) {
-      const LatencyEstimate worst = WorstLatency(snapshot_, task.kernel_index, arrangement_.split);
-      if (!places_.quotas().IsConfined(task)) {
-        return {Reason::kHoldBlocking, worst.value_ns, worst.limit_ns};
-      }
-      // Confined work has no other place.
+  const Delay delay = places_.load().DelayWith(blocking_ns, evictable);
+  return shift_.AllowsNow(delay) ? Judgement() : JudgeCredit(delay);
+}
+
+// There a query meets no BE work on its SMs. The arrangement has judged how much slower it is.
+Judgement BeJudge::JudgeBesideLc(const HeadView& task, const BePlace& place) const {
+  if (SidesOf(task) == Sides::kNone) {
+    const LatencyEstimate worst = WorstLatency(snapshot_, task.kernel_index, arrangement_.split);
+    // Confined work has no other place.
+    if (places_.quotas().IsConfined(task)) {
+      const int64_t blocking_ns = BlockingOn(snapshot_, task, place.index);
       return JudgeCredit(blocking_ns, worst.value_ns, worst.limit_ns);
     }
-    // Work that is no registered kernel has no measured pair: its blocking time must fit instead.
-    if (!IsMeasured(task)) (evictable ? eviction_ns : fixed_ns) = blocking_ns;
-  } else if (!(evictable && forced_)) {
-    const BeLoad& load = places_.load();
-    fixed_ns = evictable ? load.fixed_ns : SumNs(load.fixed_ns, blocking_ns);
-    eviction_ns = evictable ? std::max(load.eviction_ns, blocking_ns) : load.eviction_ns;
+    return {Reason::kHoldBlocking, worst.value_ns, worst.limit_ns};
   }
-  const int64_t total_ns = SumNs(budgets_.AsEviction(fixed_ns), eviction_ns);
-  if (total_ns <= budgets_.eviction_ns) return {};
-  if (!places_.IsBesideLc(place) && idle_period_.IsOneOf(idle_shares_.Of(eviction_ns, fixed_ns))) {
-    return {};
+  // Work that is no registered kernel has no measured pair: its blocking time must fit instead.
+  if (IsMeasured(task)) return {};
+  const Delay delay =
+      BeLoad().DelayWith(BlockingOn(snapshot_, task, place.index), CanBeEvicted(snapshot_, task));
+  return shift_.Allows(delay) ? Judgement() : JudgeCredit(delay);
+}
+
+// A hold says how far the p99 would move; of launches that nothing evicts, how long they take.
+Judgement BeJudge::JudgeCredit(const Delay& delay) const {
+  if (delay.eviction_ns == 0) {
+    return JudgeCredit(delay.uncuttable_ns, delay.uncuttable_ns, shift_.longest_uncuttable_ns());
   }
-  const int64_t value_ns = evictable ? total_ns : budgets_.AsUncuttable(total_ns);
-  const int64_t limit_ns = evictable ? budgets_.eviction_ns : budgets_.uncuttable_ns;
-  return JudgeCredit(SumNs(fixed_ns, eviction_ns), value_ns, limit_ns);
+  return JudgeCredit(delay.total_ns(), shift_.ShiftOf(delay), shift_.limit_ns());
 }
 
 // Work that blocks longer than a budget may start on credit.
 Judgement BeJudge::JudgeCredit(int64_t blocking_ns, int64_t value_ns, int64_t limit_ns) const {
-  const CreditAnswer answer = AskTailAccounts(snapshot_, blocking_ns);
+  const Credit answer = CreditFor(snapshot_, blocking_ns);
   if (answer.covered) {
     Judgement launched;
     launched.on_credit = true;
@@ -119,15 +127,13 @@ Judgement BeJudge::JudgeTogether(const HeadView& task, const BePlace& place) con
   if (others.sum_ns == 0) return {};
   const int64_t leaves_ns = LeavesWithin(snapshot_, task, place.index);
   const int64_t in_turn_ns = SumNs(others.in_turn_ns, leaves_ns);
-  const bool in_tails = in_turn_ns <= longest_in_tails_ns_;
+  const bool in_tails = shift_.IsInTails(in_turn_ns);
   const int64_t sum_ns = SumNs(others.sum_ns, BlockingOn(snapshot_, task, place.index));
-  const int64_t together_ns =
-      in_tails ? std::min(sum_ns, std::max(others.slowest_ns, leaves_ns)) : in_turn_ns;
-  const int64_t fixed_ns = places_.load().fixed_ns;
-  const int64_t total_ns = SumNs(budgets_.AsEviction(fixed_ns), together_ns);
-  if (total_ns <= budgets_.eviction_ns) return {};
-  if (in_tails && idle_period_.IsOneOf(idle_shares_.Of(together_ns, fixed_ns))) return {};
-  return {Reason::kHoldBlocking, total_ns, budgets_.eviction_ns};
+  const Delay delay = {
+      in_tails ? std::min(sum_ns, std::max(others.slowest_ns, leaves_ns)) : in_turn_ns,
+      places_.load().delay.uncuttable_ns};
+  if (in_tails ? shift_.AllowsNow(delay) : shift_.Allows(delay)) return {};
+  return {Reason::kHoldBlocking, shift_.ShiftOf(delay), shift_.limit_ns()};
 }
 
 // One variable that every path returns, filled in place. A copy of what was just written in parts

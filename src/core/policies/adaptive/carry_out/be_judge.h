@@ -1,7 +1,7 @@
 // Whether a BE task may be launched on an open place now, and if not, why.
 //
-// Its blocking time must fit the budget on a place that LC work uses, or be covered by credit or by
-// the share of idle periods. Its quota must leave room. One live task fills a place, or two that
+// On a place that LC work uses, the shift by what a query would wait for must be allowed (shift.h),
+// or credit must cover it. Its quota must leave room. One live task fills a place, or two that
 // share SMs (be_pairs.h); one more may queue behind it. The SMs have room for the workers of both,
 // so their evictions together must fit too. A graph in segments has no task beside or behind it:
 // what is outstanding of both would block a query. Threads: the planner's.
@@ -13,10 +13,9 @@
 
 #include "src/core/base/types.h"
 #include "src/core/policies/adaptive/arrangement/arrangement.h"
+#include "src/core/policies/adaptive/arrangement/shift.h"
 #include "src/core/policies/adaptive/carry_out/open_places.h"
-#include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/fair_share.h"
-#include "src/core/policies/parts/idle_share.h"
 #include "src/core/policies/parts/lc_activity.h"
 #include "src/core/seams/snapshot.h"
 
@@ -39,19 +38,16 @@ class BeJudge {
  public:
   // `forced`: evictable tasks are launched without a check of their blocking time.
   BeJudge(const Snapshot& snapshot, const Arrangement& arrangement, const LcActivity& lc,
-          bool forced, const OpenPlaces& places, const FairShare& shares, IdleShares& idle_shares)
+          bool forced, const OpenPlaces& places, const FairShare& shares, Shifts& shifts)
       : snapshot_(snapshot),
         arrangement_(arrangement),
         lc_(lc),
         forced_(forced),
-        budgets_(snapshot),
         places_(places),
         shares_(shares),
-        idle_shares_(idle_shares),
-        idle_period_(snapshot),
-        longest_in_tails_ns_(LongestInTails(snapshot)) {}
+        shift_(snapshot, shifts) {}
 
-  const Budgets& budgets() const { return budgets_; }
+  const Shift& shift() const { return shift_; }
   // Whether a task of this kind may ever use the place. A kernel that the arrangement excludes from
   // both sides is judged, and held, on the BE side.
   bool MayUse(const HeadView& task, const BePlace& place) const;
@@ -75,6 +71,9 @@ class BeJudge {
   bool IsAlone(const HeadView& task, const BePlace& place) const;
   bool IsMeasured(const HeadView& task) const;
   Sides SidesOf(const HeadView& task) const;
+  bool MayUseUnconfined(const HeadView& task) const;
+  Judgement JudgeBesideLc(const HeadView& task, const BePlace& place) const;
+  Judgement JudgeCredit(const Delay& delay) const;
   // `value_ns` and `limit_ns`: what holds it where no account knows of it.
   Judgement JudgeCredit(int64_t blocking_ns, int64_t value_ns, int64_t limit_ns) const;
   Judgement HoldForQuota(const HeadView& task) const;
@@ -85,12 +84,9 @@ class BeJudge {
   const Arrangement& arrangement_;
   const LcActivity& lc_;
   const bool forced_;
-  const Budgets budgets_;
   const OpenPlaces& places_;
   const FairShare& shares_;
-  IdleShares& idle_shares_;
-  const IdlePeriod idle_period_;
-  const int64_t longest_in_tails_ns_;
+  const Shift shift_;
 };
 
 }  // namespace gpushare::core

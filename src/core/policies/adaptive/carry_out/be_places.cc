@@ -41,12 +41,12 @@ const RunningView* OnlyRunningOn(const Snapshot& snapshot, PlaceIndex place) {
 }  // namespace
 
 BePlaces::BePlaces(const Snapshot& snapshot, const Arrangement& arrangement, const LcActivity& lc,
-                   Rules rules, IdleShares& idle_shares)
+                   Rules rules, Shifts& shifts)
     : snapshot_(snapshot),
       lc_(lc),
       shares_(snapshot),
       places_(snapshot, arrangement, lc),
-      judge_(snapshot, arrangement, lc, rules.forced, places_, shares_, idle_shares),
+      judge_(snapshot, arrangement, lc, rules.forced, places_, shares_, shifts),
       pairs_(snapshot, places_, judge_, shares_, rules.shares_sms),
       turn_(snapshot, places_, judge_, shares_) {}
 
@@ -55,7 +55,7 @@ Reason BePlaces::LaunchReason(const HeadView& task, const BePlace& place) const 
   if (!place.overlaps_lc) {
     return snapshot_.lc_apps.empty() ? Reason::kIdleDevice : Reason::kBesidePartition;
   }
-  return judge_.budgets().eviction_ns == kNever ? Reason::kIdleDevice : Reason::kFitsBlockingBudget;
+  return judge_.shift().limit_ns() == kNever ? Reason::kIdleDevice : Reason::kFitsBlockingBudget;
 }
 
 bool BePlaces::Launch(const HeadView& task, BePlace& place, Reason reason, int32_t workers,

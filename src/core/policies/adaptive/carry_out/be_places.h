@@ -13,12 +13,12 @@
 
 #include "src/core/base/types.h"
 #include "src/core/policies/adaptive/arrangement/arrangement.h"
+#include "src/core/policies/adaptive/arrangement/shift.h"
 #include "src/core/policies/adaptive/carry_out/be_judge.h"
 #include "src/core/policies/adaptive/carry_out/be_pairs.h"
 #include "src/core/policies/adaptive/carry_out/open_places.h"
 #include "src/core/policies/adaptive/carry_out/whole_turn.h"
 #include "src/core/policies/parts/fair_share.h"
-#include "src/core/policies/parts/idle_share.h"
 #include "src/core/policies/parts/lc_activity.h"
 #include "src/core/seams/snapshot.h"
 
@@ -31,7 +31,7 @@ class BePlaces {
     bool shares_sms = true;  // where that pays (be_pairs.h)
   };
   BePlaces(const Snapshot& snapshot, const Arrangement& arrangement, const LcActivity& lc,
-           Rules rules, IdleShares& idle_shares);
+           Rules rules, Shifts& shifts);
   BePlaces(const BePlaces&) = delete;  // its members refer to each other
   BePlaces& operator=(const BePlaces&) = delete;
 

@@ -62,29 +62,39 @@ void OpenPlaces::CountLive() {
     any_be_ = true;
     if (running.draining && running.task.followed)
       load_.draining |= uint64_t{1} << running.task.app;
-    int64_t fixed_ns = 0;
+    const Delay delay = DelayOfRunning(running);
+    load_.delay.eviction_ns = std::max(load_.delay.eviction_ns, delay.eviction_ns);
+    load_.delay.uncuttable_ns = SumNs(load_.delay.uncuttable_ns, delay.uncuttable_ns);
     for (const PartView& part : running.parts) {
-      if (part.place < 0) continue;
-      if ((lc_.places & PlaceBit(part.place)) != 0) {
-        const int64_t blocking_ns = RemainingOn(snapshot_, running.task, part.place);
-        if (ClaimsBlockTasks(part.form) && snapshot_.eviction_available) {
-          load_.eviction_ns =
-              std::max(load_.eviction_ns, std::min(blocking_ns, running.task.eviction_ns));
-        } else {
-          fixed_ns = std::max(fixed_ns, blocking_ns);
-        }
-      }
-      if (part.evicting) {
-        if (part.form == Form::kSegments) {
-          load_.leaving |= snapshot_.places[static_cast<size_t>(part.place)].overlaps;
-        }
-        continue;
-      }
-      for (BePlace& place : all()) {
-        if (place.index == part.place) AddLive(running.task, place);
-      }
+      if (part.place >= 0) AddPart(running.task, part);
     }
-    load_.fixed_ns = SumNs(load_.fixed_ns, fixed_ns);
+  }
+}
+
+// What its parts on LC's places keep a query waiting for. They run at the same time.
+Delay OpenPlaces::DelayOfRunning(const RunningView& running) const {
+  Delay delay;
+  for (const PartView& part : running.parts) {
+    if (part.place < 0 || (lc_.places & PlaceBit(part.place)) == 0) continue;
+    const int64_t remaining_ns = RemainingOn(snapshot_, running.task, part.place);
+    if (ClaimsBlockTasks(part.form) && snapshot_.eviction_available) {
+      delay.eviction_ns =
+          std::max(delay.eviction_ns, std::min(remaining_ns, running.task.eviction_ns));
+    } else {
+      delay.uncuttable_ns = std::max(delay.uncuttable_ns, remaining_ns);
+    }
+  }
+  return delay;
+}
+
+void OpenPlaces::AddPart(const HeadView& task, const PartView& part) {
+  if (part.evicting) {
+    if (part.form != Form::kSegments) return;
+    load_.leaving |= snapshot_.places[static_cast<size_t>(part.place)].overlaps;
+    return;
+  }
+  for (BePlace& place : all()) {
+    if (place.index == part.place) AddLive(task, place);
   }
 }
 
@@ -111,14 +121,9 @@ void OpenPlaces::AddLive(const HeadView& task, BePlace& place) {
 void OpenPlaces::Take(const HeadView& task, BePlace& place) {
   quotas_.Take(task, place.index);
   AddLive(task, place);
-  if (place.overlaps_lc) {
-    const int64_t blocking_ns = BlockingOn(snapshot_, task, place.index);
-    if (CanBeEvicted(snapshot_, task)) {
-      load_.eviction_ns = std::max(load_.eviction_ns, blocking_ns);
-    } else {
-      load_.fixed_ns = SumNs(load_.fixed_ns, blocking_ns);
-    }
-  }
+  if (!place.overlaps_lc) return;
+  load_.delay =
+      load_.DelayWith(BlockingOn(snapshot_, task, place.index), CanBeEvicted(snapshot_, task));
 }
 
 Evictions OpenPlaces::EvictionsOn(const BePlace& place) const {

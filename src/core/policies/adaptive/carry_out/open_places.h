@@ -8,6 +8,7 @@
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CARRY_OUT_OPEN_PLACES_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CARRY_OUT_OPEN_PLACES_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
 #include "src/core/policies/adaptive/arrangement/arrangement.h"
+#include "src/core/policies/adaptive/arrangement/shift.h"
 #include "src/core/policies/parts/be_quota.h"
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/policies/parts/lc_activity.h"
@@ -53,12 +55,17 @@ struct BePlace {
 };
 // What live BE work holds. A mask has one bit a place.
 struct BeLoad {
-  uint64_t live = 0;        // places that share SMs with live work
-  uint64_t alone = 0;       // with live work that runs alone
-  uint64_t leaving = 0;     // with a graph in segments that is evicted
-  int64_t fixed_ns = 0;     // remaining time on LC's places of work that cannot be evicted
-  int64_t eviction_ns = 0;  // most that an eviction adds, of work on LC's places
-  uint64_t draining = 0;    // apps of tasks that drain and are followed
+  uint64_t live = 0;      // places that share SMs with live work
+  uint64_t alone = 0;     // with live work that runs alone
+  uint64_t leaving = 0;   // with a graph in segments that is evicted
+  uint64_t draining = 0;  // apps of tasks that drain and are followed
+  Delay delay;            // of a query, by the work on LC's places
+
+  // With one more task there.
+  Delay DelayWith(int64_t blocking_ns, bool evictable) const {
+    if (evictable) return {std::max(delay.eviction_ns, blocking_ns), delay.uncuttable_ns};
+    return {delay.eviction_ns, SumNs(delay.uncuttable_ns, blocking_ns)};
+  }
 };
 
 class OpenPlaces {
@@ -111,6 +118,8 @@ class OpenPlaces {
   void AddPlace(PlaceIndex index, PlaceRole role);
   void AddHomes();
   void CountLive();
+  Delay DelayOfRunning(const RunningView& running) const;
+  void AddPart(const HeadView& task, const PartView& part);
   void AddLive(const HeadView& task, BePlace& place);
 
   const Snapshot& snapshot_;

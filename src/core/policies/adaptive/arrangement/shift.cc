@@ -1,0 +1,146 @@
+// How far delays move the p99 of LC apps, and which are allowed (shift.h).
+
+#include "src/core/policies/adaptive/arrangement/shift.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/core/base/random.h"
+#include "src/core/base/tuning.h"
+#include "src/core/queueing/vacation.h"
+
+namespace gpushare::core {
+namespace {
+
+// A p99 leaves one query in a hundred.
+constexpr double kLateMost = 0.01;
+
+}  // namespace
+
+ShiftLimit::ShiftLimit(const LcAppView& app)
+    : budget_ns_(app.blocking_budget_ns),
+      late_delay_ns_(app.late_delay_ns),
+      tail_rate_(app.tail_rate),
+      allowed_(tail_rate_ * static_cast<double>(budget_ns_)),
+      delay_allowed_(std::expm1(allowed_)) {}
+
+// ln E[exp(eta W)]
+double ShiftLimit::Exponent(const Delay& delay) const {
+  return tail_rate_ * static_cast<double>(delay.eviction_ns) +
+         ShiftOfVacation(tail_rate_ * static_cast<double>(delay.uncuttable_ns));
+}
+
+int64_t ShiftLimit::ShiftOf(const Delay& delay) const {
+  const int64_t total_ns = delay.total_ns();
+  if (!(tail_rate_ > 0) || total_ns >= kNever / 2) return total_ns;
+  return static_cast<int64_t>(std::ceil(Exponent(delay) / tail_rate_));
+}
+
+double ShiftLimit::ShareOf(const Delay& delay) const {
+  if (!(tail_rate_ > 0)) return delay.total_ns() <= budget_ns_ ? 1 : 0;
+  constexpr double kExponentMax = 60;
+  const double exponent = Exponent(delay);
+  if (exponent <= allowed_) return 1;
+  if (exponent > kExponentMax || allowed_ <= 0) return 0;
+  const double share = delay_allowed_ / std::expm1(exponent);
+  const double late = LateShare(delay);
+  return late > 0 ? std::min(share, kLateMost / late) : share;
+}
+
+// At least so many of the queries that wait are late. A residual is uniform.
+double ShiftLimit::LateShare(const Delay& delay) const {
+  constexpr double kAboveMedian = 0.5;
+  const int64_t beyond_ns = delay.eviction_ns - late_delay_ns_ + delay.uncuttable_ns;
+  if (beyond_ns <= 0) return 0;
+  if (beyond_ns >= delay.uncuttable_ns) return kAboveMedian;
+  return kAboveMedian * static_cast<double>(beyond_ns) / static_cast<double>(delay.uncuttable_ns);
+}
+
+bool ShiftLimit::Covers(const ShiftLimit& other) {
+  if (budget_ns_ != other.budget_ns_ || tail_rate_ != other.tail_rate_) return false;
+  late_delay_ns_ = std::min(late_delay_ns_, other.late_delay_ns_);
+  return true;
+}
+
+bool Shifts::IsOf(const Snapshot& snapshot) const {
+  if (static_cast<size_t>(apps_.size()) != snapshot.lc_apps.size()) return false;
+  for (int a = 0; a < apps_.size(); ++a) {
+    if (apps_[a] != TermOf(snapshot.lc_apps[static_cast<size_t>(a)])) return false;
+  }
+  return true;
+}
+
+void Shifts::Renew(const Snapshot& snapshot) {
+  known_.fill(0);
+  limits_.Clear();
+  apps_.Clear();
+  least_budget_ns_ = MinBlockingBudget(snapshot);
+  for (const LcAppView& app : snapshot.lc_apps) {
+    apps_.Add(TermOf(app));
+    AddLimit(app);
+  }
+}
+
+// Of apps with the same bound and tail, the one whose queries are late soonest is the limit.
+void Shifts::AddLimit(const LcAppView& app) {
+  if (app.blocking_budget_ns == kNever) return;
+  const ShiftLimit limit(app);
+  for (ShiftLimit& other : limits_) {
+    if (other.Covers(limit)) return;
+  }
+  limits_.Add(limit);
+}
+
+const Shifts::Answer& Shifts::AnswerTo(const Delay& delay) {
+  const uint64_t mixed = (static_cast<uint64_t>(delay.eviction_ns) ^
+                          (static_cast<uint64_t>(delay.uncuttable_ns) << 1)) *
+                         0x9E3779B97F4A7C15;
+  const size_t at = mixed >> (64 - kBits);
+  Answer& answer = answers_[at];
+  uint64_t& known = known_[at / 64];
+  if ((known >> (at % 64) & 1) == 0 || answer.delay != delay) {
+    known |= uint64_t{1} << (at % 64);
+    answer = Find(delay);
+  }
+  return answer;
+}
+
+Shifts::Answer Shifts::Find(const Delay& delay) const {
+  Answer answer = {delay, 1, limits_.empty() ? delay.total_ns() : 0};
+  for (const ShiftLimit& limit : limits_) {
+    if (answer.share > 0) answer.share = std::min(answer.share, limit.ShareOf(delay));
+    if (answer.share < kIdleShareMin) answer.share = 0;
+    answer.shift_ns = std::max(answer.shift_ns, limit.ShiftOf(delay));
+  }
+  return answer;
+}
+
+Credit CreditFor(const Snapshot& snapshot, int64_t blocking_ns) {
+  Credit answer;
+  for (const LcAppView& app : snapshot.lc_apps) {
+    if (blocking_ns <= app.blocking_budget_ns) continue;
+    const double delayed = app.tail_need_per_ns * static_cast<double>(blocking_ns);
+    const double least = HasLoad(app) ? kTailCreditMin : 0;
+    const double need = delayed > 0 ? std::clamp(delayed, least, kTailCreditMax) : 0;
+    if (need > 0 && app.tail_credit >= need) continue;
+    if (answer.covered || need - app.tail_credit > answer.need - answer.credit) {
+      answer = {false, need, app.tail_credit};
+    }
+  }
+  return answer;
+}
+
+Shift::Shift(const Snapshot& snapshot, Shifts& shifts) : shifts_(shifts) {
+  TimeNs began_ns = 0;
+  for (const LcAppView& app : snapshot.lc_apps) {
+    began_ns = std::max(began_ns, app.idle_since_ns);
+    limit_ns_ = std::min(limit_ns_, app.blocking_budget_ns);
+    longest_uncuttable_ns_ = std::min(longest_uncuttable_ns_, app.LongestUncuttable());
+    if (app.blocking_budget_ns == kNever) continue;
+    longest_in_tails_ns_ =
+        std::min(longest_in_tails_ns_, app.tail_rate > 0 ? app.late_delay_ns : 0);
+  }
+  draw_ = Random(static_cast<uint64_t>(began_ns)).Uniform();
+}
+
+}  // namespace gpushare::core

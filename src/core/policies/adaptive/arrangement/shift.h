@@ -1,0 +1,169 @@
+// Shift: by how much would this work, arranged so, move an LC app's p99, and is that allowed?
+//
+// A query that begins a busy period beside BE work waits for W, and so does all of that period:
+//
+//   eviction    a fixed W: each such query waits as long as BE work takes to leave
+//   uncuttable  a uniform W: the rest of launches that nothing evicts (queueing/vacation.h)
+//
+// With a tail that falls at the rate eta, and BE work in a share q of the idle periods, drawn
+// independently, the p99 moves by
+//
+//   shift = ln(1 - q + q E[exp(eta W)]) / eta
+//
+// so the largest share that keeps a shift of B is q = (exp(eta B) - 1) / (E[exp(eta W)] - 1); from
+// 1 on, the work may start in each idle period. An exponential tail reaches down to the median at
+// most. Where W makes all queries late that are slower than the median, q F <= kLateMost too. F is
+// the share of those that wait and are late. Periodic arrivals have only this limit. Where the tail
+// is unknown, W itself must fit.
+//
+// What no share allows may start on credit: of the queries that may be late, those that are left.
+// A split moves a p99 by its queue instead (value.h). Threads: the planner's.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ARRANGEMENT_SHIFT_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ARRANGEMENT_SHIFT_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "src/core/base/containers/bounded_list.h"
+#include "src/core/base/limits.h"
+#include "src/core/base/types.h"
+#include "src/core/policies/parts/bounds.h"
+#include "src/core/seams/snapshot.h"
+
+namespace gpushare::core {
+
+// What a query that begins a busy period may wait for.
+struct Delay {
+  int64_t eviction_ns = 0;    // what the longest eviction adds to it
+  int64_t uncuttable_ns = 0;  // of launches that nothing evicts, one after the other
+
+  int64_t total_ns() const { return SumNs(eviction_ns, uncuttable_ns); }
+  bool operator==(const Delay&) const = default;
+};
+
+// What one LC app with a blocking budget allows.
+class ShiftLimit {
+ public:
+  explicit ShiftLimit(const LcAppView& app);
+
+  // How far its p99 moves where each idle period ends with the delay.
+  int64_t ShiftOf(const Delay& delay) const;
+  // The share of idle periods that may end with it; 1: all. All or nothing where the tail is
+  // unknown.
+  double ShareOf(const Delay& delay) const;
+  // Takes the other limit in, where the same share keeps both but for the delay that makes late.
+  bool Covers(const ShiftLimit& other);
+
+ private:
+  double Exponent(const Delay& delay) const;
+  double LateShare(const Delay& delay) const;
+
+  int64_t budget_ns_;
+  int64_t late_delay_ns_;
+  double tail_rate_;
+  double allowed_;        // eta B
+  double delay_allowed_;  // exp(eta B) - 1
+};
+
+// The answers for all LC apps. They are kept while the tails and budgets stay as they are: plans
+// ask again and again for the same few kernels, and each answer takes exponential functions for
+// each LC app.
+//
+//   shifts.Follow(snapshot);   // each plan
+//   shifts.ShareOf(delay);
+class Shifts {
+ public:
+  void Follow(const Snapshot& snapshot) {
+    if (!IsOf(snapshot)) Renew(snapshot);
+  }
+  // The least share of all LC apps; below kIdleShareMin it counts as none, because so rare a launch
+  // is for the tail account.
+  double ShareOf(const Delay& delay) {
+    if (delay.uncuttable_ns == 0 && delay.eviction_ns <= least_budget_ns_) return 1;
+    return AnswerTo(delay).share;
+  }
+  // Of the LC app that moves most.
+  int64_t ShiftOf(const Delay& delay) {
+    return delay.uncuttable_ns == 0 ? delay.eviction_ns : AnswerTo(delay).shift_ns;
+  }
+
+ private:
+  struct Answer {
+    Delay delay;
+    double share;
+    int64_t shift_ns;
+  };
+  // What of an LC app the answers depend on.
+  struct AppTerm {
+    int64_t budget_ns;
+    int64_t late_delay_ns;
+    double tail_rate;
+    bool operator==(const AppTerm&) const = default;
+  };
+  static constexpr int kBits = 7;
+
+  static AppTerm TermOf(const LcAppView& app) {
+    return {app.blocking_budget_ns, app.late_delay_ns, app.tail_rate};
+  }
+  bool IsOf(const Snapshot& snapshot) const;
+  void Renew(const Snapshot& snapshot);
+  void AddLimit(const LcAppView& app);
+  const Answer& AnswerTo(const Delay& delay);
+  Answer Find(const Delay& delay) const;
+
+  BoundedList<AppTerm, kMaxApps> apps_;
+  BoundedList<ShiftLimit, kMaxApps> limits_;
+  int64_t least_budget_ns_ = kNever;
+  std::array<uint64_t, (size_t{1} << kBits) / 64> known_{};  // bit by answer
+  std::array<Answer, size_t{1} << kBits> answers_;
+};
+
+// What the tail accounts say to BE work that a query may wait for.
+struct Credit {
+  bool covered = true;  // every app whose budget is shorter has the credit
+  // Of the app that lacks most, in queries. need 0: it has no account.
+  double need = 0;
+  double credit = 0;
+};
+Credit CreditFor(const Snapshot& snapshot, int64_t blocking_ns);
+
+// Whether one plan may launch BE work that delays queries so.
+//
+// The present idle period is one of a share of them or not: a hash of the instant at which it began
+// says so. Plans of one period agree, and a replay draws the same.
+class Shift {
+ public:
+  // `shifts` follow the snapshot.
+  Shift(const Snapshot& snapshot, Shifts& shifts);
+
+  // In each idle period.
+  bool Allows(const Delay& delay) const { return shifts_.ShareOf(delay) >= 1; }
+  // In this idle period.
+  bool AllowsNow(const Delay& delay) const { return IsOneOf(shifts_.ShareOf(delay)); }
+  // Whether the present idle period is one of a share of them.
+  bool IsOneOf(double share) const {
+    if (share <= 0 || share >= 1) return share >= 1;
+    return draw_ < share;
+  }
+  // Whether the delay meets the tails of all LC apps that limit BE work, so that it moves their p99
+  // by its mean. A random arrival's tail is assumed of an app that has shown none yet.
+  bool IsInTails(int64_t delay_ns) const { return delay_ns <= longest_in_tails_ns_; }
+  // How far the p99 that moves most would move, and the least that one may.
+  int64_t ShiftOf(const Delay& delay) const { return shifts_.ShiftOf(delay); }
+  int64_t limit_ns() const { return limit_ns_; }
+  // The longest launch that nothing evicts.
+  int64_t longest_uncuttable_ns() const { return longest_uncuttable_ns_; }
+
+ private:
+  Shifts& shifts_;
+  int64_t limit_ns_ = kNever;
+  int64_t longest_uncuttable_ns_ = kNever;
+  int64_t longest_in_tails_ns_ = kNever;
+  double draw_ = 0;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ARRANGEMENT_SHIFT_H_
