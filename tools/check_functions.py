@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Checks that no function of the C, C++ and CUDA sources outside tests is longer than LIMIT lines.
+"""Checks that no function of the C, C++ and CUDA sources outside tests is longer than LIMIT lines, and that no
+function of the folders in BRANCHES has more branches than there.
 
 A function's lines are those from the first of its declaration to its closing brace. A longer function has its
 reason in the comment directly above it, on a line of its own:
 
   // Long because: the cases of one protocol stay in one place.
 
-Such a line above a function that is not long is an error too. Exit code 0: all is well; 1: problems, printed
+Such a line above a function that is not long is an error too. A branch is an if, for, while, case, &&, || or ?:,
+those of lambdas inside the function included. Exit code 0: all is well; 1: problems, printed
 with file and line; 2: bad use.
 
   check_functions.py [--root FOLDER]
   check_functions.py --list N      prints the N longest functions
+  check_functions.py --branches N  prints the N functions with the most branches
   check_functions.py --self-test   breaks each rule in a scratch folder and expects a report
 """
 
@@ -22,6 +25,8 @@ import sys
 import tempfile
 
 LIMIT = 70
+# The most branches of a function, by folder.
+BRANCHES = {'src/core/policies/adaptive': 11}
 FOLDERS = ('src', 'bindings', 'include', 'kernels', 'tools', 'benchmarks', 'examples')
 SUFFIXES = {'.h', '.hpp', '.c', '.cc', '.cu', '.cuh'}
 REASON = re.compile(r'^\s*// Long because: (?=\S).{10,}')
@@ -33,6 +38,7 @@ NO_CODE = re.compile(
     r'|R"(?P<delimiter>[^()\\\s]*)\(.*?\)(?P=delimiter)"'
     r'|"(?:\\.|[^"\\\n])*"'
     r"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])*'", re.DOTALL)
+BRANCH = re.compile(r'\b(?:if|for|while|case)\b|&&|\|\||\?')
 DIRECTIVE = re.compile(r'^[ \t]*#[ \t]*(\w*)(?:[^\n]*\\\n)*[^\n]*', re.MULTILINE)
 # These match the text before a function's brace, in which the parentheses are empty: a parameter list, what may follow
 # it, and the initialisers of a constructor.
@@ -50,6 +56,7 @@ class Function:
     first: int  # line of the declaration
     last: int   # line of the closing brace
     head: str
+    branches: int
 
     @property
     def lines(self):
@@ -161,7 +168,8 @@ def functions_of(text):
             brace = state.braces.pop()
             if isinstance(brace, int):
                 head = re.sub(r'\s+', ' ', code[brace:code.index('{', brace)]).strip()
-                found.append(Function(line_at(brace), line_at(place), head))
+                branches_inside = len(BRANCH.findall(code, brace, place))
+                found.append(Function(line_at(brace), line_at(place), head, branches_inside))
             if brace != 'value':
                 state.start = place + 1
         elif what == '}':
@@ -185,6 +193,14 @@ def reason_lines(lines, function):
         number -= 1
 
 
+def branches_most(name):
+    """The most branches of a function in this file; None: any number."""
+    for folder, most in BRANCHES.items():
+        if name.is_relative_to(folder):
+            return most
+    return None
+
+
 def check(root):
     problems = []
     for path in source_files(root):
@@ -193,7 +209,11 @@ def check(root):
         functions = functions_of(text)
         if functions is None:
             problems.append(f'{name}:1: the braces do not match, so that no function can be measured')
+        most = branches_most(name)
         for function in functions or ():
+            if most is not None and function.branches > most:
+                problems.append(f'{name}:{function.first}: a function of {function.branches} branches, of {most}: '
+                                f'{function.head[:80]}')
             if function.lines <= LIMIT:
                 continue
             reasons = list(reason_lines(lines, function))
@@ -240,6 +260,9 @@ SELF_TEST = (
     ('#if A\nextern "C" {\n#else\n#endif\nvoid F() {\n' + LONG + '}\n#if A\n}\n#endif\n', 5),
     ('void F() {\n  {\n}\n', 1),
     ('int a = 1\'000\'000;\nvoid F() {\n' + LONG + '}\n', 2),
+    # Branches, of which the folder allows so many.
+    ('void F() {\n' + '  if (a) b = c ? 1 : 2;\n' * 6 + '}\n', 1),
+    ('void F() {\n  // if && ||\n' + '  while (a || b) c = 1;\n' * 5 + '}\n', 0),
     # Long code that is no function.
     ('namespace a {\n' + 'int b = F(1);\n' * LIMIT + '}\n', 0),
     ('class A : public B {\n' + '  int a = 1;\n  void F() {}\n' * LIMIT + '};\n', 0),
@@ -254,31 +277,38 @@ def self_test():
     for text, line in SELF_TEST:
         with tempfile.TemporaryDirectory() as scratch:
             root = pathlib.Path(scratch)
-            (root / 'src').mkdir()
-            (root / 'src' / 'a.cc').write_text(text, encoding='utf-8')
+            folder = root / next(iter(BRANCHES))
+            folder.mkdir(parents=True)
+            (folder / 'a.cc').write_text(text, encoding='utf-8')
             (root / 'tests').mkdir()
             (root / 'tests' / 'a_test.cc').write_text('void F() {\n' + LONG + '}\n', encoding='utf-8')
             problems = check(root)
             lines = line if isinstance(line, tuple) else (line,) if line else ()
-            expected = [f'src/a.cc:{number}:' for number in lines]
+            expected = [f'{next(iter(BRANCHES))}/a.cc:{number}:' for number in lines]
             if sorted(problem.split(' ')[0] for problem in problems) != expected:
                 failures.append(f'expected {expected}, reported {problems}, for:\n{text[:160]}')
     return failures
 
 
+def print_most(root, arguments):
+    rows = [(function.lines if arguments.list else function.branches, f'{path.relative_to(root)}:{function.first}',
+             function.head)
+            for path in source_files(root) for function in functions_of(path.read_text(encoding='utf-8')) or ()]
+    print(f'{len(rows)} functions')
+    for number, place, head in sorted(rows, reverse=True)[:arguments.list or arguments.branches]:
+        print(f'{number:5} {place} {head[:80]}')
+
+
 def main():
-    parser = argparse.ArgumentParser(description='Checks the length of every function.')
+    parser = argparse.ArgumentParser(description='Checks the length and the branches of every function.')
     parser.add_argument('--root', type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
     parser.add_argument('--list', type=int, default=0, metavar='N')
     parser.add_argument('--self-test', action='store_true')
+    parser.add_argument('--branches', type=int, default=0, metavar='N')
     arguments = parser.parse_args()
     root = arguments.root.resolve()
-    if arguments.list:
-        rows = [(function.lines, f'{path.relative_to(root)}:{function.first}', function.head)
-                for path in source_files(root) for function in functions_of(path.read_text(encoding='utf-8')) or ()]
-        print(f'{len(rows)} functions')
-        for lines, place, head in sorted(rows, reverse=True)[:arguments.list]:
-            print(f'{lines:5} {place} {head[:80]}')
+    if arguments.list or arguments.branches:
+        print_most(root, arguments)
         return 0
     problems = self_test() if arguments.self_test else check(root)
     for problem in problems:

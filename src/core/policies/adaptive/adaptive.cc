@@ -146,6 +146,10 @@ bool AdaptivePolicy::HasDuty(int32_t split) const {
   return mechanism_ == Mechanism::kBest && split == kNoSplit;
 }
 
+bool AdaptivePolicy::IsPaused(const Snapshot& snapshot, int32_t split) const {
+  return HasDuty(split) && snapshot.now_ns < snapshot.be_paused_until_ns;
+}
+
 bool AdaptivePolicy::SharesSms() const {
   return mechanism_ == Mechanism::kBest && sharing_ == SmSharing::kWhereItPays;
 }
@@ -195,7 +199,7 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
 
   if (change.waits()) {
     HoldBeCompute(snapshot, Reason::kHoldBlocking, change.blocking_ns, change.budget_ns, plan);
-  } else if (HasDuty(arrangement.split) && snapshot.now_ns < snapshot.be_paused_until_ns) {
+  } else if (IsPaused(snapshot, arrangement.split)) {
     Pause(snapshot, plan);
   } else if (beside.applies()) {
     beside_heads.PlanHeads(lc, lc_ahead_ns, plan);

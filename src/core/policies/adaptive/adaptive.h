@@ -39,6 +39,7 @@ class AdaptivePolicy final : public Policy {
  private:
   const Arrangement& Choose(const Snapshot& snapshot);
   bool HasDuty(int32_t split) const;
+  bool IsPaused(const Snapshot& snapshot, int32_t split) const;
   bool SharesSms() const;
   // Launches or holds BE work on the places that the arrangement opens.
   void FillPlaces(const Snapshot& snapshot, const Arrangement& arrangement, const LcActivity& lc,

@@ -61,6 +61,10 @@ void SplitValues::Ask(const Question& question, const PairTable& pairs) {
   load_margin_ = question.load_margin;
   lc_count_ = question.lc_count;
   std::copy_n(question.lc.begin(), lc_count_, lc_.begin());
+  SumLcApps();
+}
+
+void SplitValues::SumLcApps() {
   load_ = judged_load_ = whole_service_ns_ = queries_per_ns_ = 0;
   targets_ = false;
   for (int32_t a = 0; a < lc_count_; ++a) {
@@ -259,8 +263,13 @@ SplitValues::SideLoads SplitValues::LoadsOn(const Slowdowns* apps) const {
   for (size_t s = 0; s < kSplits && targets_; ++s) {
     if (on_side.load[s] > 0) on_side.service[s] /= on_side.load[s];
   }
-  // Queueing(), with one division a split. All is computed before it is chosen from, so that the
-  // loop vectorises.
+  SetQueueing(peak, on_side);
+  return on_side;
+}
+
+// Queueing(), with one division a split. All is computed before it is chosen from, so that the loop
+// vectorises.
+void SplitValues::SetQueueing(const BySplit& peak, SideLoads& on_side) const {
   const double raise = (judged_load_ + load_margin_) / std::max(judged_load_, 1e-9);
   const double idle = 1 - judged_load_;
   const double idle_raised = idle - load_margin_;
@@ -275,7 +284,6 @@ SplitValues::SideLoads SplitValues::LoadsOn(const Slowdowns* apps) const {
         (most < 1) & (peak[s] <= kTargetSideLoadMax) & (shared | (raised < kLayoutSideLoadMax));
     on_side.queueing[s] = stands ? above / below : kUnboundedInflation;
   }
-  return on_side;
 }
 
 SplitValues::Excess SplitValues::ExcessOf(const SideLoads& loads, const Slowdowns* apps,

@@ -102,6 +102,8 @@ class SplitValues {
     BySplit queueing;  // factor on a p99; kUnboundedInflation where the side is overloaded
   };
 
+  // What the LC apps of the question have together.
+  void SumLcApps();
   bool SameRows(const Question& question) const;
   bool SameApps(const Question& question) const;
   Row ReadRow(int32_t kernel, Speeds speeds, Slowdowns* apps) const;
@@ -109,6 +111,7 @@ class SplitValues {
   PlannedSplits Judge(const BeTerm& be, const Row& row, const Slowdowns* apps,
                       Mechanism mechanism) const;
   SideLoads LoadsOn(const Slowdowns* apps) const;
+  void SetQueueing(const BySplit& peak, SideLoads& on_side) const;
   void AddTargetLoads(const Slowdowns* apps, SideLoads& on_side, BySplit& peak) const;
   // How far the app that is worst off is above what it may be, by split: kept where at most 0.
   struct Excess {

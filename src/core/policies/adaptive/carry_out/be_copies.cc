@@ -10,6 +10,7 @@
 #include "src/core/policies/adaptive/arrangement/worst_latency.h"
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/copy_slots.h"
+#include "src/core/policies/parts/launch_form.h"
 
 namespace gpushare::core {
 namespace {
@@ -119,7 +120,7 @@ class Disturbance {
   // Whether a query may be late beside the copy now and then. Without such queries nobody would see
   // that a direction was closed for nothing, and copies would wait as long as queries follow one
   // another.
-  bool HasCredit(const HeadView& copy) {
+  bool HasCreditBeside(const HeadView& copy) {
     if (budget_ns_ == kNever || IsBusy(copy)) return false;
     const LatencyEstimate& worst = At(copy).worst;
     const int64_t delay_ns = std::max(worst.value_ns - worst.limit_ns, budget_ns_ + 1);
@@ -165,61 +166,88 @@ int64_t BytesWithin(const HeadView& head, int64_t ns) {
 }
 
 // Whether a budget is shorter than the smallest piece, and the tail accounts have credit for it.
-bool HasCredit(const Snapshot& snapshot, const HeadView& head) {
+bool HasCreditForPiece(const Snapshot& snapshot, const HeadView& head) {
   const int64_t piece_ns = PieceNs(head, kCopyPieceBytesMin);
   return piece_ns > MinBlockingBudget(snapshot) / kIdlePieceDivisor &&
          CreditFor(snapshot, kIdlePieceDivisor * piece_ns).covered;
 }
 
+// What of a copy is launched: so many bytes, 0: all of it.
+struct Piece {
+  int64_t bytes = 0;
+  Reason reason = Reason::kNone;  // kNone: nothing
+};
+
+class CopyPlanner {
+ public:
+  CopyPlanner(const Snapshot& snapshot, const LcActivity& lc)
+      : snapshot_(snapshot),
+        lc_active_(lc.active),
+        slots_(snapshot),
+        time_(snapshot, lc.active),
+        disturbance_(snapshot) {}
+
+  // Launches the next piece of the copy, or holds it. False: the plan is full.
+  bool PlanCopy(const HeadView& head, Plan& plan) {
+    if (!slots_.Free(head.direction)) {
+      plan.holds.TryAdd(slots_.Hold(head));
+      return true;
+    }
+    const LatencyEstimate& worst = disturbance_.WorstBeside(head);
+    const bool disturbs = worst.value_ns > worst.limit_ns;
+    const bool open = !lc_active_ && !disturbance_.IsBusy(head);
+    if (disturbs && !open && !disturbance_.HasCreditBeside(head)) {
+      plan.holds.TryAdd({head.task, Reason::kHoldBlocking, worst.value_ns, worst.limit_ns});
+      return true;
+    }
+    int64_t left_ns = time_.left_ns(head);
+    if (disturbs && open) left_ns = std::min(left_ns, disturbance_.LongestNs(head));
+    Piece piece = PieceWithin(head, left_ns, disturbs);
+    if (piece.reason == Reason::kNone) {
+      plan.holds.TryAdd({head.task, time_.hold(), head.remaining.duration_ns, left_ns});
+      return true;
+    }
+    if (disturbs && !open) piece.reason = Reason::kTailCredit;
+    return Launch(head, piece, plan);
+  }
+
+ private:
+  Piece PieceWithin(const HeadView& head, int64_t left_ns, bool disturbs) {
+    if (head.remaining.duration_ns <= left_ns) return {0, time_.fits()};
+    const int64_t bytes = BytesWithin(head, left_ns);
+    if (bytes >= kCopyPieceBytesMin) return {bytes, Reason::kFillsGap};
+    // A slow one is not held for ever.
+    if (time_.OnlyPageableLimits(head)) return {kCopyPieceBytesMin, Reason::kFillsGap};
+    if (lc_active_ || time_.WaitsItsTurn(head)) return {};
+    const bool has_credit =
+        HasCreditForPiece(snapshot_, head) || (disturbs && disturbance_.HasCreditBeside(head));
+    return has_credit ? Piece{kCopyPieceBytesMin, Reason::kTailCredit} : Piece{};
+  }
+
+  bool Launch(const HeadView& head, const Piece& piece, Plan& plan) {
+    PlannedLaunch launch =
+        MakeLaunch(head.task, Form::kMemcpy, kWholeDevice, LaneClass::kCopy, piece.reason);
+    launch.blocks_max = std::min(piece.bytes, head.blocks_left);  // the last piece is shorter
+    if (!plan.launches.TryAdd(launch)) return false;
+    slots_.Take(head.direction);
+    disturbance_.Take(head);
+    time_.Take(head, PieceNs(head, launch.blocks_max));
+    return true;
+  }
+
+  const Snapshot& snapshot_;
+  const bool lc_active_;
+  CopySlots slots_;
+  CopyTime time_;
+  Disturbance disturbance_;
+};
+
 }  // namespace
 
 void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
-  CopySlots slots(snapshot);
-  CopyTime time(snapshot, lc.active);
-  Disturbance disturbance(snapshot);
+  CopyPlanner planner(snapshot, lc);
   for (const HeadView& head : snapshot.heads) {
-    if (!IsBeCopy(head)) continue;
-    if (!slots.Free(head.direction)) {
-      plan.holds.TryAdd(slots.Hold(head));
-      continue;
-    }
-    int64_t left_ns = time.left_ns(head);
-    const LatencyEstimate& worst = disturbance.WorstBeside(head);
-    const bool disturbs = worst.value_ns > worst.limit_ns;
-    const bool open = !lc.active && !disturbance.IsBusy(head);
-    if (disturbs && !open && !disturbance.HasCredit(head)) {
-      plan.holds.TryAdd({head.task, Reason::kHoldBlocking, worst.value_ns, worst.limit_ns});
-      continue;
-    }
-    if (disturbs && open) left_ns = std::min(left_ns, disturbance.LongestNs(head));
-    const int64_t duration_ns = head.remaining.duration_ns;
-    PlannedLaunch launch;
-    launch.task = head.task;
-    launch.form = Form::kMemcpy;
-    launch.lane_class = LaneClass::kCopy;
-    launch.reason = time.fits();
-    if (duration_ns > left_ns) {
-      launch.blocks_max = BytesWithin(head, left_ns);
-      launch.reason = Reason::kFillsGap;
-      if (launch.blocks_max < kCopyPieceBytesMin && time.OnlyPageableLimits(head)) {
-        launch.blocks_max = kCopyPieceBytesMin;  // a slow one is not held for ever
-      }
-      if (launch.blocks_max < kCopyPieceBytesMin && !lc.active && !time.WaitsItsTurn(head) &&
-          (HasCredit(snapshot, head) || (disturbs && disturbance.HasCredit(head)))) {
-        launch.blocks_max = kCopyPieceBytesMin;
-        launch.reason = Reason::kTailCredit;
-      }
-      if (launch.blocks_max < kCopyPieceBytesMin) {
-        plan.holds.TryAdd({head.task, time.hold(), duration_ns, left_ns});
-        continue;
-      }
-    }
-    launch.blocks_max = std::min(launch.blocks_max, head.blocks_left);  // the last piece is shorter
-    if (disturbs && !open) launch.reason = Reason::kTailCredit;
-    if (!plan.launches.TryAdd(launch)) return;
-    slots.Take(head.direction);
-    disturbance.Take(head);
-    time.Take(head, PieceNs(head, launch.blocks_max));
+    if (IsBeCopy(head) && !planner.PlanCopy(head, plan)) return;
   }
 }
 

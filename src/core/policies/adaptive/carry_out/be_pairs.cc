@@ -77,6 +77,23 @@ class GainingRows {
   std::bitset<kMaxOverlapKernels> gains_;
 };
 
+// Of the ratios of two tasks, the one that gains most; null: none gains more than `least`.
+struct BestRatio {
+  const CoScheduleOption* option = nullptr;
+  double gain = 0;
+};
+BestRatio RatioOf(const CoScheduleTable& table, const HeadView& task, const HeadView& partner,
+                  bool runs, int32_t workers_per_sm, double least) {
+  const PairSides sides = PairSidesOf(task, partner);
+  BestRatio best = {nullptr, least};
+  for (const CoScheduleOption& option : table.Of(task.overlap_index, partner.overlap_index)) {
+    if (workers_per_sm > 0 && option.workers_per_sm[sides.task] != workers_per_sm) continue;
+    const double gain = GainOf(option, sides, task, partner, runs);
+    if (gain > best.gain) best = {&option, gain};
+  }
+  return best;
+}
+
 }  // namespace
 
 bool BePairs::Pairs(const HeadView& task) const {
@@ -107,41 +124,44 @@ bool BePairs::GoesFirst(const HeadView& next) const {
   return snapshot_.now_ns - next.ready_ns > kBePassedNsMax || places_.RunsAlone(next);
 }
 
+// Whether the head may be in a pair with the task, and nobody waits whom it would pass.
+bool BePairs::MayJoin(const HeadView& head, const HeadView& task, const HeadView& next) const {
+  if (!IsBeCompute(head) || head.queue == task.queue || !Pairs(head)) return false;
+  return &head == &next || &next == &task || !GoesFirst(next);
+}
+
+// Whether both may share the place so.
+bool BePairs::FitsTogether(const HeadView& task, const HeadView& head,
+                           const CoScheduleOption& option, const BePlace& place) const {
+  const PairSides sides = PairSidesOf(task, head);
+  return judge_.JudgeRoom(head, place).reason == Reason::kNone &&
+         FitsBudget(task, option, sides.task, place) &&
+         FitsBudget(head, option, sides.partner, place);
+}
+
 BePair BePairs::FindPartner(const HeadView& task, bool runs, int32_t workers_per_sm,
                             const HeadView& next, const BePlace& place) const {
   BePair best;
   if (!Pairs(task)) return best;
-  const bool only_next = &next != &task && GoesFirst(next);
   GainingRows rows(snapshot_.co_schedules, task, workers_per_sm);
   for (const HeadView& head : snapshot_.heads) {
-    if (!rows.May(head)) continue;
-    if (!IsBeCompute(head) || head.queue == task.queue || !Pairs(head)) continue;
-    if (only_next && &head != &next) continue;
-    const PairSides sides = PairSidesOf(task, head);
-    const CoScheduleOption* chosen = nullptr;
-    double gain = std::max(best.runner_up_gain, kBePairGainMin);
-    for (const CoScheduleOption& option :
-         snapshot_.co_schedules.Of(task.overlap_index, head.overlap_index)) {
-      if (workers_per_sm > 0 && option.workers_per_sm[sides.task] != workers_per_sm) continue;
-      const double its = GainOf(option, sides, task, head, runs);
-      if (its <= gain) continue;
-      chosen = &option;
-      gain = its;
-    }
-    if (chosen == nullptr) continue;
+    if (!rows.May(head) || !MayJoin(head, task, next)) continue;
+    const double least = std::max(best.runner_up_gain, kBePairGainMin);
+    const BestRatio ratio =
+        RatioOf(snapshot_.co_schedules, task, head, runs, workers_per_sm, least);
+    if (ratio.option == nullptr) continue;
     if (&head != &next && shares_.LeavesTo(head, next.app)) continue;
-    if (judge_.JudgeRoom(head, place).reason != Reason::kNone) continue;
-    if (!FitsBudget(task, *chosen, sides.task, place)) continue;
-    if (!FitsBudget(head, *chosen, sides.partner, place)) continue;
-    if (gain <= best.gain) {
+    if (!FitsTogether(task, head, *ratio.option, place)) continue;
+    if (ratio.gain <= best.gain) {
       best.runner_up = &head;
-      best.runner_up_gain = gain;
+      best.runner_up_gain = ratio.gain;
       continue;
     }
+    const PairSides sides = PairSidesOf(task, head);
     best = {.partner = &head,
-            .workers_per_sm = chosen->workers_per_sm[sides.task],
-            .partner_workers_per_sm = chosen->workers_per_sm[sides.partner],
-            .gain = gain,
+            .workers_per_sm = ratio.option->workers_per_sm[sides.task],
+            .partner_workers_per_sm = ratio.option->workers_per_sm[sides.partner],
+            .gain = ratio.gain,
             .runner_up = best.partner,
             .runner_up_gain = best.gain};
   }

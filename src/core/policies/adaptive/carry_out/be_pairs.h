@@ -60,6 +60,9 @@ class BePairs {
  private:
   bool Pairs(const HeadView& task) const;
   bool GoesFirst(const HeadView& next) const;
+  bool MayJoin(const HeadView& head, const HeadView& task, const HeadView& next) const;
+  bool FitsTogether(const HeadView& task, const HeadView& head, const CoScheduleOption& option,
+                    const BePlace& place) const;
   bool FitsBudget(const HeadView& task, const CoScheduleOption& option, size_t side,
                   const BePlace& place) const;
 

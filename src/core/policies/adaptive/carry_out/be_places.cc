@@ -70,24 +70,29 @@ bool BePlaces::Launch(const HeadView& task, BePlace& place, Reason reason, int32
   return true;
 }
 
-// Launches another part of a task that runs on the other side of the split. The parts share one
+// Whether a part of the task may join those on the other side of the split. The parts share one
 // counter of block tasks.
+bool BePlaces::MayJoinParts(const HeadView& task, const BePlace& place) const {
+  return CanBeEvicted(snapshot_, task) && !RunsInSegments(snapshot_, task) && !IsShort(task) &&
+         judge_.MayLaunch(task, place);
+}
+
+// Whether workers of the task run on the other side of the split, and it may have more parts.
+bool BePlaces::RunsOnOtherSide(const RunningView& running, const BePlace& place) const {
+  const uint64_t sides = PlaceBit(places_.BeSide().index) | PlaceBit(places_.LcSide().index);
+  if ((running.places & sides & ~PlaceBit(place.index)) == 0) return false;
+  if (running.parts.size() >= kMaxPartsPerTask) return false;
+  return std::none_of(running.parts.begin(), running.parts.end(), [&](const PartView& part) {
+    return part.place == place.index || !HasWorkers(part.form);
+  });
+}
+
 bool BePlaces::ReturnRunning(BePlace& place, Plan& plan) {
   if (place.role != PlaceRole::kBeSide && place.role != PlaceRole::kLcSide) return false;
-  const uint64_t other = PlaceBit(places_.BeSide().index) | PlaceBit(places_.LcSide().index);
   for (const RunningView& running : snapshot_.running) {
     const HeadView& task = running.task;
-    if (!IsBeCompute(task) || !CanBeEvicted(snapshot_, task)) continue;
-    if (RunsInSegments(snapshot_, task)) continue;
-    if ((running.places & other & ~PlaceBit(place.index)) == 0) continue;
-    if (running.parts.size() >= kMaxPartsPerTask) continue;
-    if (IsShort(task)) continue;
-    bool joins = true;
-    for (const PartView& part : running.parts) {
-      if (part.place == place.index || !HasWorkers(part.form)) joins = false;
-    }
-    if (!joins || !judge_.MayLaunch(task, place)) continue;
-    if (turn_.Displaces(task)) continue;
+    if (!IsBeCompute(task) || !RunsOnOtherSide(running, place)) continue;
+    if (!MayJoinParts(task, place) || turn_.Displaces(task)) continue;
     return Launch(task, place, Reason::kElasticReturn, 0, plan);
   }
   return false;
@@ -110,29 +115,31 @@ const HeadView* BePlaces::NextHead(const BePlace& place) const {
   return best;
 }
 
-bool BePlaces::LaunchHead(BePlace& place, Plan& plan) {
-  // A head that was just launched on the other side gets a part on this side too.
-  if (recent_ >= 0 && recent_place_ != place.index) {
-    const HeadView& head = snapshot_.heads[static_cast<size_t>(recent_)];
-    if (CanBeEvicted(snapshot_, head) && !RunsInSegments(snapshot_, head) &&
-        judge_.MayLaunch(head, place) && !IsShort(head)) {
-      return Launch(head, place, Reason::kElasticReturn, 0, plan);
-    }
-  }
+// A head that was just launched on the other side gets a part on this side too.
+bool BePlaces::LaunchRecent(BePlace& place, Plan& plan) {
+  if (recent_ < 0 || recent_place_ == place.index) return false;
+  const HeadView& head = snapshot_.heads[static_cast<size_t>(recent_)];
+  if (!MayJoinParts(head, place)) return false;
+  Launch(head, place, Reason::kElasticReturn, 0, plan);
+  return true;
+}
+
+void BePlaces::LaunchHead(BePlace& place, Plan& plan) {
+  if (LaunchRecent(place, plan)) return;
   const HeadView* const best = NextHead(place);
   // A graph in segments waits until the place is empty, and nobody goes before it meanwhile.
-  if (best == nullptr || judge_.MustWaitAlone(*best, place) || turn_.LeavesSides(*best, place))
-    return false;
+  if (best == nullptr || judge_.MustWaitAlone(*best, place) || turn_.LeavesSides(*best, place)) {
+    return;
+  }
   BePlace& chosen =
       place.role == PlaceRole::kBeSide && turn_.PrefersWhole(*best) ? places_.Whole() : place;
-  if (chosen.live == 0 && pairs_.MayPairOn(chosen)) {
-    const BePair pair = pairs_.FindPartner(*best, false, 0, *best, chosen);
-    if (pair.partner != nullptr) {
-      return LaunchNext(*best, chosen, Reason::kCoResident, pair.workers_per_sm, plan) &&
-             LaunchPartner(*best, pair, chosen, plan);
-    }
+  const bool pairs = chosen.live == 0 && pairs_.MayPairOn(chosen);
+  const BePair pair = pairs ? pairs_.FindPartner(*best, false, 0, *best, chosen) : BePair();
+  if (pair.partner == nullptr) {
+    LaunchNext(*best, chosen, LaunchReason(*best, chosen), 0, plan);
+  } else if (LaunchNext(*best, chosen, Reason::kCoResident, pair.workers_per_sm, plan)) {
+    LaunchPartner(*best, pair, chosen, plan);
   }
-  return LaunchNext(*best, chosen, LaunchReason(*best, chosen), 0, plan);
 }
 
 // Launches a head: it is charged, and no second time a head of this plan.
@@ -166,27 +173,31 @@ bool BePlaces::LaunchPartner(const HeadView& task, const BePair& pair, BePlace& 
   return true;
 }
 
-// Beside a task that has a part of each SM: a task that pairs with it, or more workers of itself.
-// Beside a task that has all of them: nothing, where the next tasks of both would make a pair.
+// Beside a task that has a part of each SM: a task that pairs with it. Beside a task that has all
+// of them: nothing, where the next tasks of both would make a pair.
+bool BePlaces::PairWithNext(const RunningView& running, bool narrow, BePlace& place, Plan& plan) {
+  const HeadView& task = running.task;
+  if (!narrow && !task.followed) return false;
+  const HeadView* const next = NextHead(place);
+  if (next == nullptr) return false;
+  const int32_t width = narrow ? pairs_.WidthOf(running) : 0;
+  const BePair pair = pairs_.FindPartner(task, true, width, *next, place);
+  if (pair.partner == nullptr) return false;
+  if (narrow) return LaunchPartner(task, pair, place, plan);
+  if (shares_.LeavesTo(*pair.partner, task.app)) return false;
+  place.window = 1;
+  return true;
+}
+
 bool BePlaces::PairRunning(BePlace& place, Plan& plan) {
   if (!pairs_.MayPairOn(place)) return false;
   const RunningView* const running = OnlyRunningOn(snapshot_, place.index);
   if (running == nullptr || turn_.Displaces(running->task)) return false;
-  const HeadView* const next = NextHead(place);
   const bool narrow = pairs_.IsNarrow(*running);
-  if (next != nullptr && (narrow || running->task.followed)) {
-    const int32_t width = narrow ? pairs_.WidthOf(*running) : 0;
-    const BePair pair = pairs_.FindPartner(running->task, true, width, *next, place);
-    if (pair.partner != nullptr && narrow) {
-      return LaunchPartner(running->task, pair, place, plan);
-    }
-    if (pair.partner != nullptr && !shares_.LeavesTo(*pair.partner, running->task.app)) {
-      place.window = 1;
-      return true;
-    }
-  }
-  if (!narrow || running->draining || IsShort(running->task)) return false;
+  if (PairWithNext(*running, narrow, place, plan)) return true;
+  // Alone, it gets the rest of each SM.
   const HeadView& task = running->task;
+  if (!narrow || running->draining || IsShort(task)) return false;
   const int32_t rest = task.kernel->workers_per_sm_max - pairs_.WidthOf(*running);
   return Launch(task, place, Reason::kCoResident, rest * snapshot_.sm_count, plan);
 }

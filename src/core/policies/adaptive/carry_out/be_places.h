@@ -43,13 +43,18 @@ class BePlaces {
   Reason LaunchReason(const HeadView& task, const BePlace& place) const;
   // `workers`: 0: all that the place holds.
   bool Launch(const HeadView& task, BePlace& place, Reason reason, int32_t workers, Plan& plan);
+  bool MayJoinParts(const HeadView& task, const BePlace& place) const;
+  bool RunsOnOtherSide(const RunningView& running, const BePlace& place) const;
+  // Launches another part of a task that runs on the other side of the split.
   bool ReturnRunning(BePlace& place, Plan& plan);
   const HeadView* NextHead(const BePlace& place) const;
-  bool LaunchHead(BePlace& place, Plan& plan);
+  bool LaunchRecent(BePlace& place, Plan& plan);
+  void LaunchHead(BePlace& place, Plan& plan);
   bool LaunchNext(const HeadView& head, BePlace& place, Reason reason, int32_t workers_per_sm,
                   Plan& plan);
   // Whether the place's only running task has a say in who comes beside it, and had it.
   bool PairRunning(BePlace& place, Plan& plan);
+  bool PairWithNext(const RunningView& running, bool narrow, BePlace& place, Plan& plan);
   bool LaunchPartner(const HeadView& task, const BePair& pair, BePlace& place, Plan& plan);
   bool OlderNeedsRoom(const HeadView& task) const;
   void FindHold(const HeadView& head, PlannedHold& hold) const;
