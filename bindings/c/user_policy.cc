@@ -176,6 +176,58 @@ core::Reason ReasonOf(gpushare_reason reason) {
   return static_cast<core::Reason>(reason);
 }
 
+core::PlannedLaunch From(const gpushare_planned_launch& launch) {
+  core::PlannedLaunch out;
+  out.task = core::TicketId{launch.task.value};
+  out.count = std::max(1, launch.count);
+  out.form = static_cast<core::Form>(launch.form);
+  out.place = launch.place;
+  out.lane_class = static_cast<core::LaneClass>(launch.lane_class);
+  out.workers = launch.workers;
+  out.blocks_max = launch.blocks_max;
+  out.fused_with = core::TicketId{launch.fused_with.value};
+  out.reason = ReasonOf(launch.reason);
+  return out;
+}
+
+core::PlannedEviction From(const gpushare_planned_eviction& eviction) {
+  return {core::TicketId{eviction.task.value}, eviction.place, eviction.workers_to_keep,
+          ReasonOf(eviction.reason)};
+}
+
+core::PlannedHold From(const gpushare_planned_hold& hold) {
+  return {core::TicketId{hold.task.value}, ReasonOf(hold.reason), hold.value_ns, hold.limit_ns};
+}
+
+core::LcRoute NoFastPath() {
+  core::LcRoute route;
+  route.fast_path = false;
+  return route;
+}
+
+core::LcRoute From(const gpushare_lc_route& route) {
+  core::LcRoute out;
+  out.place = route.place;
+  out.lane_class = static_cast<core::LaneClass>(route.lane_class);
+  out.fast_path = route.fast_path == 1;
+  out.evict_overlapping = route.evict_overlapping == 1;
+  return out;
+}
+
+// Takes over the entries that are valid, and counts the others and those beyond the room.
+template <class Entries, class List, class IsValid>
+void TakeValid(const Entries& entries, uint32_t count, core::Plan& plan, List& list,
+               const IsValid& is_valid) {
+  plan.dropped += count - Bounded(count);
+  for (uint32_t i = 0; i < Bounded(count); ++i) {
+    if (is_valid(entries[i])) {
+      list.TryAdd(From(entries[i]));
+    } else {
+      ++plan.dropped;
+    }
+  }
+}
+
 }  // namespace
 
 UserPolicy::UserPolicy(const gpushare_policy_table& table, const Log& log)
@@ -258,65 +310,50 @@ void UserPolicy::Prepare() {
 
 void UserPolicy::TakeOver(const core::Snapshot& snapshot, core::Plan& plan) const {
   const auto last_place = static_cast<int32_t>(snapshot.places.size()) - 1;
-  for (const uint32_t count : {plan_.launch_count, plan_.eviction_count, plan_.hold_count}) {
-    plan.dropped += count - Bounded(count);
-  }
-  for (uint32_t i = 0; i < Bounded(plan_.launch_count); ++i) {
-    const gpushare_planned_launch& launch = launches_[i];
-    if (launch.task.value == 0 || !InRange(launch.form, GPUSHARE_FORM_SEGMENTS) ||
-        !InRange(launch.place, last_place) || !InRange(launch.lane_class, GPUSHARE_LANE_COPY) ||
-        launch.workers < 0 || launch.blocks_max < 0 || launch.count < 0 ||
-        launch.reserved[0] != 0 || launch.reserved[1] != 0) {
-      ++plan.dropped;
-      continue;
-    }
-    core::PlannedLaunch out;
-    out.task = core::TicketId{launch.task.value};
-    out.count = std::max(1, launch.count);
-    out.form = static_cast<core::Form>(launch.form);
-    out.place = launch.place;
-    out.lane_class = static_cast<core::LaneClass>(launch.lane_class);
-    out.workers = launch.workers;
-    out.blocks_max = launch.blocks_max;
-    out.fused_with = core::TicketId{launch.fused_with.value};
-    out.reason = ReasonOf(launch.reason);
-    plan.launches.TryAdd(out);
-  }
-  for (uint32_t i = 0; i < Bounded(plan_.eviction_count); ++i) {
-    const gpushare_planned_eviction& eviction = evictions_[i];
-    if (eviction.task.value == 0 || !InRange(eviction.place, last_place) ||
-        eviction.workers_to_keep < 0 || eviction.reserved != 0) {
-      ++plan.dropped;
-      continue;
-    }
-    plan.evictions.TryAdd({core::TicketId{eviction.task.value}, eviction.place,
-                           eviction.workers_to_keep, ReasonOf(eviction.reason)});
-  }
-  for (uint32_t i = 0; i < Bounded(plan_.hold_count); ++i) {
-    const gpushare_planned_hold& hold = holds_[i];
-    if (hold.reserved != 0) {
-      ++plan.dropped;
-      continue;
-    }
-    plan.holds.TryAdd(
-        {core::TicketId{hold.task.value}, ReasonOf(hold.reason), hold.value_ns, hold.limit_ns});
-  }
-  for (size_t i = 0; i < plan.routes.size(); ++i) {
-    const gpushare_lc_route& route = routes_[i];
-    const bool valid = i < snapshot.lc_apps.size() && InRange(route.place, last_place) &&
-                       InRange(route.lane_class, GPUSHARE_LANE_COPY);
-    core::LcRoute& out = plan.routes[i];
-    out = core::LcRoute();
-    out.fast_path = valid && route.fast_path == 1;
-    if (!valid) continue;
-    out.place = route.place;
-    out.lane_class = static_cast<core::LaneClass>(route.lane_class);
-    out.evict_overlapping = route.evict_overlapping == 1;
-  }
+  TakeLaunches(last_place, plan);
+  TakeEvictions(last_place, plan);
+  TakeHolds(plan);
+  TakeRoutes(snapshot.lc_apps.size(), last_place, plan);
   // A time that has come asks for nothing: the answer would be the same plan, for ever.
   plan.replan_at_ns = plan_.replan_at_ns > snapshot.now_ns
                           ? std::max(plan_.replan_at_ns, snapshot.now_ns + core::kUserReplanNsMin)
                           : core::kNever;
+}
+
+void UserPolicy::TakeLaunches(int32_t last_place, core::Plan& plan) const {
+  TakeValid(launches_, plan_.launch_count, plan, plan.launches,
+            [last_place](const gpushare_planned_launch& launch) {
+              return launch.task.value != 0 && InRange(launch.form, GPUSHARE_FORM_SEGMENTS) &&
+                     InRange(launch.place, last_place) &&
+                     InRange(launch.lane_class, GPUSHARE_LANE_COPY) && launch.workers >= 0 &&
+                     launch.blocks_max >= 0 && launch.count >= 0 && launch.reserved[0] == 0 &&
+                     launch.reserved[1] == 0;
+            });
+}
+
+void UserPolicy::TakeEvictions(int32_t last_place, core::Plan& plan) const {
+  TakeValid(evictions_, plan_.eviction_count, plan, plan.evictions,
+            [last_place](const gpushare_planned_eviction& eviction) {
+              return eviction.task.value != 0 && InRange(eviction.place, last_place) &&
+                     eviction.workers_to_keep >= 0 && eviction.reserved == 0;
+            });
+}
+
+void UserPolicy::TakeHolds(core::Plan& plan) const {
+  TakeValid(holds_, plan_.hold_count, plan, plan.holds,
+            [](const gpushare_planned_hold& hold) { return hold.reserved == 0; });
+}
+
+// An app whose entry is malformed has the default route, and its submitters launch nothing.
+void UserPolicy::TakeRoutes(size_t lc_apps, int32_t last_place, core::Plan& plan) const {
+  plan.routes.fill(NoFastPath());
+  for (size_t i = 0; i < lc_apps; ++i) {
+    const gpushare_lc_route& route = routes_[i];
+    if (!InRange(route.place, last_place) || !InRange(route.lane_class, GPUSHARE_LANE_COPY)) {
+      continue;
+    }
+    plan.routes[i] = From(route);
+  }
 }
 
 void UserPolicy::MakePlan(const core::Snapshot& snapshot, core::Plan& plan) {

@@ -11,6 +11,8 @@
 #include <gpushare/gpushare_policy.h>
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "bindings/c/log.h"
@@ -34,7 +36,12 @@ class UserPolicy final : public core::Policy {
   void Convert(const core::Snapshot& snapshot);
   void ConvertOverlap(const core::Snapshot& snapshot);
   void Prepare();
+  // Entries that are malformed are dropped and counted.
   void TakeOver(const core::Snapshot& snapshot, core::Plan& plan) const;
+  void TakeLaunches(int32_t last_place, core::Plan& plan) const;
+  void TakeEvictions(int32_t last_place, core::Plan& plan) const;
+  void TakeHolds(core::Plan& plan) const;
+  void TakeRoutes(size_t lc_apps, int32_t last_place, core::Plan& plan) const;
 
   gpushare_policy_table table_;
   UserData user_;
