@@ -13,9 +13,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "bindings/c/log.h"
+#include "bindings/c/policy_views.h"
 #include "bindings/c/user_data.h"
 #include "src/core/seams/policy.h"
 
@@ -33,8 +33,6 @@ class UserPolicy final : public core::Policy {
   void MakePlan(const core::Snapshot& snapshot, core::Plan& plan) override;
 
  private:
-  void Convert(const core::Snapshot& snapshot);
-  void ConvertOverlap(const core::Snapshot& snapshot);
   void Prepare();
   // Entries that are malformed are dropped and counted.
   void TakeOver(const core::Snapshot& snapshot, core::Plan& plan) const;
@@ -46,16 +44,7 @@ class UserPolicy final : public core::Policy {
   gpushare_policy_table table_;
   UserData user_;
 
-  gpushare_snapshot snapshot_ = {};
-  std::array<gpushare_place_view, core::kMaxPlaces> places_;
-  std::array<gpushare_split_view, core::kMaxSplits> splits_;
-  std::array<gpushare_lc_app_view, core::kMaxApps> lc_apps_;
-  std::array<gpushare_be_app_view, core::kMaxApps> be_apps_;
-  std::array<gpushare_query_view, core::kMaxActiveQueries> queries_;
-  std::array<gpushare_head_view, core::kMaxHeads> heads_;
-  std::array<gpushare_running_view, core::kMaxRunning> running_;
-  std::vector<gpushare_fused_view> fused_;
-
+  PolicyViews views_;
   gpushare_plan plan_ = {};
   std::array<gpushare_planned_launch, GPUSHARE_PLAN_ACTIONS_MAX> launches_ = {};
   std::array<gpushare_planned_eviction, GPUSHARE_PLAN_ACTIONS_MAX> evictions_ = {};

@@ -1,0 +1,220 @@
+// Copies of the core's views as C views. See policy_views.h.
+
+#include "bindings/c/policy_views.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "bindings/c/convert.h"
+
+namespace gpushare::abi {
+namespace {
+
+static_assert(GPUSHARE_PARTS_MAX == core::kMaxPartsPerTask);
+// The pair table is not copied, because it is too large to copy for each plan.
+static_assert(sizeof(core::PairOption) == sizeof(gpushare_pair_option) &&
+              offsetof(core::PairOption, lc_speed_alone) ==
+                  offsetof(gpushare_pair_option, lc_speed_alone) &&
+              offsetof(core::PairOption, be_speed_be_side) ==
+                  offsetof(gpushare_pair_option, be_speed_be_side) &&
+              offsetof(core::PairOption, be_speed_lc_side) ==
+                  offsetof(gpushare_pair_option, be_speed_lc_side));
+
+// Nor are the co-schedules.
+static_assert(GPUSHARE_CO_SCHEDULE_RATIOS == core::kCoScheduleRatios);
+static_assert(sizeof(core::CoScheduleOption) == sizeof(gpushare_co_schedule_option) &&
+              offsetof(core::CoScheduleOption, speed) ==
+                  offsetof(gpushare_co_schedule_option, speed) &&
+              offsetof(core::CoScheduleOption, speed_error) ==
+                  offsetof(gpushare_co_schedule_option, speed_error) &&
+              offsetof(core::CoScheduleOption, profit) ==
+                  offsetof(gpushare_co_schedule_option, profit));
+
+constexpr double kAttainedNsMax = 9e18;  // below 2^63
+
+gpushare_bool Bool(bool value) { return value ? 1 : 0; }
+
+gpushare_lc_app_view View(const core::LcAppView& app) {
+  gpushare_lc_app_view out = {};
+  out.app_id = app.app.value;
+  out.reserved_capsms = app.reserved_capsms;
+  out.target_ns = app.promise.target_ns;
+  out.p99_bound = app.promise.p99_bound;
+  out.p99_alone_ns = app.promise.p99_alone_ns;
+  out.solo_ns = app.solo_ns;
+  out.load = app.load;
+  out.blocking_budget_ns = app.blocking_budget_ns;
+  out.active_queries = app.active_queries;
+  out.tasks_in_flight = app.tasks_in_flight;
+  out.idle_since_ns = app.idle_since_ns;
+  out.main_kernel_id = app.main_kernel.value;
+  return out;
+}
+
+gpushare_be_app_view View(const core::BeAppView& app) {
+  gpushare_be_app_view out = {};
+  out.app_id = app.app.value;
+  out.quota_capsms = app.quota_capsms;
+  out.weight = app.weight;
+  out.attained_ns = static_cast<int64_t>(std::min(app.attained_ns, kAttainedNsMax));
+  out.used_capsms = app.used_capsms;
+  out.packed = Bool(app.packed);
+  return out;
+}
+
+gpushare_query_view View(const core::QueryView& query) {
+  gpushare_query_view out = {};
+  out.query.value = query.query.value;
+  out.lc_app = query.lc_app;
+  out.arrival_ns = query.arrival_ns;
+  out.deadline_ns = query.deadline_ns;
+  out.solo_ns = query.solo_ns;
+  out.issued_ns = query.issued_ns;
+  out.done_ns = query.done_ns;
+  out.headroom_ns = query.headroom_ns;
+  return out;
+}
+
+gpushare_head_view View(const core::HeadView& head) {
+  gpushare_head_view out = {};
+  out.task.value = head.task.value;
+  out.app_class = ToC(head.app_class);
+  out.app = head.app;
+  out.queue_id = head.queue.value;
+  out.kind = ToC(head.kind);
+  out.query.value = head.query.value;
+  out.kernel_id = head.kernel == nullptr ? 0 : head.kernel->id.value;
+  out.kernel_index = head.kernel_index;
+  out.sequence = head.sequence;
+  out.ready_ns = head.ready_ns;
+  out.ready_count = head.ready_count;
+  out.workers_per_sm_max = head.kernel == nullptr ? 0 : head.kernel->workers_per_sm_max;
+  out.blocks_left = head.blocks_left;
+  out.resumed = Bool(head.resumed);
+  out.evictable = Bool(head.evictable);
+  out.confinable = Bool(head.confinable);
+  out.pinned = Bool(head.pinned);
+  out.direction = static_cast<int32_t>(head.direction);
+  out.trained = Bool(head.remaining.trained);
+  out.remaining_ns = head.remaining.duration_ns;
+  out.remaining_error_ns = head.remaining.error_ns;
+  out.eviction_ns = head.eviction_ns;
+  out.overlap_index = head.overlap_index;
+  return out;
+}
+
+gpushare_fused_view View(const core::FusedView& fused) {
+  gpushare_fused_view out = {};
+  out.kernel_id = fused.kernel->id.value;
+  out.tensor_kernel_id = fused.kernel->tensor_part.value;
+  out.cuda_kernel_id = fused.kernel->cuda_part.value;
+  out.tensor_blocks = fused.kernel->tensor_blocks;
+  out.cuda_blocks = fused.kernel->cuda_blocks;
+  out.blocks_per_sm = fused.kernel->blocks_per_sm;
+  out.trained = Bool(fused.curve.trained);
+  out.intercept = fused.curve.intercept;
+  out.slope = fused.curve.slope;
+  out.bend = fused.curve.bend;
+  out.inflection = fused.curve.inflection;
+  out.error = fused.curve.error;
+  return out;
+}
+
+gpushare_running_view View(const core::RunningView& running) {
+  gpushare_running_view out = {};
+  out.task = View(running.task);
+  out.part_count = running.parts.size();
+  out.places = running.places;
+  for (int i = 0; i < running.parts.size(); ++i) {
+    const core::PartView& part = running.parts[i];
+    gpushare_part_view& target = out.parts[i];
+    target.place = part.place;
+    target.lane = part.lane;
+    target.workers = part.workers;
+    target.evicting = Bool(part.evicting);
+    target.form = static_cast<int32_t>(part.form);
+    target.launched_ns = part.launched_ns;
+  }
+  return out;
+}
+
+gpushare_place_view View(const core::PlaceView& place) { return {place.sms, 0, place.overlaps}; }
+
+gpushare_split_view View(const core::SplitView& split) {
+  return {split.lc_place, split.be_place, split.lc_sms, split.be_sms};
+}
+
+// Converts as many elements as fit into `views`, and sets count and stride.
+template <class List, size_t kCount, class To>
+void Fill(const List& from, std::array<To, kCount>& views, uint32_t& count, uint32_t& stride) {
+  count = static_cast<uint32_t>(std::min(from.size(), kCount));
+  stride = sizeof(To);
+  for (uint32_t i = 0; i < count; ++i) views[i] = View(from[i]);
+}
+
+}  // namespace
+
+PolicyViews::PolicyViews() {
+  fused_.reserve(core::kMaxKernels);
+  snapshot_.struct_size = sizeof(snapshot_);
+  snapshot_.places = places_.data();
+  snapshot_.splits = splits_.data();
+  snapshot_.lc_apps = lc_apps_.data();
+  snapshot_.be_apps = be_apps_.data();
+  snapshot_.queries = queries_.data();
+  snapshot_.heads = heads_.data();
+  snapshot_.running = running_.data();
+}
+
+const gpushare_snapshot& PolicyViews::Convert(const core::Snapshot& snapshot) {
+  snapshot_.sm_count = snapshot.sm_count;
+  snapshot_.now_ns = snapshot.now_ns;
+  snapshot_.plan_sequence = snapshot.plan_sequence;
+  snapshot_.capsms_free = snapshot.capsms_free;
+  snapshot_.queued_ns = snapshot.queued_ns;
+  snapshot_.quiesced = Bool(snapshot.quiesced);
+  snapshot_.partitions_available = Bool(snapshot.partitions_available);
+  snapshot_.eviction_available = Bool(snapshot.eviction_available);
+  for (size_t i = 0; i < snapshot.copies.size(); ++i) {
+    const core::CopyState& copy = snapshot.copies[i];
+    snapshot_.copies[i] = {copy.be_active, copy.lc_active, copy.be_limit, 0};
+  }
+  Fill(snapshot.places, places_, snapshot_.place_count, snapshot_.place_stride);
+  Fill(snapshot.splits, splits_, snapshot_.split_count, snapshot_.split_stride);
+  Fill(snapshot.lc_apps, lc_apps_, snapshot_.lc_app_count, snapshot_.lc_app_stride);
+  Fill(snapshot.be_apps, be_apps_, snapshot_.be_app_count, snapshot_.be_app_stride);
+  Fill(snapshot.queries, queries_, snapshot_.query_count, snapshot_.query_stride);
+  Fill(snapshot.heads, heads_, snapshot_.head_count, snapshot_.head_stride);
+  Fill(snapshot.running, running_, snapshot_.running_count, snapshot_.running_stride);
+  // Without a table that matches the copied views, the policy sees none.
+  const bool pairs = snapshot.pairs.kernels > 0 && !snapshot.pairs.options.empty() &&
+                     snapshot.pairs.splits == static_cast<int32_t>(snapshot_.split_count);
+  snapshot_.pairs =
+      pairs ? reinterpret_cast<const gpushare_pair_option*>(snapshot.pairs.options.data())
+            : nullptr;
+  snapshot_.pair_kernels = pairs ? static_cast<uint32_t>(snapshot.pairs.kernels) : 0;
+  snapshot_.pair_stride = sizeof(gpushare_pair_option);
+  snapshot_.pair_version = snapshot.pairs.version;
+  ConvertOverlap(snapshot);
+  return snapshot_;
+}
+
+// Fused kernels are copied when they have changed, which is rare.
+void PolicyViews::ConvertOverlap(const core::Snapshot& snapshot) {
+  if (snapshot_.fused_version != snapshot.fused_version) {
+    fused_.clear();
+    for (const core::FusedView& fused : snapshot.fused) fused_.push_back(View(fused));
+    snapshot_.fused_version = snapshot.fused_version;
+  }
+  snapshot_.fused = fused_.data();
+  snapshot_.fused_count = static_cast<uint32_t>(fused_.size());
+  snapshot_.fused_stride = sizeof(gpushare_fused_view);
+  const core::CoScheduleTable& table = snapshot.co_schedules;
+  snapshot_.co_schedules =
+      reinterpret_cast<const gpushare_co_schedule_option*>(table.options.data());
+  snapshot_.co_schedule_kernels = static_cast<uint32_t>(table.kernels);
+  snapshot_.co_schedule_stride = sizeof(gpushare_co_schedule_option);
+  snapshot_.co_schedule_version = table.version;
+}
+
+}  // namespace gpushare::abi
