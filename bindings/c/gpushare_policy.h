@@ -90,6 +90,40 @@ typedef struct gpushare_lc_app_view {
   int64_t idle_since_ns;    // when active_queries last became 0
   uint32_t main_kernel_id;  // the kernel that takes most of its time; 0 before its first
   int32_t reserved;
+  // What the promise leaves to BE work. A plan spends a part of each bound; the rest is for errors.
+  double p50_bound;          // bound on the median over the median alone; 0: none
+  int64_t latency_limit_ns;  // a query above it is late; GPUSHARE_NEVER: unknown
+  int64_t p99_slack_ns;      // how far BE work may move the p99; GPUSHARE_NEVER: no p99_bound
+  int64_t p50_slack_ns;      // how far it may move the median; GPUSHARE_NEVER: no p50_bound
+  double split_p99_bound;    // bound on p99 over p99 alone to plan with on a split; 0: none
+  int64_t split_target_ns;   // target to plan with on a split; 0: none
+  // What its queries have shown of the load.
+  double load_error;   // standard deviation of load; large while little has been seen
+  double peak_load;    // highest load of late; 0 without a target
+  double target_tail;  // measured p99 over the p99 that its load gives; 0 without a target
+  // Longest launch that nothing evicts. A query meets half of it on average, so it may be longer
+  // than blocking_budget_ns; never below that. GPUSHARE_NEVER: no limit.
+  int64_t uncuttable_budget_ns;
+  // The latencies' tail decays as exp(-rate x latency), where p99_bound is what limits BE work. 0:
+  // unknown, or another bound limits it.
+  double tail_rate_per_ns;
+  // Of the queries that BE work delays by more than this, half or more are late; GPUSHARE_NEVER:
+  // unknown.
+  int64_t late_delay_ns;
+  // How many more queries BE work may make late, and how many of them one nanosecond of blocking is
+  // likely to. BE work beyond a budget may start while no query is active, where the credit is for
+  // its blocking time x need, and for one query at least. A need of 0: no account.
+  double tail_credit;
+  double tail_need_per_ns;
+  // Beside the queue that the app would have alone on the same arrivals: how much later it ends the
+  // queries that it has if it gets the whole device from now on, 0: it is not behind, or nothing is
+  // known; and the p99 in that queue, 0: unknown.
+  int64_t lag_ns;
+  int64_t shadow_p99_ns;
+  // Factor on its speed while BE copies run. Index, as bits: 1 to the device, 2 from the device.
+  float speed_beside_copies[4];
+  gpushare_bool packed;  // its reservation is on whole SMs that no other app uses
+  int32_t reserved2;
 } gpushare_lc_app_view;
 
 // A BE app with its quota and what it got so far.
@@ -104,6 +138,8 @@ typedef struct gpushare_be_app_view {
   double used_capsms;
   gpushare_bool packed;  // its quota is on whole SMs that no other app uses
   int32_t reserved;
+  double fair_weight;  // weight, or the smaller one that gives it its quota; attained_ns is over it
+  int64_t served_ns;   // when it last had a task on the device; 0: never
 } gpushare_be_app_view;
 
 // An active query. The array is in order of arrival, over all LC apps.
@@ -148,6 +184,19 @@ typedef struct gpushare_head_view {
   int64_t eviction_ns;
   int32_t overlap_index;  // row of the co-schedule table; -1: none
   int32_t reserved;
+  int64_t eviction_p99_ns;       // after which an eviction has ended; GPUSHARE_NEVER: not evictable
+  gpushare_bool eviction_known;  // the two are predictions; 0: nobody knows, and they are low
+  gpushare_bool runs_alone;      // BE: launch it while nothing else runs, to measure its duration
+  gpushare_bool followed;  // BE: its queue has a next task, which waits for nothing but this one
+  gpushare_bool keeps_l1;  // KERNEL: its workers leave an SM's memory that they do not need to L1
+  gpushare_bool draining;  // of a running task: none of its block tasks is left to claim
+  int32_t reserved2;
+  // BE, a graph that can run in segments, measured: the BE work that is done beside LC queries less
+  // what it slows them by, as a share of the queries' time alone. On the whole device; 0 else.
+  double segment_gain;
+  // The same on a split, and how much it counts beside a prediction: 0, nothing, to 1.
+  double split_gain;
+  double split_gain_known;
 } gpushare_head_view;
 
 // One launch of a task that is on the device.
@@ -249,6 +298,16 @@ typedef struct gpushare_snapshot {
   uint32_t co_schedule_stride;
   uint64_t fused_version;        // changes when any fused kernel changed
   uint64_t co_schedule_version;  // changes when any co-schedule changed
+  // Time from the end of the last LC query until BE work should return: a client that submits its
+  // next query at once then pays for no eviction.
+  int64_t return_hysteresis_ns;
+  // BE work on the whole device gets a share of time, where queries take longer after it. It pauses
+  // until the first (0: it does not pause now), and again at the second (GPUSHARE_NEVER: it need
+  // not).
+  int64_t be_paused_until_ns;
+  int64_t be_pauses_at_ns;
+  const float* hoped;               // see gpushare_hoped_at; null: every pair is known
+  gpushare_bool copies_lc_uses[4];  // an LC app copied in this direction before; as `copies`
 } gpushare_snapshot;
 
 // Element `index` of an array of the snapshot, by its stride:
@@ -270,6 +329,17 @@ static inline const gpushare_pair_option* gpushare_pair_at(const gpushare_snapsh
       gpushare_pair_option, snapshot->pairs, snapshot->pair_stride,
       ((size_t)lc_app * snapshot->pair_kernels + (size_t)kernel_index) * snapshot->split_count +
           (size_t)split);
+}
+
+// For a pair that nobody measured, whose lc_speed is a pessimistic guess: the LC speed that a trial
+// may find. 0: the pair is known, or there is none.
+static inline float gpushare_hoped_at(const gpushare_snapshot* snapshot, int32_t lc_app,
+                                      int32_t kernel_index, int32_t split) {
+  if (snapshot->hoped == NULL) return 0;
+  if (gpushare_pair_at(snapshot, lc_app, kernel_index, split) == NULL) return 0;
+  return snapshot->hoped[((size_t)lc_app * snapshot->pair_kernels + (size_t)kernel_index) *
+                             snapshot->split_count +
+                         (size_t)split];
 }
 
 // The predicted duration of a fused kernel over that of its TC part alone.

@@ -6,11 +6,44 @@
 #include <cstddef>
 
 #include "bindings/c/convert.h"
+#include "bindings/c/field_count.h"
 
 namespace gpushare::abi {
 namespace {
 
+// A user's policy sees every field of these structs but for
+// - QueryView::serial_headroom_ns, which is kept for a policy that asks for it;
+// - HeadView::kernel, of which the head's view has the identifier and what a plan needs;
+// - CoScheduleTable::rows, because heads name their rows.
+// Whoever adds a field gives it to gpushare_policy.h, at the end of its struct, converts it below,
+// and counts it here; docs/write-a-policy.md names it.
+#define GPUSHARE_ALL_FIELDS_CONVERTED(View, fields)                                     \
+  static_assert(FieldCount<core::View>() == (fields),                                   \
+                "core::" #View " has another number of fields than " #fields            \
+                ": a new field needs a counterpart in gpushare_policy.h and a line in " \
+                "bindings/c/policy_views.cc")
+GPUSHARE_ALL_FIELDS_CONVERTED(PlaceView, 2);
+GPUSHARE_ALL_FIELDS_CONVERTED(SplitView, 4);
+GPUSHARE_ALL_FIELDS_CONVERTED(CopyState, 4);
+GPUSHARE_ALL_FIELDS_CONVERTED(Promise, 4);
+GPUSHARE_ALL_FIELDS_CONVERTED(LcAppView, 22);
+GPUSHARE_ALL_FIELDS_CONVERTED(BeAppView, 8);
+GPUSHARE_ALL_FIELDS_CONVERTED(QueryView, 9);
+GPUSHARE_ALL_FIELDS_CONVERTED(Prediction, 3);
+GPUSHARE_ALL_FIELDS_CONVERTED(HeadView, 27);
+GPUSHARE_ALL_FIELDS_CONVERTED(PartView, 6);
+GPUSHARE_ALL_FIELDS_CONVERTED(RunningView, 4);
+GPUSHARE_ALL_FIELDS_CONVERTED(PairOption, 4);
+GPUSHARE_ALL_FIELDS_CONVERTED(PairTable, 5);
+GPUSHARE_ALL_FIELDS_CONVERTED(FusedView, 2);
+GPUSHARE_ALL_FIELDS_CONVERTED(FusedCurveView, 6);
+GPUSHARE_ALL_FIELDS_CONVERTED(CoScheduleOption, 4);
+GPUSHARE_ALL_FIELDS_CONVERTED(CoScheduleTable, 4);
+GPUSHARE_ALL_FIELDS_CONVERTED(Snapshot, 25);
+#undef GPUSHARE_ALL_FIELDS_CONVERTED
+
 static_assert(GPUSHARE_PARTS_MAX == core::kMaxPartsPerTask);
+static_assert(core::kLinkIn == 1 && core::kLinkOut == 2 && core::kLinkUses == 4);
 // The pair table is not copied, because it is too large to copy for each plan.
 static_assert(sizeof(core::PairOption) == sizeof(gpushare_pair_option) &&
               offsetof(core::PairOption, lc_speed_alone) ==
@@ -34,6 +67,17 @@ constexpr double kAttainedNsMax = 9e18;  // below 2^63
 
 gpushare_bool Bool(bool value) { return value ? 1 : 0; }
 
+// What a plan may spend of the promise is computed here: a policy outside has no Promise to ask.
+void ViewPromise(const core::LcAppView& app, gpushare_lc_app_view& out) {
+  const core::PlannedPromise planned = app.promise.Planned(app.solo_ns, app.target_tail);
+  out.p50_bound = app.promise.p50_bound;
+  out.latency_limit_ns = app.promise.LatencyLimit();
+  out.p99_slack_ns = app.promise.Slack(app.solo_ns);
+  out.p50_slack_ns = app.promise.MedianSlack(app.solo_ns);
+  out.split_p99_bound = planned.p99_bound;
+  out.split_target_ns = planned.target_ns;
+}
+
 gpushare_lc_app_view View(const core::LcAppView& app) {
   gpushare_lc_app_view out = {};
   out.app_id = app.app.value;
@@ -48,6 +92,20 @@ gpushare_lc_app_view View(const core::LcAppView& app) {
   out.tasks_in_flight = app.tasks_in_flight;
   out.idle_since_ns = app.idle_since_ns;
   out.main_kernel_id = app.main_kernel.value;
+  ViewPromise(app, out);
+  out.load_error = app.load_error;
+  out.peak_load = app.peak_load;
+  out.target_tail = app.target_tail;
+  out.uncuttable_budget_ns = std::max(app.blocking_budget_ns, app.uncuttable_budget_ns);
+  out.tail_rate_per_ns = app.tail_rate;
+  out.late_delay_ns = app.late_delay_ns;
+  out.tail_credit = app.tail_credit;
+  out.tail_need_per_ns = app.tail_need_per_ns;
+  out.lag_ns = app.lag_ns;
+  out.shadow_p99_ns = app.shadow_p99_ns;
+  std::copy(app.speed_beside_copies.begin(), app.speed_beside_copies.end(),
+            out.speed_beside_copies);
+  out.packed = Bool(app.packed);
   return out;
 }
 
@@ -59,6 +117,8 @@ gpushare_be_app_view View(const core::BeAppView& app) {
   out.attained_ns = static_cast<int64_t>(std::min(app.attained_ns, kAttainedNsMax));
   out.used_capsms = app.used_capsms;
   out.packed = Bool(app.packed);
+  out.fair_weight = app.fair_weight;
+  out.served_ns = app.served_ns;
   return out;
 }
 
@@ -100,6 +160,14 @@ gpushare_head_view View(const core::HeadView& head) {
   out.remaining_error_ns = head.remaining.error_ns;
   out.eviction_ns = head.eviction_ns;
   out.overlap_index = head.overlap_index;
+  out.eviction_p99_ns = head.eviction_p99_ns;
+  out.eviction_known = Bool(head.eviction_known);
+  out.runs_alone = Bool(head.runs_alone);
+  out.followed = Bool(head.followed);
+  out.keeps_l1 = Bool(head.kernel != nullptr && head.kernel->keeps_l1);
+  out.segment_gain = head.segment_gain;
+  out.split_gain = head.split_gain;
+  out.split_gain_known = head.split_gain_known;
   return out;
 }
 
@@ -123,6 +191,7 @@ gpushare_fused_view View(const core::FusedView& fused) {
 gpushare_running_view View(const core::RunningView& running) {
   gpushare_running_view out = {};
   out.task = View(running.task);
+  out.task.draining = Bool(running.draining);
   out.part_count = running.parts.size();
   out.places = running.places;
   for (int i = 0; i < running.parts.size(); ++i) {
@@ -173,11 +242,15 @@ const gpushare_snapshot& PolicyViews::Convert(const core::Snapshot& snapshot) {
   snapshot_.capsms_free = snapshot.capsms_free;
   snapshot_.queued_ns = snapshot.queued_ns;
   snapshot_.quiesced = Bool(snapshot.quiesced);
+  snapshot_.return_hysteresis_ns = snapshot.return_hysteresis_ns;
+  snapshot_.be_paused_until_ns = snapshot.be_paused_until_ns;
+  snapshot_.be_pauses_at_ns = snapshot.be_pauses_at_ns;
   snapshot_.partitions_available = Bool(snapshot.partitions_available);
   snapshot_.eviction_available = Bool(snapshot.eviction_available);
   for (size_t i = 0; i < snapshot.copies.size(); ++i) {
     const core::CopyState& copy = snapshot.copies[i];
     snapshot_.copies[i] = {copy.be_active, copy.lc_active, copy.be_limit, 0};
+    snapshot_.copies_lc_uses[i] = Bool(copy.lc_uses);
   }
   Fill(snapshot.places, places_, snapshot_.place_count, snapshot_.place_stride);
   Fill(snapshot.splits, splits_, snapshot_.split_count, snapshot_.split_stride);
@@ -186,6 +259,12 @@ const gpushare_snapshot& PolicyViews::Convert(const core::Snapshot& snapshot) {
   Fill(snapshot.queries, queries_, snapshot_.query_count, snapshot_.query_stride);
   Fill(snapshot.heads, heads_, snapshot_.head_count, snapshot_.head_stride);
   Fill(snapshot.running, running_, snapshot_.running_count, snapshot_.running_stride);
+  ConvertPairs(snapshot);
+  ConvertOverlap(snapshot);
+  return snapshot_;
+}
+
+void PolicyViews::ConvertPairs(const core::Snapshot& snapshot) {
   // Without a table that matches the copied views, the policy sees none.
   const bool pairs = snapshot.pairs.kernels > 0 && !snapshot.pairs.options.empty() &&
                      snapshot.pairs.splits == static_cast<int32_t>(snapshot_.split_count);
@@ -195,8 +274,8 @@ const gpushare_snapshot& PolicyViews::Convert(const core::Snapshot& snapshot) {
   snapshot_.pair_kernels = pairs ? static_cast<uint32_t>(snapshot.pairs.kernels) : 0;
   snapshot_.pair_stride = sizeof(gpushare_pair_option);
   snapshot_.pair_version = snapshot.pairs.version;
-  ConvertOverlap(snapshot);
-  return snapshot_;
+  const bool hoped = pairs && snapshot.pairs.hoped.size() == snapshot.pairs.options.size();
+  snapshot_.hoped = hoped ? snapshot.pairs.hoped.data() : nullptr;
 }
 
 // Fused kernels are copied when they have changed, which is rare.

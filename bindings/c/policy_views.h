@@ -26,6 +26,7 @@ class PolicyViews {
   const gpushare_snapshot& Convert(const core::Snapshot& snapshot);
 
  private:
+  void ConvertPairs(const core::Snapshot& snapshot);
   void ConvertOverlap(const core::Snapshot& snapshot);
 
   gpushare_snapshot snapshot_ = {};
