@@ -7,6 +7,13 @@
 #include <cstddef>
 #include <utility>
 
+// Fails the build where a struct of the policy seam has got a field that a user's policy lacks.
+#define GPUSHARE_ALL_FIELDS_CONVERTED(Struct, fields)                                        \
+  static_assert(gpushare::abi::FieldCount<Struct>() == (fields),                             \
+                #Struct " has another number of fields than " #fields                        \
+                        ": a new field needs a counterpart in gpushare_policy.h and a line " \
+                        "beside this count")
+
 namespace gpushare::abi {
 
 // Initialises a field of any type; never evaluated.

@@ -20,9 +20,9 @@
 // - Times are nanoseconds on the device's clock. Speeds are relative to the kernel alone on the
 //   whole device. Indices are dense; -1 is none.
 // - Elements of the snapshot's arrays may grow at their end in later versions. Step through an
-//   array by the stride that the snapshot gives, as GPUSHARE_AT does. gpushare_part_view,
-//   gpushare_copy_state and everything that the policy writes never change in one version of the
-//   table.
+//   array by the stride that the snapshot gives, as GPUSHARE_AT does. gpushare_snapshot and
+//   gpushare_plan grow at their end too. gpushare_part_view, gpushare_copy_state,
+//   gpushare_arrangement and the entries of a plan never change in one version of the table.
 #ifndef GPUSHARE_GPUSHARE_POLICY_H_
 #define GPUSHARE_GPUSHARE_POLICY_H_
 
@@ -260,6 +260,26 @@ typedef struct gpushare_co_schedule_option {
 // Options for each pair of rows: the second kernel takes a quarter, half, three quarters of the SM.
 #define GPUSHARE_CO_SCHEDULE_RATIOS 3
 
+// How graphs in segments run while queries are active, where both ways are compared.
+typedef int32_t gpushare_segments_run;
+enum gpushare_segments_run_value {
+  GPUSHARE_SEGMENTS_NONE = 0,  // no graph runs in segments, or the policy does not compare
+  GPUSHARE_SEGMENTS_BESIDE_QUERIES = 1,
+  GPUSHARE_SEGMENTS_ON_SPLIT = 2
+};
+
+// Which arrangement runs. A plan states it with the routes that it publishes, and the next snapshot
+// repeats it. What is stated is measured: segments by segment_gain and split_gain of their heads,
+// a trial by the pair table. A policy that uses no splits and compares nothing leaves the defaults.
+typedef struct gpushare_arrangement {
+  int32_t split;  // LC is routed to the LC side of this split, an index; -1: to the whole device
+  // The split is on trial beside the BE kernel of this row of the pair table, because nobody
+  // measured how fast LC apps are there; -1: it is not. Only while trials_open.
+  int32_t trial_kernel;
+  gpushare_segments_run segments;
+  int32_t reserved;  // must be 0
+} gpushare_arrangement;
+
 // The state that a plan is made from. Everything in it is read-only.
 typedef struct gpushare_snapshot {
   uint32_t struct_size;
@@ -308,6 +328,11 @@ typedef struct gpushare_snapshot {
   int64_t be_pauses_at_ns;
   const float* hoped;               // see gpushare_hoped_at; null: every pair is known
   gpushare_bool copies_lc_uses[4];  // an LC app copied in this direction before; as `copies`
+  // What the last plan stated. A trial in it ends when enough of its queries have ended.
+  gpushare_arrangement in_force;
+  // A split may be used beside kernels that nobody measured there: the one on trial, else any.
+  gpushare_bool trials_open;
+  int32_t reserved2;
 } gpushare_snapshot;
 
 // Element `index` of an array of the snapshot, by its stride:
@@ -437,6 +462,12 @@ typedef struct gpushare_plan {
   // When to call make_plan again even if nothing happens, with or without work. The library waits
   // at least 1 us; a time that is not after now_ns asks for nothing.
   int64_t replan_at_ns;
+  // In force from this plan on. Given as the whole device, no trial, no segments; what is not valid
+  // is that too.
+  gpushare_arrangement arrangement;
+  // One entry for each of lc_apps, given as 0. 1: nothing stays on the SMs after an eviction by the
+  // app's route (evict_overlapping), and a grid of the app may wait until they are empty.
+  gpushare_bool* waits_for_empty_sms;
 } gpushare_plan;
 
 // --- the table -----------------------------------------------------------------------------------

@@ -17,32 +17,29 @@ namespace {
 // - CoScheduleTable::rows, because heads name their rows.
 // Whoever adds a field gives it to gpushare_policy.h, at the end of its struct, converts it below,
 // and counts it here; docs/write-a-policy.md names it.
-#define GPUSHARE_ALL_FIELDS_CONVERTED(View, fields)                                     \
-  static_assert(FieldCount<core::View>() == (fields),                                   \
-                "core::" #View " has another number of fields than " #fields            \
-                ": a new field needs a counterpart in gpushare_policy.h and a line in " \
-                "bindings/c/policy_views.cc")
-GPUSHARE_ALL_FIELDS_CONVERTED(PlaceView, 2);
-GPUSHARE_ALL_FIELDS_CONVERTED(SplitView, 4);
-GPUSHARE_ALL_FIELDS_CONVERTED(CopyState, 4);
-GPUSHARE_ALL_FIELDS_CONVERTED(Promise, 4);
-GPUSHARE_ALL_FIELDS_CONVERTED(LcAppView, 22);
-GPUSHARE_ALL_FIELDS_CONVERTED(BeAppView, 8);
-GPUSHARE_ALL_FIELDS_CONVERTED(QueryView, 9);
-GPUSHARE_ALL_FIELDS_CONVERTED(Prediction, 3);
-GPUSHARE_ALL_FIELDS_CONVERTED(HeadView, 27);
-GPUSHARE_ALL_FIELDS_CONVERTED(PartView, 6);
-GPUSHARE_ALL_FIELDS_CONVERTED(RunningView, 4);
-GPUSHARE_ALL_FIELDS_CONVERTED(PairOption, 4);
-GPUSHARE_ALL_FIELDS_CONVERTED(PairTable, 5);
-GPUSHARE_ALL_FIELDS_CONVERTED(FusedView, 2);
-GPUSHARE_ALL_FIELDS_CONVERTED(FusedCurveView, 6);
-GPUSHARE_ALL_FIELDS_CONVERTED(CoScheduleOption, 4);
-GPUSHARE_ALL_FIELDS_CONVERTED(CoScheduleTable, 4);
-GPUSHARE_ALL_FIELDS_CONVERTED(Snapshot, 25);
-#undef GPUSHARE_ALL_FIELDS_CONVERTED
+GPUSHARE_ALL_FIELDS_CONVERTED(core::PlaceView, 2);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::SplitView, 4);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::CopyState, 4);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::Promise, 4);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::LcAppView, 22);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::BeAppView, 8);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::QueryView, 9);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::Prediction, 3);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::HeadView, 27);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::PartView, 6);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::RunningView, 4);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::PairOption, 4);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::PairTable, 5);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::FusedView, 2);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::FusedCurveView, 6);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::CoScheduleOption, 4);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::CoScheduleTable, 4);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::ArrangementInForce, 3);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::Snapshot, 25);
 
 static_assert(GPUSHARE_PARTS_MAX == core::kMaxPartsPerTask);
+static_assert(static_cast<int>(core::SegmentsRun::kOnSplit) == GPUSHARE_SEGMENTS_ON_SPLIT);
+static_assert(core::kNoSplit == -1 && core::ArrangementInForce::kNoTrial == -1);
 static_assert(core::kLinkIn == 1 && core::kLinkOut == 2 && core::kLinkUses == 4);
 // The pair table is not copied, because it is too large to copy for each plan.
 static_assert(sizeof(core::PairOption) == sizeof(gpushare_pair_option) &&
@@ -245,6 +242,9 @@ const gpushare_snapshot& PolicyViews::Convert(const core::Snapshot& snapshot) {
   snapshot_.return_hysteresis_ns = snapshot.return_hysteresis_ns;
   snapshot_.be_paused_until_ns = snapshot.be_paused_until_ns;
   snapshot_.be_pauses_at_ns = snapshot.be_pauses_at_ns;
+  snapshot_.in_force = {snapshot.in_force.split, snapshot.in_force.trial_kernel,
+                        static_cast<gpushare_segments_run>(snapshot.in_force.segments), 0};
+  snapshot_.trials_open = Bool(snapshot.trials_open);
   snapshot_.partitions_available = Bool(snapshot.partitions_available);
   snapshot_.eviction_available = Bool(snapshot.eviction_available);
   for (size_t i = 0; i < snapshot.copies.size(); ++i) {

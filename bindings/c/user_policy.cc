@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bindings/c/errors.h"
+#include "bindings/c/field_count.h"
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
@@ -15,6 +16,15 @@
 
 namespace gpushare::abi {
 namespace {
+
+// A user's plan states every field of these structs but for PlannedLaunch::fused_kernel, which is
+// the pair's first, Plan::choice, which explains, and Plan::dropped, which the library counts.
+GPUSHARE_ALL_FIELDS_CONVERTED(core::PlannedLaunch, 10);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::PlannedEviction, 4);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::PlannedHold, 4);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::LcRoute, 5);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::ArrangementInForce, 3);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::Plan, 8);
 
 static_assert(GPUSHARE_PLAN_ACTIONS_MAX == core::kMaxPlannedActions);
 static_assert(static_cast<int>(core::LaneClass::kCopy) == GPUSHARE_LANE_COPY);
@@ -104,6 +114,10 @@ void UserPolicy::Prepare() {
   plan_.holds = holds_.data();
   plan_.routes = routes_.data();
   plan_.replan_at_ns = GPUSHARE_NEVER;
+  plan_.arrangement = {core::kNoSplit, core::ArrangementInForce::kNoTrial, GPUSHARE_SEGMENTS_NONE,
+                       0};
+  plan_.waits_for_empty_sms = waits_for_empty_sms_.data();
+  waits_for_empty_sms_.fill(0);
   routes_.fill({core::kWholeDevice, GPUSHARE_LANE_LC, 0, 0});
 }
 
@@ -113,6 +127,7 @@ void UserPolicy::TakeOver(const core::Snapshot& snapshot, core::Plan& plan) cons
   TakeEvictions(last_place, plan);
   TakeHolds(plan);
   TakeRoutes(snapshot.lc_apps.size(), last_place, plan);
+  TakeArrangement(snapshot, plan);
   // A time that has come asks for nothing: the answer would be the same plan, for ever.
   plan.replan_at_ns = plan_.replan_at_ns > snapshot.now_ns
                           ? std::max(plan_.replan_at_ns, snapshot.now_ns + core::kUserReplanNsMin)
@@ -152,7 +167,25 @@ void UserPolicy::TakeRoutes(size_t lc_apps, int32_t last_place, core::Plan& plan
       continue;
     }
     plan.routes[i] = From(route);
+    plan.routes[i].waits_for_empty_sms = waits_for_empty_sms_[i] == 1;
   }
+}
+
+// The evidence follows what is stated, so that it must name a split and a kernel that exist.
+void UserPolicy::TakeArrangement(const core::Snapshot& snapshot, core::Plan& plan) const {
+  const gpushare_arrangement& stated = plan_.arrangement;
+  const auto last_split = static_cast<int32_t>(snapshot.splits.size()) - 1;
+  const bool on_split = InRange(stated.split, last_split);
+  const bool trial_valid =
+      on_split && snapshot.trials_open && InRange(stated.trial_kernel, snapshot.pairs.kernels - 1);
+  if ((!on_split && stated.split != core::kNoSplit) ||
+      (!trial_valid && stated.trial_kernel != core::ArrangementInForce::kNoTrial) ||
+      !InRange(stated.segments, GPUSHARE_SEGMENTS_ON_SPLIT) || stated.reserved != 0) {
+    ++plan.dropped;
+    return;
+  }
+  plan.arrangement = {stated.split, stated.trial_kernel,
+                      static_cast<core::SegmentsRun>(stated.segments)};
 }
 
 void UserPolicy::MakePlan(const core::Snapshot& snapshot, core::Plan& plan) {

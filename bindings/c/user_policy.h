@@ -40,6 +40,7 @@ class UserPolicy final : public core::Policy {
   void TakeEvictions(int32_t last_place, core::Plan& plan) const;
   void TakeHolds(core::Plan& plan) const;
   void TakeRoutes(size_t lc_apps, int32_t last_place, core::Plan& plan) const;
+  void TakeArrangement(const core::Snapshot& snapshot, core::Plan& plan) const;
 
   gpushare_policy_table table_;
   UserData user_;
@@ -50,6 +51,7 @@ class UserPolicy final : public core::Policy {
   std::array<gpushare_planned_eviction, GPUSHARE_PLAN_ACTIONS_MAX> evictions_ = {};
   std::array<gpushare_planned_hold, GPUSHARE_PLAN_ACTIONS_MAX> holds_ = {};
   std::array<gpushare_lc_route, core::kMaxApps> routes_;
+  std::array<gpushare_bool, core::kMaxApps> waits_for_empty_sms_;
 };
 
 }  // namespace gpushare::abi

@@ -278,6 +278,16 @@ TEST_F(PolicyViewsTest, TheDeviceShowsItsPlacesCopiesAndPauses) {
   EXPECT_EQ(seen.splits[0].be_sms, split_.be_sms);
 }
 
+TEST_F(PolicyViewsTest, TheArrangementInForceShows) {
+  snapshot_.in_force = {3, 2, core::SegmentsRun::kOnSplit};
+  snapshot_.trials_open = true;
+  const gpushare_snapshot& seen = Convert();
+  EXPECT_EQ(seen.in_force.split, 3);
+  EXPECT_EQ(seen.in_force.trial_kernel, 2);
+  EXPECT_EQ(seen.in_force.segments, GPUSHARE_SEGMENTS_ON_SPLIT);
+  EXPECT_EQ(seen.trials_open, 1);
+}
+
 TEST_F(PolicyViewsTest, APairShowsWhatATrialMayFind) {
   const core::PairOption options[] = {{0.1F, 0.2F, 0.3F, 0.4F}, {0.5F, 0.6F, 0.7F, 0.8F}};
   const float hoped[] = {0, 0.55F};

@@ -16,6 +16,8 @@ struct Planner {
   int32_t reserved = 0;
   gpushare_runtime* runtime = nullptr;
   gpushare_status inside = GPUSHARE_OK;
+  gpushare_arrangement stated = {-1, -1, GPUSHARE_SEGMENTS_NONE, 0};
+  gpushare_arrangement in_force = {};  // as the last plan saw it
 };
 
 void Plan(void* user, const gpushare_snapshot* snapshot, gpushare_plan* plan) {
@@ -26,6 +28,15 @@ void Plan(void* user, const gpushare_snapshot* snapshot, gpushare_plan* plan) {
   EXPECT_EQ(snapshot->struct_size, sizeof(gpushare_snapshot));
   EXPECT_EQ(snapshot->lc_app_count + snapshot->be_app_count, 2u);
   EXPECT_GT(snapshot->place_count, 0u);
+  planner.in_force = snapshot->in_force;
+  EXPECT_EQ(plan->arrangement.split, -1);
+  EXPECT_EQ(plan->arrangement.trial_kernel, -1);
+  EXPECT_EQ(plan->arrangement.segments, GPUSHARE_SEGMENTS_NONE);
+  for (uint32_t i = 0; i < snapshot->lc_app_count; ++i) {
+    EXPECT_EQ(plan->waits_for_empty_sms[i], 0);
+    plan->waits_for_empty_sms[i] = 1;
+  }
+  plan->arrangement = planner.stated;
   for (uint32_t i = 0; i < snapshot->head_count; ++i) {
     const gpushare_head_view* const head =
         GPUSHARE_AT(gpushare_head_view, snapshot->heads, snapshot->head_stride, i);
@@ -144,6 +155,35 @@ TEST_F(UserPolicyTest, ItSeesFusedKernelsAndCoSchedules) {
   ASSERT_OK(gpushare_set_policy(api_.runtime, "fifo"));
   EXPECT_OK(gpushare_fused_kernel_release(fused));
   EXPECT_OK(gpushare_kernel_release(tensor));
+}
+
+TEST_F(UserPolicyTest, TheNextSnapshotRepeatsTheArrangementThatItStated) {
+  planner_.stated = {1, -1, GPUSHARE_SEGMENTS_ON_SPLIT, 0};
+  ASSERT_OK(gpushare_set_user_policy(api_.runtime, &table_));
+  EXPECT_EQ(api_.Finish(api_.Submit(api_.BeTask(), false)).verdict, GPUSHARE_VERDICT_OK);
+  EXPECT_EQ(api_.Finish(api_.Submit(api_.BeTask(), false)).verdict, GPUSHARE_VERDICT_OK);
+  EXPECT_EQ(planner_.in_force.split, 1);
+  EXPECT_EQ(planner_.in_force.trial_kernel, -1);
+  EXPECT_EQ(planner_.in_force.segments, GPUSHARE_SEGMENTS_ON_SPLIT);
+}
+
+TEST_F(UserPolicyTest, AnArrangementThatCannotBeIsNotInForce) {
+  ASSERT_OK(gpushare_set_user_policy(api_.runtime, &table_));
+  for (const gpushare_arrangement wrong : {gpushare_arrangement{10'000, -1, 1, 0},
+                                           {-2, -1, 1, 0},
+                                           {-1, 0, 1, 0},
+                                           {1, 10'000, 1, 0},
+                                           {1, -2, 1, 0},
+                                           {1, -1, 3, 0},
+                                           {1, -1, -1, 0},
+                                           {1, -1, 1, 1}}) {
+    planner_.stated = wrong;
+    EXPECT_EQ(api_.Finish(api_.Submit(api_.BeTask(), false)).verdict, GPUSHARE_VERDICT_OK);
+    EXPECT_EQ(api_.Finish(api_.Submit(api_.BeTask(), false)).verdict, GPUSHARE_VERDICT_OK);
+    EXPECT_EQ(planner_.in_force.split, -1);
+    EXPECT_EQ(planner_.in_force.trial_kernel, -1);
+    EXPECT_EQ(planner_.in_force.segments, GPUSHARE_SEGMENTS_NONE);
+  }
 }
 
 TEST_F(UserPolicyTest, WhatItHoldsDoesNotRun) {

@@ -141,6 +141,15 @@ void MakeWildPlan(void* user, const gpushare_snapshot* snapshot, gpushare_plan* 
     route.evict_overlapping =
         random.OneIn(3) ? random.Narrow() : static_cast<int32_t>(random.Below(2));
   }
+  for (uint32_t i = 0; i < snapshot->lc_app_count; ++i) {
+    plan->waits_for_empty_sms[i] = random.OneIn(4) ? random.Narrow() : 0;
+  }
+  plan->arrangement.split =
+      random.OneIn(4) ? random.Narrow() : static_cast<int32_t>(random.Below(4)) - 1;
+  plan->arrangement.trial_kernel =
+      random.OneIn(4) ? random.Narrow() : static_cast<int32_t>(random.Below(3)) - 1;
+  plan->arrangement.segments =
+      random.OneIn(4) ? random.Narrow() : static_cast<int32_t>(random.Below(3));
   plan->replan_at_ns =
       random.OneIn(3) ? random.Wide() : snapshot->now_ns + static_cast<int64_t>(random.Below(1e5));
   if (random.OneIn(100)) plan->struct_size = static_cast<uint32_t>(random.Narrow());
