@@ -1327,7 +1327,9 @@ enum gpushare_event_type_value {
   GPUSHARE_EVENT_QUERY_BEGIN_CALLED = 18,  // by the calling thread
   GPUSHARE_EVENT_QUERY_END_CALLED = 19,
   // What a plan chose between: the choice and the runner-up.
-  GPUSHARE_EVENT_CHOICE = 20
+  GPUSHARE_EVENT_CHOICE = 20,
+  // What both do to latencies; behind the CHOICE that it is about.
+  GPUSHARE_EVENT_CHOICE_SHIFT = 21
 };
 
 typedef struct gpushare_event {

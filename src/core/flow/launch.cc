@@ -187,6 +187,12 @@ void EmitChoice(Flow& flow) {
                      .runner_up = choice.runner_up,
                      .value = choice.value,
                      .runner_up_value = choice.runner_up_value});
+    if (choice.shift.shift_ns < 0 && choice.runner_up_shift.shift_ns < 0) continue;
+    flow.Emit(ChoiceShift{.ticket = choice.tasks[i],
+                          .shift_ns = choice.shift.shift_ns,
+                          .runner_up_shift_ns = choice.runner_up_shift.shift_ns,
+                          .limit_ns = choice.shift.limit_ns,
+                          .runner_up_limit_ns = choice.runner_up_shift.limit_ns});
   }
 }
 

@@ -322,6 +322,25 @@ struct Choice {
   }
 };
 
+// What the choice logged before does to latencies, and what the runner-up would (LatencyShift).
+struct ChoiceShift {
+  static constexpr EventType kType = EventType::kChoiceShift;
+  TicketId ticket;  // as the choice's
+  int64_t shift_ns = 0;
+  int64_t runner_up_shift_ns = 0;
+  int64_t limit_ns = 0;
+  int64_t runner_up_limit_ns = 0;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    walk(record.id, event.ticket);
+    walk(record.a, event.shift_ns);
+    walk(record.b, event.runner_up_shift_ns);
+    walk(record.c, event.limit_ns);
+    walk(record.d, event.runner_up_limit_ns);
+  }
+};
+
 struct QueryBegun {
   static constexpr EventType kType = EventType::kQueryBegun;
   QueryId query;

@@ -78,6 +78,7 @@ constexpr NameRow<EventType> kEventTypes[] = {
     {EventType::kQueryBeginCalled, "query_begin_called"},
     {EventType::kQueryEndCalled, "query_end_called"},
     {EventType::kChoice, "choice"},
+    {EventType::kChoiceShift, "choice_shift"},
 };
 
 constexpr ReasonRow kReasons[] = {

@@ -136,22 +136,27 @@ InflationLimit PlannedPromise::MostInflation() const {
   return limit;
 }
 
-PlannedPromise::Closest PlannedPromise::Worst(const QueueEffect& effect, bool stable) const {
+PlannedPromise::Closest PlannedPromise::Worst(const QueueEffect& effect, bool stable,
+                                              int64_t delay_ns) const {
   Closest worst;
   double worst_ratio = 0;
-  const auto consider = [&](double value, double limit) {
+  const auto consider = [&](double value, double limit, double alone) {
+    value += static_cast<double>(delay_ns);
     if (!stable) value = static_cast<double>(kMaxDurationNs);  // the queue grows without end
     if (value / limit <= worst_ratio) return;
     worst_ratio = value / limit;
-    worst = {value, limit};
+    worst = {value, limit, alone};
   };
   const double p99 = static_cast<double>(std::max<int64_t>(p99_ns, 1));
-  if (p99_bound > 0) consider(p99 * effect.inflation, p99_bound * p99);
+  if (p99_bound > 0) consider(p99 * effect.inflation, p99_bound * p99, p99);
   if (p50_bound > 0 && solo_ns > 0) {
     const double solo = static_cast<double>(solo_ns);
-    consider(solo * effect.inflation, p50_bound * solo);
+    consider(solo * effect.inflation, p50_bound * solo, solo);
   }
-  if (target_ns > 0) consider(TargetP99(effect), static_cast<double>(target_ns));
+  if (target_ns > 0) {
+    const QueueEffect none = {1, effect.whole_p99_ns, effect.whole_p99_ns};
+    consider(TargetP99(effect), static_cast<double>(target_ns), TargetP99(none));
+  }
   return worst;
 }
 

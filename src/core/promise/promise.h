@@ -71,13 +71,14 @@ struct PlannedPromise {
   // The inflation from which on Keeps() says no; only where the app has no target_tail.
   InflationLimit MostInflation() const;
   // Of its bounds and target, the one that the effect brings closest to its limit, or furthest
-  // beyond it. `stable`: the queue does not grow without end.
+  // beyond it. `stable`: the queue does not grow without end. `delay_ns`: of BE work, on top.
   struct Closest {
     double value_ns = 0;
     double limit_ns = 0;
+    double alone_ns = 0;  // the same latency without BE work
     double ratio() const { return limit_ns > 0 ? value_ns / limit_ns : 0; }
   };
-  Closest Worst(const QueueEffect& effect, bool stable) const;
+  Closest Worst(const QueueEffect& effect, bool stable, int64_t delay_ns = 0) const;
   bool operator==(const PlannedPromise&) const = default;
 
  private:

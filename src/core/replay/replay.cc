@@ -67,7 +67,8 @@ bool IsSetup(EventType type) {
 // A choice explains decisions and causes none: logs of libraries that wrote none replay as well. A
 // depth is logged when it changes, and what it was before a log began is not in it.
 bool IsCompared(EventType type) {
-  return type != EventType::kChoice && type != EventType::kQueueDepth;
+  return type != EventType::kChoice && type != EventType::kChoiceShift &&
+         type != EventType::kQueueDepth;
 }
 
 // Compares appended records with the recorded ones, up to the first difference.

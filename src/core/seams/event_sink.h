@@ -35,8 +35,9 @@ enum class EventType : uint8_t {
   kQueryBeginCalled = 18,
   kQueryEndCalled = 19,
   kChoice = 20,
+  kChoiceShift = 21,  // behind the choice that it is about
 };
-inline constexpr EventType kLastEventType = EventType::kChoice;
+inline constexpr EventType kLastEventType = EventType::kChoiceShift;
 
 // 64 bytes, no padding; written to files as it is, little endian.
 struct EventRecord {

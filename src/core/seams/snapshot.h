@@ -404,6 +404,15 @@ enum class ChoiceKind : uint8_t {
   kCoSchedule = 2,  // kernels, as PairOf; values: CP, millionths
   kOverlap = 3,     // the BE task beside an LC kernel; values: T_gain in ns
 };
+
+// What a choice does to the LC app that it brings closest to a limit: by how much BE work moves the
+// latency that its promise limits, and how far a plan may move it.
+struct LatencyShift {
+  static constexpr int64_t kUnknown = -1;  // no LC app states a limit, or the policy does not say
+  int64_t shift_ns = kUnknown;
+  int64_t limit_ns = kUnknown;
+};
+
 inline int64_t Millionths(double value) { return static_cast<int64_t>(value * 1e6); }
 
 struct PlannedChoice {
@@ -415,6 +424,8 @@ struct PlannedChoice {
   int64_t runner_up = kNoRunnerUp;
   int64_t value = 0;
   int64_t runner_up_value = 0;
+  LatencyShift shift = {};
+  LatencyShift runner_up_shift = {};
 
   static constexpr int64_t PairOf(KernelId one, KernelId other) {
     return static_cast<int64_t>(one.value) << 32 | other.value;

@@ -155,9 +155,12 @@ class Choices final : public EventSink {
   void Append(const EventRecord& record) override {
     if (record.type == static_cast<uint8_t>(EventType::kChoice)) {
       choices.push_back(Decode<Choice>(record));
+    } else if (record.type == static_cast<uint8_t>(EventType::kChoiceShift)) {
+      shifts.push_back(Decode<ChoiceShift>(record));
     }
   }
   std::vector<Choice> choices;
+  std::vector<ChoiceShift> shifts;
 };
 
 class LaunchChoicesTest : public SimulatedSchedulerTest {
@@ -197,9 +200,17 @@ TEST_F(LaunchChoicesTest, AChoiceIsLoggedWhenItChangesAndForEachOfItsTasks) {
   EXPECT_EQ(sink_.choices[0].runner_up, 92);
   EXPECT_EQ(sink_.choices[0].value, 5);
   EXPECT_EQ(sink_.choices[0].ticket.value, 0U);
+  EXPECT_TRUE(sink_.shifts.empty()) << "the policy says none";
+  choice_.shift = {120, 140};
+  choice_.runner_up_shift = {30, 150};
   choice_.runner_up = PlannedChoice::kNoRunnerUp;
   plan_again();
   EXPECT_EQ(sink_.choices.size(), 2U);
+  ASSERT_EQ(sink_.shifts.size(), 1U);
+  EXPECT_EQ(sink_.shifts[0].shift_ns, 120);
+  EXPECT_EQ(sink_.shifts[0].runner_up_shift_ns, 30);
+  EXPECT_EQ(sink_.shifts[0].limit_ns, 140);
+  EXPECT_EQ(sink_.shifts[0].runner_up_limit_ns, 150);
   choice_.tasks = {TicketId{7}, TicketId{9}};
   plan_again();
   ASSERT_EQ(sink_.choices.size(), 4U);

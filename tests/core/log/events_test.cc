@@ -161,6 +161,12 @@ TEST(Events, OfAppsAndTheDeviceStandInTheirSlots) {
                      .value = 712'000,
                      .runner_up_value = 690'000},
               Of(kChoice, {.id = 21, .a = 84, .b = 92, .c = 712'000, .d = 690'000, .detail = 1}));
+  ExpectSlots(ChoiceShift{.ticket = TicketId{21},
+                          .shift_ns = 120,
+                          .runner_up_shift_ns = 30,
+                          .limit_ns = 140,
+                          .runner_up_limit_ns = 150},
+              Of(kChoiceShift, {.id = 21, .a = 120, .b = 30, .c = 140, .d = 150}));
 }
 
 TEST(Events, SubmittedHasKindInDetailAndTheCopyInReserved) {

@@ -85,6 +85,13 @@ TEST(AdaptiveLayoutTest, TheChoiceHasTheSecondBestLayout) {
   EXPECT_EQ(plan.choice.runner_up, 132) << "the whole device, shared by time";
   EXPECT_GT(plan.choice.value, plan.choice.runner_up_value);
   EXPECT_NEAR(1e-6 * static_cast<double>(plan.choice.runner_up_value), 0.7, 0.05) << "1 - load";
+  // The split makes queries slower by what the queue there is longer. On the whole device they wait
+  // for the eviction, whose time the question rounds up.
+  EXPECT_GT(plan.choice.shift.shift_ns, 0);
+  EXPECT_LE(plan.choice.shift.shift_ns, plan.choice.shift.limit_ns);
+  EXPECT_GE(plan.choice.runner_up_shift.shift_ns, 40 * kUs);
+  EXPECT_LE(plan.choice.runner_up_shift.shift_ns, 45 * kUs);
+  EXPECT_EQ(plan.choice.runner_up_shift.limit_ns, plan.choice.shift.limit_ns);
   EXPECT_EQ(PlanOf("adaptive:evict", builder).choice.kind, ChoiceKind::kNone)
       << "nothing to choose";
 }

@@ -135,6 +135,8 @@ TEST(PlannedPromise, TheWorstIsTheOneClosestToItsLimit) {
   EXPECT_NEAR(bound.value_ns, 3.2e6, 1);
   EXPECT_NEAR(bound.limit_ns, planned.p99_bound * 2e6, 1);
   EXPECT_GT(bound.ratio(), 1);
+  EXPECT_EQ(bound.alone_ns, 2e6);
+  EXPECT_NEAR(planned.Worst({.inflation = 1.6}, true, 50'000).value_ns, 3.25e6, 1);
   EXPECT_EQ(planned.Worst({}, false).value_ns, static_cast<double>(kMaxDurationNs));
   EXPECT_EQ(Promise().Planned(1'000, 0).Worst({.inflation = 9}, true).limit_ns, 0);
 }

@@ -142,6 +142,31 @@ TEST(ExplainTest, TellsWhatThePlanChoseAndWhatWasNextBest) {
   EXPECT_THAT(story, Not(HasSubstr("132 SMs")));
 }
 
+// The shift stands behind its choice in the log; that of an earlier choice is not told.
+TEST(ExplainTest, TellsWhatBothWouldDoToLatencies) {
+  std::vector<gpushare_event> events = {Choice(0, kLayoutChoice, 1'000'400, 132, -1)};
+  gpushare_event shift = Event(GPUSHARE_EVENT_CHOICE_SHIFT, 0, 1'000'400, false);
+  shift.a = 777'000;
+  shift.c = 888'000;
+  events.push_back(shift);
+  events.push_back(Choice(0, kLayoutChoice, 1'000'500, 84, 92));
+  shift.time_ns = 1'000'500;
+  shift.a = 120'000;
+  shift.b = 30'000;
+  shift.c = shift.d = 140'000;
+  events.push_back(shift);
+  for (const gpushare_event& event : Events()) events.push_back(event);
+  const std::string story = TextOf(StoryOf(MadeUpRun(), events, kBeTicket).value());
+  EXPECT_THAT(story, HasSubstr("84 SMs for LC with a predicted BE throughput of 0.712 that moves "
+                               "latencies by 120 us of 140 us, before 92 SMs for LC with a "
+                               "predicted BE throughput of 0.690 that moves latencies by 30.0 us "
+                               "of 140 us"));
+  EXPECT_THAT(story, Not(HasSubstr("777")));
+  events.erase(events.begin() + 3);
+  EXPECT_THAT(TextOf(StoryOf(MadeUpRun(), events, kBeTicket).value()),
+              Not(HasSubstr("moves latencies")));
+}
+
 TEST(ExplainTest, TellsThePairAndTheNextOne) {
   std::vector<gpushare_event> events = Events();
   const int64_t pair = int64_t{12} << 32 | 11;

@@ -44,9 +44,17 @@ Json StepToJson(const StoryStep& step) {
     case GPUSHARE_EVENT_CHOICE:
       json["chosen"] = step.chosen;
       json["value"] = step.value;
+      if (step.shift_ns >= 0) {
+        json["shift_ns"] = step.shift_ns;
+        json["shift_limit_ns"] = step.shift_limit_ns;
+      }
       if (step.runner_up.empty()) break;
       json["runner_up"] = step.runner_up;
       json["runner_up_value"] = step.runner_up_value;
+      if (step.runner_up_shift_ns >= 0) {
+        json["runner_up_shift_ns"] = step.runner_up_shift_ns;
+        json["runner_up_shift_limit_ns"] = step.runner_up_shift_limit_ns;
+      }
       break;
     case GPUSHARE_EVENT_EVICTED:
       AddReason(step, json);

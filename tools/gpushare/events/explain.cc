@@ -92,9 +92,23 @@ std::string ChoiceName(const EventIndexEntry& run, int32_t kind, int64_t choice)
          run.KernelName(static_cast<uint32_t>(choice));
 }
 
+// A choice, and what it does to latencies if the log says so.
+struct LoggedChoice {
+  const gpushare_event* choice = nullptr;
+  const gpushare_event* shift = nullptr;
+};
+
+void AddShift(const gpushare_event& shift, StoryStep& step) {
+  step.shift_ns = shift.a;
+  step.runner_up_shift_ns = shift.b;
+  step.shift_limit_ns = shift.c;
+  step.runner_up_shift_limit_ns = shift.d;
+}
+
 // The same choice is logged again and again. `time_ns`: when it counted for the task.
-void AddChoice(const EventIndexEntry& run, const gpushare_event& event, int64_t time_ns,
+void AddChoice(const EventIndexEntry& run, const LoggedChoice& logged, int64_t time_ns,
                TicketStory& story) {
+  const gpushare_event& event = *logged.choice;
   StoryStep step;
   step.type = event.type;
   step.at_ns = time_ns - run.start_ns;
@@ -103,6 +117,7 @@ void AddChoice(const EventIndexEntry& run, const gpushare_event& event, int64_t 
   step.runner_up = ChoiceName(run, event.detail, event.b);
   step.value = event.c;
   step.runner_up_value = event.d;
+  if (logged.shift != nullptr) AddShift(*logged.shift, step);
   const auto last =
       std::find_if(story.steps.rbegin(), story.steps.rend(),
                    [&](const StoryStep& earlier) { return earlier.type == event.type; });
@@ -113,7 +128,9 @@ void AddChoice(const EventIndexEntry& run, const gpushare_event& event, int64_t 
 
 void AddStep(const EventIndexEntry& run, const gpushare_event& event, TicketStory& story) {
   const int64_t start_ns = run.start_ns;
-  if (event.type == GPUSHARE_EVENT_CHOICE) return AddChoice(run, event, event.time_ns, story);
+  if (event.type == GPUSHARE_EVENT_CHOICE) {
+    return AddChoice(run, {&event, nullptr}, event.time_ns, story);
+  }
   if (event.type == GPUSHARE_EVENT_HELD) return AddHold(event, start_ns, story.steps);
   StoryStep& step = story.steps.emplace_back();
   step.type = event.type;
@@ -177,14 +194,15 @@ std::optional<TicketStory> StoryOf(const EventIndexEntry& run,
   TicketStory story;
   uint32_t app_id = 0;
   uint32_t kernel_id = 0;
-  const gpushare_event* layout = nullptr;  // the last choice of a layout: it counts for all tasks
+  LoggedChoice layout;  // the last choice of a layout: it counts for all tasks
   for (const gpushare_event& event : events) {
-    if (event.type == GPUSHARE_EVENT_CHOICE && event.detail == kLayoutChoice) layout = &event;
+    if (event.type == GPUSHARE_EVENT_CHOICE && event.detail == kLayoutChoice) layout = {&event};
+    if (event.type == GPUSHARE_EVENT_CHOICE_SHIFT && event.id == 0) layout.shift = &event;
     if (!Concerns(event, ticket)) continue;
-    if (layout != nullptr &&
+    if (layout.choice != nullptr &&
         (event.type == GPUSHARE_EVENT_LAUNCHED || event.type == GPUSHARE_EVENT_FAST_PATH_LAUNCHED ||
          event.type == GPUSHARE_EVENT_HELD)) {
-      AddChoice(run, *layout, event.time_ns, story);
+      AddChoice(run, layout, event.time_ns, story);
     }
     if (event.app_id != 0) app_id = event.app_id;
     if (event.kernel_id != 0) kernel_id = event.kernel_id;

@@ -42,6 +42,12 @@ struct StoryStep {
   std::string runner_up;  // empty: there was none
   int64_t value = 0;
   int64_t runner_up_value = 0;
+  // What both do to the latency of the LC app that they bring closest to its limit, and how far it
+  // may move; below 0: unknown.
+  int64_t shift_ns = -1;
+  int64_t shift_limit_ns = -1;
+  int64_t runner_up_shift_ns = -1;
+  int64_t runner_up_shift_limit_ns = -1;
 };
 
 // `detail` of a CHOICE event (docs/abi.md).

@@ -100,10 +100,18 @@ std::string ValueText(const StoryStep& step, int64_t value) {
   return Format("%s %.3f", what, 1e-6 * static_cast<double>(value));
 }
 
+std::string ShiftText(int64_t shift_ns, int64_t limit_ns) {
+  if (shift_ns < 0) return "";
+  return " that moves latencies by " + Time(shift_ns) + " of " + Time(limit_ns);
+}
+
 std::string ChoiceText(const StoryStep& step) {
-  const std::string text = "the plan chose " + step.chosen + " with " + ValueText(step, step.value);
+  const std::string text = "the plan chose " + step.chosen + " with " +
+                           ValueText(step, step.value) +
+                           ShiftText(step.shift_ns, step.shift_limit_ns);
   if (step.runner_up.empty()) return text + "; nothing else gained";
-  return text + ", before " + step.runner_up + " with " + ValueText(step, step.runner_up_value);
+  return text + ", before " + step.runner_up + " with " + ValueText(step, step.runner_up_value) +
+         ShiftText(step.runner_up_shift_ns, step.runner_up_shift_limit_ns);
 }
 
 std::string StepText(const TicketStory& story, const StoryStep& step) {

@@ -84,15 +84,18 @@ void NoteChoice(const Snapshot& snapshot, const Arrangement& arrangement, double
     choice.value = Millionths(shared_value);
     choice.runner_up = LcSmsOf(snapshot, arrangement.split);
     choice.runner_up_value = Millionths(split_value);
+    choice.runner_up_shift = arrangement.shift;
     return;
   }
   if (!(arrangement.value > 0) || arrangement.trial_kernel >= 0) return;
   choice.kind = ChoiceKind::kLayout;
   choice.chosen = LcSmsOf(snapshot, arrangement.split);
   choice.value = Millionths(arrangement.value);
+  choice.shift = arrangement.shift;
   if (arrangement.runner_up == kNotCompared) return;
   choice.runner_up = LcSmsOf(snapshot, arrangement.runner_up);
   choice.runner_up_value = Millionths(arrangement.runner_up_value);
+  choice.runner_up_shift = arrangement.runner_up_shift;
 }
 
 // From one split to another. While BE work of the old one could block LC's new route for longer

@@ -75,6 +75,10 @@ void AnswerBest(const Question& question, SplitValues& values, Arrangement& arra
   arrangement.value = known.value;
   arrangement.runner_up = known.runner_up;
   arrangement.runner_up_value = known.runner_up_value;
+  arrangement.shift = values.ShiftOn(known.split);
+  if (known.runner_up != kNotCompared) {
+    arrangement.runner_up_shift = values.ShiftOn(known.runner_up);
+  }
   if (question.trials_open && values.any_unknown()) {
     const int32_t trial = TrialSplit(question, values, known.value);
     if (trial >= 0) return AnswerTrial(question, values, trial, arrangement);
@@ -88,6 +92,7 @@ void Answer(const Question& question, const PairTable& pairs, Mechanism mechanis
   arrangement.trial_kernel = -1;
   arrangement.value = arrangement.runner_up_value = 0;
   arrangement.runner_up = kNotCompared;
+  arrangement.shift = arrangement.runner_up_shift = LatencyShift();
   arrangement.whole_value = values.Whole();
   arrangement.split = kNoSplit;
   if (mechanism == Mechanism::kEvict || question.splits == 0) return;

@@ -34,6 +34,8 @@ struct Arrangement {
   double value = 0;
   int32_t runner_up = kNotCompared;
   double runner_up_value = 0;
+  LatencyShift shift;  // of the same two
+  LatencyShift runner_up_shift;
   double whole_value = 0;     // of the whole device, without a bonus
   int32_t trial_kernel = -1;  // nobody measured it on this split, which is on trial; -1: none
   double trial_value = 0;     // what the trial hopes for

@@ -323,12 +323,59 @@ SplitValues::Excess SplitValues::ExcessOf(const SideLoads& loads, const Slowdown
 bool SplitValues::KeepsTarget(const LcTerm& lc, const SideLoads& loads, size_t split,
                               double slowdown, int64_t blocking_ns) const {
   if (loads.queueing[split] >= kUnboundedInflation) return false;
-  const auto solo_ns = static_cast<double>(lc.promise.solo_ns);
-  const QueueEffect effect = {
-      .inflation = loads.queueing[split] * slowdown,
-      .tail_p99_ns = QueueP99(solo_ns * slowdown, loads.service[split], loads.judged[split]),
-      .whole_p99_ns = QueueP99(solo_ns, whole_service_ns_, judged_load_)};
-  return lc.promise.Keeps(effect, blocking_ns);
+  return lc.promise.Keeps(EffectOn(lc, loads, split, slowdown), blocking_ns);
+}
+
+QueueEffect SplitValues::EffectOnWhole(const LcTerm& lc) const {
+  QueueEffect effect;
+  if (lc.promise.target_ns <= 0) return effect;  // only a target asks for tails
+  effect.whole_p99_ns =
+      QueueP99(static_cast<double>(lc.promise.solo_ns), whole_service_ns_, judged_load_);
+  effect.tail_p99_ns = effect.whole_p99_ns;
+  return effect;
+}
+
+QueueEffect SplitValues::EffectOn(const LcTerm& lc, const SideLoads& loads, size_t split,
+                                  double slowdown) const {
+  QueueEffect effect = EffectOnWhole(lc);
+  effect.inflation = loads.queueing[split] * slowdown;
+  if (lc.promise.target_ns <= 0) return effect;
+  effect.tail_p99_ns = QueueP99(static_cast<double>(lc.promise.solo_ns) * slowdown,
+                                loads.service[split], loads.judged[split]);
+  return effect;
+}
+
+// A kernel that the pair table lacks, or that may not run there, brings none closer.
+PlannedPromise::Closest SplitValues::ClosestBeside(const BeTerm& be, int32_t split) {
+  const bool whole = split == kNoSplit;
+  const auto s = static_cast<size_t>(split);
+  if (!whole && be.kernel >= kMaxPairKernels) return {};
+  const Sides sides = whole ? Sides::kBoth : PlannedOf(be).sides[s];
+  if (sides == Sides::kNone) return {};
+  const Slowdowns* const apps = whole ? nullptr : SlowdownsOf(be.kernel);
+  const SideLoads loads = whole ? SideLoads() : LoadsOn(apps);
+  PlannedPromise::Closest worst;
+  for (int32_t a = 0; a < lc_count_; ++a) {
+    const LcTerm& lc = lc_[static_cast<size_t>(a)];
+    if (lc.silent) continue;
+    const QueueEffect effect = whole ? EffectOnWhole(lc) : EffectOn(lc, loads, s, apps[a][s]);
+    const PlannedPromise::Closest closest = lc.promise.Worst(
+        effect, effect.inflation < kUnboundedInflation, sides == Sides::kBoth ? be.shift_ns : 0);
+    if (closest.ratio() > worst.ratio()) worst = closest;
+  }
+  return worst;
+}
+
+LatencyShift SplitValues::ShiftOn(int32_t split) {
+  PlannedPromise::Closest worst;
+  for (int32_t b = 0; b < question_->be_count; ++b) {
+    const PlannedPromise::Closest closest =
+        ClosestBeside(question_->be[static_cast<size_t>(b)], split);
+    if (closest.ratio() > worst.ratio()) worst = closest;
+  }
+  if (!(worst.limit_ns > 0)) return {};
+  return {static_cast<int64_t>(worst.value_ns - worst.alone_ns),
+          static_cast<int64_t>(std::max(0.0, worst.limit_ns - worst.alone_ns))};
 }
 
 PlannedSplits SplitValues::Judge(const BeTerm& be, const Row& row, const Slowdowns* apps,

@@ -75,6 +75,9 @@ class SplitValues {
   // -1: none.
   bool any_unknown() const { return any_unknown_; }
   int32_t UnknownOn(int32_t split) const;
+  // What the BE kernels on the split, or on the whole device (kNoSplit), do to the LC app that they
+  // bring closest to its limit. To explain a choice.
+  LatencyShift ShiftOn(int32_t split);
   // The least LC speed on the split with the BE side empty.
   double Knee(int32_t split) const;
 
@@ -119,6 +122,10 @@ class SplitValues {
     BySplit returning;  // beside work on the LC side, which delays a query
   };
   Excess ExcessOf(const SideLoads& loads, const Slowdowns* apps, int64_t blocking_ns) const;
+  QueueEffect EffectOnWhole(const LcTerm& lc) const;
+  QueueEffect EffectOn(const LcTerm& lc, const SideLoads& loads, size_t split,
+                       double slowdown) const;
+  PlannedPromise::Closest ClosestBeside(const BeTerm& be, int32_t split);
   bool KeepsTarget(const LcTerm& lc, const SideLoads& loads, size_t split, double slowdown,
                    int64_t blocking_ns) const;
   void AddValues(const BeTerm& be, const Row& row, const SideLoads& loads,
