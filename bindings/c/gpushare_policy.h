@@ -22,7 +22,8 @@
 // - Elements of the snapshot's arrays may grow at their end in later versions. Step through an
 //   array by the stride that the snapshot gives, as GPUSHARE_AT does. gpushare_snapshot and
 //   gpushare_plan grow at their end too. gpushare_part_view, gpushare_copy_state,
-//   gpushare_arrangement and the entries of a plan never change in one version of the table.
+//   gpushare_arrangement, gpushare_planned_choice and the entries of a plan never change in one
+//   version of the table.
 #ifndef GPUSHARE_GPUSHARE_POLICY_H_
 #define GPUSHARE_GPUSHARE_POLICY_H_
 
@@ -444,6 +445,32 @@ typedef struct gpushare_lc_route {
   gpushare_bool evict_overlapping;
 } gpushare_lc_route;
 
+// What `chosen`, `runner_up` and the values of a choice are (docs/abi.md, CHOICE).
+typedef int32_t gpushare_choice_kind;
+enum gpushare_choice_kind_value {
+  GPUSHARE_CHOICE_NONE = 0,         // the plan does not say
+  GPUSHARE_CHOICE_LAYOUT = 1,       // SMs for LC; predicted BE throughput in millionths
+  GPUSHARE_CHOICE_CO_SCHEDULE = 2,  // kernel of one task << 32, of the other; CP in millionths
+  GPUSHARE_CHOICE_OVERLAP = 3       // ticket of the BE task; T_gain in ns
+};
+
+// What a plan chose, and what was next best. For the event log and `gpushare explain` only.
+typedef struct gpushare_planned_choice {
+  gpushare_ticket tasks[2];  // that it is about; 0: the device, or no second one
+  int64_t chosen;
+  int64_t runner_up;  // -1: there was none
+  int64_t value;
+  int64_t runner_up_value;
+  // By how much BE work would move the latency of the LC app that is brought closest to a limit,
+  // and how far it may; -1: unknown.
+  int64_t shift_ns;
+  int64_t shift_limit_ns;
+  int64_t runner_up_shift_ns;
+  int64_t runner_up_shift_limit_ns;
+  gpushare_choice_kind kind;
+  int32_t reserved;  // must be 0
+} gpushare_planned_choice;
+
 // The decisions of one call of make_plan. The library gives it with counts 0, entries zero, routes
 // at their defaults (whole device, LC lane, fast path off) and replan_at_ns GPUSHARE_NEVER.
 //
@@ -468,6 +495,7 @@ typedef struct gpushare_plan {
   // One entry for each of lc_apps, given as 0. 1: nothing stays on the SMs after an eviction by the
   // app's route (evict_overlapping), and a grid of the app may wait until they are empty.
   gpushare_bool* waits_for_empty_sms;
+  gpushare_planned_choice choice;  // given as NONE, without a runner-up and with unknown shifts
 } gpushare_plan;
 
 // --- the table -----------------------------------------------------------------------------------

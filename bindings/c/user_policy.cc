@@ -18,16 +18,20 @@ namespace gpushare::abi {
 namespace {
 
 // A user's plan states every field of these structs but for PlannedLaunch::fused_kernel, which is
-// the pair's first, Plan::choice, which explains, and Plan::dropped, which the library counts.
+// the pair's first, and Plan::dropped, which the library counts.
 GPUSHARE_ALL_FIELDS_CONVERTED(core::PlannedLaunch, 10);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::PlannedEviction, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::PlannedHold, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::LcRoute, 5);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::ArrangementInForce, 3);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::PlannedChoice, 8);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::LatencyShift, 2);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::Plan, 8);
 
 static_assert(GPUSHARE_PLAN_ACTIONS_MAX == core::kMaxPlannedActions);
 static_assert(static_cast<int>(core::LaneClass::kCopy) == GPUSHARE_LANE_COPY);
+static_assert(static_cast<int>(core::ChoiceKind::kOverlap) == GPUSHARE_CHOICE_OVERLAP);
+static_assert(core::PlannedChoice::kNoRunnerUp == -1 && core::LatencyShift::kUnknown == -1);
 
 bool InRange(int32_t value, int32_t most) { return value >= 0 && value <= most; }
 
@@ -116,6 +120,10 @@ void UserPolicy::Prepare() {
   plan_.replan_at_ns = GPUSHARE_NEVER;
   plan_.arrangement = {core::kNoSplit, core::ArrangementInForce::kNoTrial, GPUSHARE_SEGMENTS_NONE,
                        0};
+  plan_.choice.runner_up = core::PlannedChoice::kNoRunnerUp;
+  plan_.choice.shift_ns = plan_.choice.shift_limit_ns = core::LatencyShift::kUnknown;
+  plan_.choice.runner_up_shift_ns = plan_.choice.shift_ns;
+  plan_.choice.runner_up_shift_limit_ns = plan_.choice.shift_ns;
   plan_.waits_for_empty_sms = waits_for_empty_sms_.data();
   waits_for_empty_sms_.fill(0);
   routes_.fill({core::kWholeDevice, GPUSHARE_LANE_LC, 0, 0});
@@ -128,6 +136,7 @@ void UserPolicy::TakeOver(const core::Snapshot& snapshot, core::Plan& plan) cons
   TakeHolds(plan);
   TakeRoutes(snapshot.lc_apps.size(), last_place, plan);
   TakeArrangement(snapshot, plan);
+  TakeChoice(plan);
   // A time that has come asks for nothing: the answer would be the same plan, for ever.
   plan.replan_at_ns = plan_.replan_at_ns > snapshot.now_ns
                           ? std::max(plan_.replan_at_ns, snapshot.now_ns + core::kUserReplanNsMin)
@@ -186,6 +195,23 @@ void UserPolicy::TakeArrangement(const core::Snapshot& snapshot, core::Plan& pla
   }
   plan.arrangement = {stated.split, stated.trial_kernel,
                       static_cast<core::SegmentsRun>(stated.segments)};
+}
+
+void UserPolicy::TakeChoice(core::Plan& plan) const {
+  const gpushare_planned_choice& choice = plan_.choice;
+  if (!InRange(choice.kind, GPUSHARE_CHOICE_OVERLAP) || choice.reserved != 0) {
+    ++plan.dropped;
+    return;
+  }
+  core::PlannedChoice& out = plan.choice;
+  out.kind = static_cast<core::ChoiceKind>(choice.kind);
+  out.tasks = {core::TicketId{choice.tasks[0].value}, core::TicketId{choice.tasks[1].value}};
+  out.chosen = choice.chosen;
+  out.runner_up = choice.runner_up;
+  out.value = choice.value;
+  out.runner_up_value = choice.runner_up_value;
+  out.shift = {choice.shift_ns, choice.shift_limit_ns};
+  out.runner_up_shift = {choice.runner_up_shift_ns, choice.runner_up_shift_limit_ns};
 }
 
 void UserPolicy::MakePlan(const core::Snapshot& snapshot, core::Plan& plan) {

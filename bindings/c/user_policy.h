@@ -41,6 +41,7 @@ class UserPolicy final : public core::Policy {
   void TakeHolds(core::Plan& plan) const;
   void TakeRoutes(size_t lc_apps, int32_t last_place, core::Plan& plan) const;
   void TakeArrangement(const core::Snapshot& snapshot, core::Plan& plan) const;
+  void TakeChoice(core::Plan& plan) const;
 
   gpushare_policy_table table_;
   UserData user_;

@@ -3,6 +3,11 @@
 
 #include <gpushare/gpushare_policy.h>
 
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "tests/abi/api_fixture.h"
 
 namespace gpushare_test {
@@ -18,6 +23,7 @@ struct Planner {
   gpushare_status inside = GPUSHARE_OK;
   gpushare_arrangement stated = {-1, -1, GPUSHARE_SEGMENTS_NONE, 0};
   gpushare_arrangement in_force = {};  // as the last plan saw it
+  gpushare_planned_choice choice = {};
 };
 
 void Plan(void* user, const gpushare_snapshot* snapshot, gpushare_plan* plan) {
@@ -37,6 +43,10 @@ void Plan(void* user, const gpushare_snapshot* snapshot, gpushare_plan* plan) {
     plan->waits_for_empty_sms[i] = 1;
   }
   plan->arrangement = planner.stated;
+  EXPECT_EQ(plan->choice.kind, GPUSHARE_CHOICE_NONE);
+  EXPECT_EQ(plan->choice.runner_up, -1);
+  EXPECT_EQ(plan->choice.shift_ns, -1);
+  plan->choice = planner.choice;
   for (uint32_t i = 0; i < snapshot->head_count; ++i) {
     const gpushare_head_view* const head =
         GPUSHARE_AT(gpushare_head_view, snapshot->heads, snapshot->head_stride, i);
@@ -98,6 +108,28 @@ void PlanAndSeeOverlap(void* user, const gpushare_snapshot* snapshot, gpushare_p
     launch.lane_class = GPUSHARE_LANE_BE;
     plan->launches[plan->launch_count++] = launch;
   }
+}
+
+std::array<int64_t, 4> Numbers(const gpushare_event& event) {
+  return {event.a, event.b, event.c, event.d};
+}
+
+using Events = std::vector<gpushare_event>;
+
+// The events CHOICE and CHOICE_SHIFT of an event log.
+std::pair<Events, Events> ChoicesIn(const std::string& path) {
+  gpushare_event_log* log = nullptr;
+  int64_t count = 0;
+  EXPECT_OK(gpushare_event_log_open(path.c_str(), &log, &count));
+  std::pair<Events, Events> found;
+  for (int64_t i = 0; i < count; ++i) {
+    gpushare_event event = GPUSHARE_EVENT_INIT;
+    EXPECT_OK(gpushare_event_log_get(log, i, &event));
+    if (event.type == GPUSHARE_EVENT_CHOICE) found.first.push_back(event);
+    if (event.type == GPUSHARE_EVENT_CHOICE_SHIFT) found.second.push_back(event);
+  }
+  EXPECT_OK(gpushare_event_log_release(log));
+  return found;
 }
 
 class UserPolicyTest : public testing::Test {
@@ -184,6 +216,24 @@ TEST_F(UserPolicyTest, AnArrangementThatCannotBeIsNotInForce) {
     EXPECT_EQ(planner_.in_force.trial_kernel, -1);
     EXPECT_EQ(planner_.in_force.segments, GPUSHARE_SEGMENTS_NONE);
   }
+}
+
+TEST_F(UserPolicyTest, TheEventLogSaysWhatItChoseBetween) {
+  const std::string path = testing::TempDir() + "/user_policy_choice.bin";
+  gpushare_trace_options trace = GPUSHARE_TRACE_OPTIONS_INIT;
+  trace.event_log_path = path.c_str();
+  ASSERT_OK(gpushare_set_user_policy(api_.runtime, &table_));
+  ASSERT_OK(gpushare_trace_start(api_.runtime, &trace));
+  EXPECT_EQ(api_.Finish(api_.Submit(api_.BeTask(), false)).verdict, GPUSHARE_VERDICT_OK);
+  planner_.choice = {{{0}, {0}}, 84, 132, 712, 690, 120, 140, 30, 150, GPUSHARE_CHOICE_LAYOUT, 0};
+  EXPECT_EQ(api_.Finish(api_.Submit(api_.BeTask(), false)).verdict, GPUSHARE_VERDICT_OK);
+  ASSERT_OK(gpushare_trace_stop(api_.runtime, nullptr));
+  const auto [choices, shifts] = ChoicesIn(path);
+  ASSERT_EQ(choices.size(), 1u) << "a plan that does not say is not logged";
+  EXPECT_EQ(choices[0].detail, GPUSHARE_CHOICE_LAYOUT);
+  EXPECT_EQ(Numbers(choices[0]), (std::array<int64_t, 4>{84, 132, 712, 690}));
+  ASSERT_EQ(shifts.size(), 1u);
+  EXPECT_EQ(Numbers(shifts[0]), (std::array<int64_t, 4>{120, 30, 140, 150}));
 }
 
 TEST_F(UserPolicyTest, WhatItHoldsDoesNotRun) {

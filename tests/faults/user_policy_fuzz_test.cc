@@ -150,6 +150,10 @@ void MakeWildPlan(void* user, const gpushare_snapshot* snapshot, gpushare_plan* 
       random.OneIn(4) ? random.Narrow() : static_cast<int32_t>(random.Below(3)) - 1;
   plan->arrangement.segments =
       random.OneIn(4) ? random.Narrow() : static_cast<int32_t>(random.Below(3));
+  plan->choice.kind = random.OneIn(4) ? random.Narrow() : static_cast<int32_t>(random.Below(4));
+  plan->choice.tasks[0] = AnyTicket(random, *snapshot);
+  plan->choice.chosen = random.Wide();
+  plan->choice.shift_ns = random.Wide();
   plan->replan_at_ns =
       random.OneIn(3) ? random.Wide() : snapshot->now_ns + static_cast<int64_t>(random.Below(1e5));
   if (random.OneIn(100)) plan->struct_size = static_cast<uint32_t>(random.Narrow());
