@@ -145,7 +145,8 @@ class Subject {
   uint32_t claim_batch() const { return claim_batch_; }
   int64_t block_tasks() const { return made_.task.block_tasks(); }
   int64_t full_workers() const {
-    return int64_t{device_.capabilities().profile.sm_count} * desc_.workers_per_sm_max - 1;
+    return int64_t{device_.capabilities().profile.sm_count} * desc_.resources.workers_per_sm_max -
+           1;
   }
 
   // `begin`: a new task; else what is left of the last one.

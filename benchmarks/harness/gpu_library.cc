@@ -27,8 +27,7 @@ GpuLibrary::Planned GpuLibrary::Plan(const core::LibraryCall& call, CUstream str
   if (handles_.count(stream) == 0) handles_[stream] = Take(backend_->MakeHandle(stream));
   core::KernelDesc kernel;
   kernel.name = "library call";
-  kernel.kind = core::TaskKind::kLibrary;
-  kernel.library_call = call;
+  kernel.code = call;
   void* const handle = handles_[stream];
   return {handle, stream, Take(backend_->MakePlan(handle, kernel, sm_count))};
 }

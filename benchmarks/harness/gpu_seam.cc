@@ -16,12 +16,13 @@ void Prepare(core::Device& device, const char* name, uint32_t id,
              const gpushare_kernel_variants& variants, core::KernelDesc* kernel) {
   kernel->id = core::KernelId{id};
   kernel->name = name;
-  kernel->threads_per_block = static_cast<int32_t>(variants.threads_per_block);
-  kernel->dynamic_shared_memory_bytes = static_cast<int32_t>(variants.dynamic_shared_bytes);
-  kernel->registers_per_thread = 0;
-  kernel->workers_per_sm_max = static_cast<int32_t>(variants.workers_per_sm);
-  kernel->original_function = variants.original_function;
-  kernel->worker_function = variants.worker_function;
+  kernel->resources.threads_per_block = static_cast<int32_t>(variants.threads_per_block);
+  kernel->resources.dynamic_shared_memory_bytes =
+      static_cast<int32_t>(variants.dynamic_shared_bytes);
+  kernel->resources.registers_per_thread = 0;
+  kernel->resources.workers_per_sm_max = static_cast<int32_t>(variants.workers_per_sm);
+  kernel->functions()->original = variants.original_function;
+  kernel->functions()->worker = variants.worker_function;
   kernel->evictable = true;
   Require(device.DescribeKernel(*kernel));
   Require(device.PrepareKernel(*kernel));

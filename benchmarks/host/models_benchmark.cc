@@ -123,7 +123,7 @@ std::string LearnedPairs(bool with_kernels) {
 void CoResidentFromCounters(benchmark::State& state) {
   const Trained trained;
   for (KernelDesc kernel : trained.kernels) {
-    kernel.workers_per_sm_max = 8;
+    kernel.resources.workers_per_sm_max = 8;
     kernel.counters.fma = 0.02 * (kernel.id.value - 1);
     trained.model->AddKernel(kernel);
   }

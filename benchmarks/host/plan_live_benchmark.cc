@@ -140,7 +140,7 @@ class LiveFlow {
   void AddLc(int index, int queues) {
     KernelDesc graph;
     graph.name = "lc" + std::to_string(index);
-    graph.kind = TaskKind::kGraph;
+    graph.code = GraphCode();
     graph.simulation.present = true;
     const int32_t sms = flow_->device->capabilities().profile.sm_count;
     graph.simulation.nodes.assign(72, {kLcSoloNs / 72, sms, 1, true, {}});

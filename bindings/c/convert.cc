@@ -153,14 +153,14 @@ gpushare_event ToC(const core::EventRecord& record) {
 gpushare_kernel_info ToC(const core::KernelDesc& kernel) {
   const core::SimulationRecord& record = kernel.simulation;
   gpushare_kernel_info out = GPUSHARE_KERNEL_INFO_INIT;
-  out.kind = ToC(kernel.kind);
-  out.threads_per_block = kernel.threads_per_block;
-  out.registers_per_thread = kernel.registers_per_thread;
-  out.shared_memory_bytes = kernel.shared_memory_bytes;
-  out.workers_per_sm_max = kernel.workers_per_sm_max;
+  out.kind = ToC(kernel.kind());
+  out.threads_per_block = kernel.resources.threads_per_block;
+  out.registers_per_thread = kernel.resources.registers_per_thread;
+  out.shared_memory_bytes = kernel.resources.shared_memory_bytes;
+  out.workers_per_sm_max = kernel.resources.workers_per_sm_max;
   out.evictable = kernel.evictable ? 1 : 0;
   out.confinable = kernel.confinable ? 1 : 0;
-  out.roomy = kernel.roomy ? 1 : 0;
+  out.roomy = kernel.resources.roomy ? 1 : 0;
   out.block_task_ns = record.block_task_ns;
   out.yield_interval_ns = kernel.yield_interval_ns;
   out.demand = ToC(record.demand);
@@ -171,8 +171,9 @@ gpushare_kernel_info ToC(const core::KernelDesc& kernel) {
   }
   if (out.node_count > 0) chain_ns -= record.node_gap_ns;  // no gap after the last
   out.solo_ns = kernel.solo_hint_ns > 0 ? kernel.solo_hint_ns : chain_ns;
-  if (kernel.kind != core::TaskKind::kGraph || !kernel.id) return out;
-  const core::GraphCut& cut = kernel.cut;
+  const core::GraphCode* const graph = kernel.graph();
+  if (graph == nullptr || !kernel.id) return out;
+  const core::GraphCut& cut = graph->cut;
   out.segment_count = cut.segments;
   out.longest_segment_ns = cut.longest_ns;
   if (!cut.whole_reason.empty()) out.whole_reason = cut.whole_reason.c_str();

@@ -1,11 +1,11 @@
-// Reading of kernel options and simulation records; see kernels.h.
+// Reading of kernel options and simulation records; see kernels.h. kernel_code.h reads the code.
 
 #include <cmath>
-#include <cstddef>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "bindings/c/handles.h"
+#include "bindings/c/kernel_code.h"
 #include "bindings/c/kernels.h"
 #include "bindings/c/options.h"
 #include "src/core/base/limits.h"
@@ -130,97 +130,9 @@ absl::Status ReadRecord(const gpushare_simulation_record& given, core::Simulatio
   return ReadNodes(record, out);
 }
 
-absl::Status ReadKind(const gpushare_kernel_options& options, core::KernelDesc& out) {
-  switch (options.kind) {
-    case GPUSHARE_TASK_DEFAULT:
-      return absl::OkStatus();
-    case GPUSHARE_TASK_KERNEL:
-      out.kind = core::TaskKind::kKernel;
-      return absl::OkStatus();
-    case GPUSHARE_TASK_GRAPH:
-      out.kind = core::TaskKind::kGraph;
-      return absl::OkStatus();
-    case GPUSHARE_TASK_LIBRARY:
-      out.kind = core::TaskKind::kLibrary;
-      return absl::OkStatus();
-    default:
-      return absl::InvalidArgumentError(
-          absl::StrCat("The kind of kernel '", options.name, "' is ", options.kind,
-                       ", and a kernel is of kind 1 (kernel), 2 (graph) or 3 (library)."));
-  }
-}
-
-// Enumerations with equal numbers on both sides, and operands that are copied as bytes.
-static_assert(static_cast<int>(core::LibraryOperation::kMatmul) == GPUSHARE_LIBRARY_MATMUL);
-static_assert(static_cast<int>(core::LibraryOperation::kConvolution) ==
-              GPUSHARE_LIBRARY_CONVOLUTION);
-static_assert(static_cast<int>(core::LibraryOperation::kPooling) == GPUSHARE_LIBRARY_POOLING);
-static_assert(static_cast<int>(core::LibraryOperation::kActivation) == GPUSHARE_LIBRARY_ACTIVATION);
-static_assert(static_cast<int>(core::LibraryOperation::kSoftmax) == GPUSHARE_LIBRARY_SOFTMAX);
-static_assert(static_cast<int>(core::DataType::kFloat32) == GPUSHARE_FLOAT32);
-static_assert(static_cast<int>(core::DataType::kFloat16) == GPUSHARE_FLOAT16);
-static_assert(static_cast<int>(core::DataType::kBfloat16) == GPUSHARE_BFLOAT16);
-static_assert(static_cast<int>(core::LibraryMode::kMaxPooling) == GPUSHARE_MODE_MAX_POOLING);
-static_assert(static_cast<int>(core::LibraryMode::kAveragePooling) ==
-              GPUSHARE_MODE_AVERAGE_POOLING);
-static_assert(static_cast<int>(core::LibraryMode::kRelu) == GPUSHARE_MODE_RELU);
-static_assert(static_cast<int>(core::LibraryMode::kTanh) == GPUSHARE_MODE_TANH);
-static_assert(static_cast<int>(core::LibraryMode::kSigmoid) == GPUSHARE_MODE_SIGMOID);
-static_assert(sizeof(gpushare_library_arguments) == sizeof(core::LibraryArguments));
-static_assert(offsetof(gpushare_library_arguments, a) == offsetof(core::LibraryArguments, a));
-static_assert(offsetof(gpushare_library_arguments, b) == offsetof(core::LibraryArguments, b));
-static_assert(offsetof(gpushare_library_arguments, c) == offsetof(core::LibraryArguments, c));
-static_assert(offsetof(gpushare_library_arguments, d) == offsetof(core::LibraryArguments, d));
-static_assert(offsetof(gpushare_library_arguments, alpha) ==
-              offsetof(core::LibraryArguments, alpha));
-static_assert(offsetof(gpushare_library_arguments, beta) == offsetof(core::LibraryArguments, beta));
-
-absl::Status CheckEnum(absl::string_view field, int32_t value, int32_t least, int32_t most) {
-  if (value >= least && value <= most) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("library_call.", field, " is ", value,
-                                                 ", and it must lie between ", least, " and ", most,
-                                                 "."));
-}
-
-int64_t OneIfZero(int64_t value) { return value == 0 ? 1 : value; }
-
-absl::Status ReadLibraryCall(const gpushare_library_call& given, core::LibraryCall& out) {
-  gpushare_library_call call;
-  GPUSHARE_RETURN_IF_ERROR(ReadOptions("library_call", &given, &call));
-  GPUSHARE_RETURN_IF_ERROR(CheckReserved("library_call", call.reserved));
-  GPUSHARE_RETURN_IF_ERROR(
-      CheckEnum("operation", call.operation, GPUSHARE_LIBRARY_MATMUL, GPUSHARE_LIBRARY_SOFTMAX));
-  GPUSHARE_RETURN_IF_ERROR(CheckEnum("type", call.type, GPUSHARE_FLOAT32, GPUSHARE_BFLOAT16));
-  GPUSHARE_RETURN_IF_ERROR(
-      CheckEnum("mode", call.mode, GPUSHARE_MODE_DEFAULT, GPUSHARE_MODE_SIGMOID));
-  GPUSHARE_RETURN_IF_ERROR(CheckBool("library_call.channels_last", call.channels_last));
-  GPUSHARE_RETURN_IF_ERROR(CheckBool("library_call.transpose_a", call.transpose_a));
-  GPUSHARE_RETURN_IF_ERROR(CheckBool("library_call.transpose_b", call.transpose_b));
-  out.operation = static_cast<core::LibraryOperation>(call.operation);
-  out.type = static_cast<core::DataType>(call.type);
-  out.mode = static_cast<core::LibraryMode>(call.mode);
-  out.channels_last = call.channels_last == 1;
-  out.transpose_a = call.transpose_a == 1;
-  out.transpose_b = call.transpose_b == 1;
-  out.m = call.m;
-  out.n = call.n;
-  out.k = call.k;
-  out.batch = OneIfZero(call.batch);
-  out.channels = call.channels;
-  out.height = call.height;
-  out.width = call.width;
-  out.filters = call.filters;
-  out.filter_height = call.filter_height;
-  out.filter_width = call.filter_width;
-  out.padding = call.padding;
-  out.stride = OneIfZero(call.stride);
-  out.dilation = OneIfZero(call.dilation);
-  out.groups = OneIfZero(call.groups);
-  return absl::OkStatus();
-}
-
 // The device finds out what neither the caller nor the profile gives (0: unknown).
-void ReadResources(const gpushare_kernel_options& options, bool in_profile, core::KernelDesc& out) {
+void ReadResources(const gpushare_kernel_options& options, bool in_profile,
+                   core::KernelResources& out) {
   if (!in_profile) {
     out.threads_per_block = out.registers_per_thread = out.workers_per_sm_max = 0;
   }
@@ -238,42 +150,6 @@ void ReadResources(const gpushare_kernel_options& options, bool in_profile, core
   if (options.workers_per_sm_max != 0) out.workers_per_sm_max = options.workers_per_sm_max;
 }
 
-absl::Status ReadHandles(const gpushare_kernel_options& options, core::KernelDesc& out) {
-  out.original_function = options.original_function;
-  out.worker_function = options.worker_function;
-  out.slice_function = options.slice_function;
-  out.graph = options.graph;
-  out.graph_exec = options.graph_exec;
-  out.capture = options.capture;
-  out.capture_user = options.capture_user;
-  if (options.graph_exec == nullptr) return absl::OkStatus();
-  if (options.confinable == GPUSHARE_CHOICE_YES) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "kernel_options.confinable of '", options.name,
-        "' is 1 (yes), and a graph that is instantiated already (graph_exec) runs on the whole "
-        "device only."));
-  }
-  out.confinable = false;
-  return absl::OkStatus();
-}
-
-absl::Status ReadWarmMemory(const gpushare_kernel_options& options, core::KernelDesc& out) {
-  if (options.warm_memory_count > core::kMaxWarmRanges) {
-    return absl::InvalidArgumentError(absl::StrCat("kernel_options.warm_memory_count is ",
-                                                   options.warm_memory_count, ", and the limit is ",
-                                                   core::kMaxWarmRanges, "."));
-  }
-  if (options.warm_memory_count > 0) {
-    GPUSHARE_RETURN_IF_ERROR(CheckNotNull("kernel_options.warm_memory", options.warm_memory));
-  }
-  out.warm_memory.clear();
-  for (uint32_t i = 0; i < options.warm_memory_count; ++i) {
-    const gpushare_memory_range& range = options.warm_memory[i];
-    out.warm_memory.push_back({reinterpret_cast<uintptr_t>(range.address), range.size_bytes});
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<core::KernelDesc> KernelDescOf(const gpushare_kernel_options& options,
@@ -282,28 +158,18 @@ absl::StatusOr<core::KernelDesc> KernelDescOf(const gpushare_kernel_options& opt
   core::KernelDesc out = known == nullptr ? core::KernelDesc() : *known;
   out.id = core::KernelId();
   out.name = options.name;
-  GPUSHARE_RETURN_IF_ERROR(ReadKind(options, out));
-  ReadResources(options, known != nullptr, out);
+  ReadResources(options, known != nullptr, out.resources);
   GPUSHARE_RETURN_IF_ERROR(
       ReadChoice("kernel_options.evictable", options.evictable, out.evictable));
   GPUSHARE_RETURN_IF_ERROR(
       ReadChoice("kernel_options.confinable", options.confinable, out.confinable));
-  GPUSHARE_RETURN_IF_ERROR(ReadChoice("kernel_options.roomy", options.roomy, out.roomy));
+  GPUSHARE_RETURN_IF_ERROR(ReadChoice("kernel_options.roomy", options.roomy, out.resources.roomy));
   if (options.yield_interval_ns != 0) out.yield_interval_ns = options.yield_interval_ns;
   if (options.solo_ns != 0) out.solo_hint_ns = options.solo_ns;
-  out.segment_ns = options.segment_ns;
   GPUSHARE_RETURN_IF_ERROR(CheckReserved("kernel_options", options.reserved2));
   GPUSHARE_RETURN_IF_ERROR(CheckReserved("kernel_options", options.reserved3, "reserved3"));
-  GPUSHARE_RETURN_IF_ERROR(CheckBool("kernel_options.measure_nodes", options.measure_nodes));
-  out.measure_nodes = options.measure_nodes == 1;
-  GPUSHARE_RETURN_IF_ERROR(CheckBool("kernel_options.measure_places", options.measure_places));
-  out.measure_places = options.measure_places == 1;
   GPUSHARE_RETURN_IF_ERROR(CheckReserved("kernel_options", options.reserved4, "reserved4"));
-  GPUSHARE_RETURN_IF_ERROR(ReadWarmMemory(options, out));
-  GPUSHARE_RETURN_IF_ERROR(ReadHandles(options, out));
-  if (options.library != nullptr) {
-    GPUSHARE_RETURN_IF_ERROR(ReadLibraryCall(*options.library, out.library_call));
-  }
+  GPUSHARE_RETURN_IF_ERROR(ReadCode(options, out));
   if (options.simulation != nullptr) {
     GPUSHARE_RETURN_IF_ERROR(ReadRecord(*options.simulation, out.simulation));
   }

@@ -28,8 +28,9 @@ absl::Status CheckComplete(const RuntimeObject& runtime, absl::string_view profi
                                                    "' has no simulation record, and the profile '",
                                                    profile, "' knows no kernel of that name."));
   }
-  if (runtime.device_name == "cuda" && desc.kind == core::TaskKind::kLibrary &&
-      desc.library_call.operation == core::LibraryOperation::kNone) {
+  const core::LibraryCall* const call = desc.library_call();
+  if (runtime.device_name == "cuda" && call != nullptr &&
+      call->operation == core::LibraryOperation::kNone) {
     return absl::InvalidArgumentError(
         absl::StrCat("Kernel '", desc.name,
                      "' is of kind library, and its kernel_options.library is null: a CUDA device "
@@ -95,7 +96,7 @@ absl::Status Register(RuntimeObject& runtime, const gpushare_kernel_options& opt
   // The description with what the device found out.
   const core::KernelDesc& registered = *runtime.scheduler->FindKernel(*id);
   kernel.id = *id;
-  kernel.kind = registered.kind;
+  kernel.kind = registered.kind();
   kernel.evictable = registered.evictable;
   kernel.confinable = registered.confinable;
   entry.begin()->second = &registered;

@@ -145,7 +145,7 @@ gpushare_head_view View(const core::HeadView& head) {
   out.sequence = head.sequence;
   out.ready_ns = head.ready_ns;
   out.ready_count = head.ready_count;
-  out.workers_per_sm_max = head.kernel == nullptr ? 0 : head.kernel->workers_per_sm_max;
+  out.workers_per_sm_max = head.kernel == nullptr ? 0 : head.kernel->resources.workers_per_sm_max;
   out.blocks_left = head.blocks_left;
   out.resumed = Bool(head.resumed);
   out.evictable = Bool(head.evictable);
@@ -161,7 +161,7 @@ gpushare_head_view View(const core::HeadView& head) {
   out.eviction_known = Bool(head.eviction_known);
   out.runs_alone = Bool(head.runs_alone);
   out.followed = Bool(head.followed);
-  out.keeps_l1 = Bool(head.kernel != nullptr && head.kernel->keeps_l1);
+  out.keeps_l1 = Bool(head.kernel != nullptr && head.kernel->resources.keeps_l1);
   out.segment_gain = head.segment_gain;
   out.split_gain = head.split_gain;
   out.split_gain_known = head.split_gain_known;

@@ -46,11 +46,7 @@ models::Profile Current(RuntimeObject& runtime) {
   for (const auto& [name, kernel] : runtime.kernels) {
     if (profile.FindKernel(name) != nullptr) continue;
     profile.kernels.push_back(*kernel);
-    // Native handles are not valid in another process.
-    profile.kernels.back().original_function = nullptr;
-    profile.kernels.back().worker_function = nullptr;
-    profile.kernels.back().slice_function = nullptr;
-    profile.kernels.back().graph = nullptr;
+    core::DropHandles(profile.kernels.back().code);
   }
   return profile;
 }

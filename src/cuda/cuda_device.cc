@@ -127,13 +127,12 @@ class CudaDevice final : public core::Device {
   absl::Status PrepareKernel(const core::KernelDesc& kernel) override {
     absl::Status status = CheckKernelId("Kernel", kernel.id);
     if (!status.ok()) return status;
-    if (kernel.kind == core::TaskKind::kKernel) {
+    if (kernel.functions() != nullptr) {
       status = functions_.Prepare(kernel);
       if (!status.ok() || !functions_.Find(kernel.id)->yields) return status;
       return counters_.AllocateYieldLists(*context_);
     }
-    if (kernel.kind == core::TaskKind::kGraph) return graphs_.Prepare(kernel);
-    if (kernel.kind != core::TaskKind::kLibrary) return absl::OkStatus();
+    if (kernel.graph() != nullptr) return graphs_.Prepare(kernel);
     const ScopedContext current(*context_);
     return library_->Prepare(kernel);
   }

@@ -107,8 +107,8 @@ class PacedDevice final : public core::Device {
   int64_t DurationOf(const LaunchPart& part) const {
     const core::KernelDesc* const kernel = part.work.kernel;
     if (kernel == nullptr || !kernel->simulation.present) return 0;
-    const int64_t at_once =
-        int64_t{capabilities().profile.sm_count} * std::max(1, kernel->workers_per_sm_max);
+    const int64_t at_once = int64_t{capabilities().profile.sm_count} *
+                            std::max(1, kernel->resources.workers_per_sm_max);
     return kernel->simulation.block_task_ns * ((part.block_count + at_once - 1) / at_once);
   }
 

@@ -118,6 +118,15 @@ void BuildChain(PreparedKernel& kernel, int32_t device_sms) {
   kernel.busy_share = work > 0 ? busy / work : 1;
 }
 
+void CutIntoSegments(PreparedKernel& graph) {
+  const core::GraphCut cut = core::CutOfRecord(graph.desc);
+  if (cut.segments < 2) return;
+  core::RecordCut record = core::CutRecord(graph.desc.simulation, core::SegmentNsOf(graph.desc));
+  graph.segments = std::move(record.begins);
+  if (graph.desc.graph()->measure_nodes) graph.segment_times_ns = std::move(record.durations_ns);
+  graph.longest_segment_ns = cut.longest_ns;
+}
+
 }  // namespace
 
 double PreparedKernel::SpeedOn(int32_t sms, int32_t device_sms) const {
@@ -176,14 +185,15 @@ absl::StatusOr<PreparedKernel> PrepareKernelRecord(const core::KernelDesc& desc,
   if (absl::Status status = CheckRecord(desc); !status.ok()) return status;
   PreparedKernel kernel;
   kernel.desc = desc;
-  kernel.needs.threads = desc.threads_per_block;
-  kernel.needs.registers = int64_t{desc.threads_per_block} * desc.registers_per_thread;
-  kernel.needs.shared_memory_bytes = desc.shared_memory_bytes;
-  if (desc.threads_per_block <= 0) {
-    return Bad(desc, "threads per block", desc.threads_per_block, "at least 1");
+  kernel.needs.threads = desc.resources.threads_per_block;
+  kernel.needs.registers =
+      int64_t{desc.resources.threads_per_block} * desc.resources.registers_per_thread;
+  kernel.needs.shared_memory_bytes = desc.resources.shared_memory_bytes;
+  if (desc.resources.threads_per_block <= 0) {
+    return Bad(desc, "threads per block", desc.resources.threads_per_block, "at least 1");
   }
-  if (desc.workers_per_sm_max <= 0) {
-    return Bad(desc, "workers per SM", desc.workers_per_sm_max, "at least 1");
+  if (desc.resources.workers_per_sm_max <= 0) {
+    return Bad(desc, "workers per SM", desc.resources.workers_per_sm_max, "at least 1");
   }
   const int64_t fits = sms.FitsEmptySm(kernel.needs);
   if (fits < 1) {
@@ -193,17 +203,11 @@ absl::StatusOr<PreparedKernel> PrepareKernelRecord(const core::KernelDesc& desc,
         " bytes of shared memory, and an SM has ", profile.threads_per_sm, ", ",
         profile.registers_per_sm, " and ", profile.shared_memory_per_sm_bytes, "."));
   }
-  kernel.workers_per_sm = static_cast<int32_t>(std::min<int64_t>(fits, desc.workers_per_sm_max));
-  if (desc.kind == core::TaskKind::kGraph || desc.kind == core::TaskKind::kLibrary ||
-      !desc.simulation.nodes.empty()) {
+  kernel.workers_per_sm =
+      static_cast<int32_t>(std::min<int64_t>(fits, desc.resources.workers_per_sm_max));
+  if (desc.kind() != core::TaskKind::kKernel || !desc.simulation.nodes.empty()) {
     BuildChain(kernel, profile.sm_count);
-    const core::GraphCut cut = core::CutOfRecord(desc);
-    if (desc.kind == core::TaskKind::kGraph && cut.segments > 1) {
-      core::RecordCut record = core::CutRecord(desc.simulation, core::SegmentNsOf(desc));
-      kernel.segments = std::move(record.begins);
-      if (desc.measure_nodes) kernel.segment_times_ns = std::move(record.durations_ns);
-      kernel.longest_segment_ns = cut.longest_ns;
-    }
+    if (desc.kind() == core::TaskKind::kGraph) CutIntoSegments(kernel);
   } else {
     int64_t task_ns = desc.simulation.block_task_ns;
     if (task_ns <= 0) task_ns = kBlockTaskDefaultNs;

@@ -279,6 +279,74 @@ TEST_P(BadInputTest, KernelOptions) {
 
 int32_t CaptureNothing(void*, void*, int32_t) { return 0; }
 
+// Each part of one kind's code, given to kernels of every kind.
+TEST_P(BadInputTest, WhatOneKindHasIsRefusedInTheOthers) {
+  static int some = 0;  // native handles are opaque to these devices
+  static const gpushare_memory_range range = {&some, 4};
+  static const gpushare_library_call call = [] {
+    gpushare_library_call made = GPUSHARE_LIBRARY_CALL_INIT;
+    made.operation = GPUSHARE_LIBRARY_MATMUL;
+    made.m = made.n = made.k = 1;
+    return made;
+  }();
+  struct Case {
+    gpushare_task_kind kind;
+    const char* refusal;
+    void (*set)(gpushare_kernel_options& options);
+  };
+  const Case cases[] = {
+      {GPUSHARE_TASK_KERNEL, "'mine' has a function, and it is not of kind kernel.",
+       [](auto& o) { o.original_function = &some; }},
+      {GPUSHARE_TASK_KERNEL, "'mine' has a function, and it is not of kind kernel.",
+       [](auto& o) { o.worker_function = &some; }},
+      {GPUSHARE_TASK_KERNEL, "'mine' has a function, and it is not of kind kernel.",
+       [](auto& o) { o.slice_function = &some; }},
+      {GPUSHARE_TASK_KERNEL,
+       "'mine' has a block's shape or dynamic shared memory, and it is not of kind kernel.",
+       [](auto& o) { o.dynamic_shared_memory_bytes = 64; }},
+      {GPUSHARE_TASK_GRAPH,
+       "'mine' has a graph or a capture callback, and it is not of kind graph.",
+       [](auto& o) { o.graph = &some; }},
+      {GPUSHARE_TASK_GRAPH,
+       "'mine' has a graph or a capture callback, and it is not of kind graph.",
+       [](auto& o) { o.graph_exec = &some; }},
+      {GPUSHARE_TASK_GRAPH,
+       "'mine' has a graph or a capture callback, and it is not of kind graph.",
+       [](auto& o) { o.capture = CaptureNothing; }},
+      {GPUSHARE_TASK_GRAPH,
+       "'mine' has a length of segments (segment_ns), and it is not of kind graph.",
+       [](auto& o) { o.segment_ns = 1000; }},
+      {GPUSHARE_TASK_GRAPH, "'mine' has measure_nodes, and it is not of kind graph.",
+       [](auto& o) { o.measure_nodes = 1; }},
+      {GPUSHARE_TASK_GRAPH, "'mine' has measure_places, and it is not of kind graph.",
+       [](auto& o) { o.measure_places = 1; }},
+      {GPUSHARE_TASK_GRAPH, "'mine' has warm memory, and it is not of kind graph.",
+       [](auto& o) {
+         o.warm_memory = &range;
+         o.warm_memory_count = 1;
+       }},
+      {GPUSHARE_TASK_LIBRARY, "'mine' has a library call, and it is not of kind library.",
+       [](auto& o) { o.library = &call; }},
+  };
+  gpushare_simulation_record record = GPUSHARE_SIMULATION_RECORD_INIT;
+  record.block_task_ns = 1000;
+  for (const Case& each : cases) {
+    for (const gpushare_task_kind kind : {GPUSHARE_TASK_DEFAULT, GPUSHARE_TASK_KERNEL,
+                                          GPUSHARE_TASK_GRAPH, GPUSHARE_TASK_LIBRARY}) {
+      gpushare_kernel_options options = GPUSHARE_KERNEL_OPTIONS_INIT;
+      options.name = "mine";
+      options.kind = kind;
+      options.simulation = &record;
+      each.set(options);
+      const bool is_kernel = kind == GPUSHARE_TASK_DEFAULT || kind == GPUSHARE_TASK_KERNEL;
+      if (each.kind == (is_kernel ? GPUSHARE_TASK_KERNEL : kind)) continue;
+      gpushare_kernel* kernel = nullptr;
+      EXPECT_FAILS(gpushare_kernel_register(api_.runtime, &options, &kernel),
+                   GPUSHARE_INVALID_ARGUMENT, each.refusal);
+    }
+  }
+}
+
 TEST_P(BadInputTest, KernelShapesAndGraphs) {
   gpushare_kernel* kernel = nullptr;
   gpushare_simulation_record record = GPUSHARE_SIMULATION_RECORD_INIT;

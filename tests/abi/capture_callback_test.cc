@@ -35,7 +35,7 @@ class CapturingDevice final : public core::ForwardingDevice {
  public:
   CapturingDevice() : ForwardingDevice(null::MakeNullDevice()) {}
   absl::Status PrepareKernel(const core::KernelDesc& kernel) override {
-    if (kernel.capture != nullptr) {
+    if (kernel.graph() != nullptr && kernel.graph()->capture != nullptr) {
       GPUSHARE_RETURN_IF_ERROR(core::CallCapture(kernel, nullptr, 132));
     }
     return inner().PrepareKernel(kernel);

@@ -176,7 +176,7 @@ TEST_F(PolicyViewsTest, AHeadShowsItsTask) {
                head_.eviction_p99_ns, head_.overlap_index, head_.ready_count, head_.eviction_known,
                head_.resumed, head_.followed, head_.pinned, head_.sequence, head_.query.value,
                head_.blocks_left, head_.segment_gain, head_.split_gain, head_.split_gain_known,
-               kernel_.id.value, kernel_.workers_per_sm_max, kernel_.keeps_l1);
+               kernel_.id.value, kernel_.resources.workers_per_sm_max, kernel_.resources.keeps_l1);
   head_.kind = core::TaskKind::kGraph;
   head_.direction = core::CopyDirection::kDeviceToHost;
   head_.kernel = &kernel_;
@@ -202,7 +202,7 @@ TEST_F(PolicyViewsTest, AHeadShowsItsTask) {
   EXPECT_EQ(seen.split_gain, head_.split_gain);
   EXPECT_EQ(seen.split_gain_known, head_.split_gain_known);
   EXPECT_EQ(seen.kernel_id, kernel_.id.value);
-  EXPECT_EQ(seen.workers_per_sm_max, kernel_.workers_per_sm_max);
+  EXPECT_EQ(seen.workers_per_sm_max, kernel_.resources.workers_per_sm_max);
 }
 
 // A field that is read in another's place would show only where the two differ.
@@ -220,7 +220,7 @@ TEST_F(PolicyViewsTest, AHeadShowsEachOfItsFlags) {
       {&head_.followed, &gpushare_head_view::followed},
       {&head_.pinned, &gpushare_head_view::pinned},
       {&head_.remaining.trained, &gpushare_head_view::trained},
-      {&kernel_.keeps_l1, &gpushare_head_view::keeps_l1},
+      {&kernel_.resources.keeps_l1, &gpushare_head_view::keeps_l1},
   };
   for (const auto& on : flags) {
     *on.flag = true;

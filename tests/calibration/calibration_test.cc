@@ -110,8 +110,8 @@ class BlindDevice final : public core::ForwardingDevice {
 CalibrationItem Item(const std::string& name, int64_t rounds = 100) {
   CalibrationItem item;
   item.kernel = *Truth().FindKernel(name);
-  if (item.kernel.kind == core::TaskKind::kKernel) {
-    item.block_tasks = rounds * item.kernel.workers_per_sm_max * Truth().device.sm_count;
+  if (item.kernel.kind() == core::TaskKind::kKernel) {
+    item.block_tasks = rounds * item.kernel.resources.workers_per_sm_max * Truth().device.sm_count;
   }
   return item;
 }
@@ -319,9 +319,9 @@ TEST_P(CalibrationTest, FindsTheDevicesPrimitives) {
 
 TEST_P(CalibrationTest, WritesAProfileThatLoadsAndPredicts) {
   CalibrationItem item = Item("sincos_267us");
-  item.kernel.original_function = &item;
-  item.kernel.worker_function = &item;
-  item.kernel.slice_function = &item;
+  item.kernel.functions()->original = &item;
+  item.kernel.functions()->worker = &item;
+  item.kernel.functions()->slice = &item;
   const absl::StatusOr<CalibrationResult> result = Run({item});
   ASSERT_TRUE(result.ok()) << result.status();
   const absl::StatusOr<Profile> loaded = LoadProfile(options_.output_path);
@@ -335,9 +335,9 @@ TEST_P(CalibrationTest, WritesAProfileThatLoadsAndPredicts) {
   EXPECT_EQ(kernel->simulation.demand.special, 0.95);
   // The same GPU's other kernels are kept; handles of this process are not.
   EXPECT_NE(loaded->FindKernel("decode16"), nullptr);
-  EXPECT_EQ(result->profile.kernels[0].original_function, nullptr);
-  EXPECT_EQ(result->profile.kernels[0].worker_function, nullptr);
-  EXPECT_EQ(result->profile.kernels[0].slice_function, nullptr);
+  EXPECT_EQ(result->profile.kernels[0].functions()->original, nullptr);
+  EXPECT_EQ(result->profile.kernels[0].functions()->worker, nullptr);
+  EXPECT_EQ(result->profile.kernels[0].functions()->slice, nullptr);
   const std::unique_ptr<core::CostModel> model = MakeOnlineModel(loaded->device);
   ASSERT_TRUE(model->Load(loaded->learned).ok());
   core::KernelDesc known = *kernel;
@@ -371,7 +371,7 @@ TEST_P(CalibrationTest, EveryKernelStartsTrained) {
         if (share < 1 && !(with_sizes && kernel.evictable)) continue;
         core::TaskFeatures features;
         features.kernel = &kernel;
-        features.kind = kernel.kind;
+        features.kind = kernel.kind();
         features.block_tasks =
             static_cast<int64_t>(share * static_cast<double>(measured.block_tasks));
         const core::Prediction prediction = model->durations().PredictSolo(features);
@@ -712,8 +712,8 @@ class FusedCalibrationTest : public CalibrationTest {
     CalibrationItem tensor = Item("sincos_267us", 100);
     CalibrationItem cuda = Item("streaming_59us", 800);
     for (CalibrationItem* item : {&tensor, &cuda}) {
-      item->kernel.threads_per_block = 128;
-      item->kernel.workers_per_sm_max = 8;
+      item->kernel.resources.threads_per_block = 128;
+      item->kernel.resources.workers_per_sm_max = 8;
       item->kernel.simulation.worker_overhead = 0;
     }
     return {tensor, cuda};

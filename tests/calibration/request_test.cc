@@ -12,7 +12,7 @@ namespace {
 CalibrationItem Item(core::TaskKind kind) {
   CalibrationItem item;
   item.kernel.name = "a";
-  item.kernel.kind = kind;
+  item.kernel.code = core::CodeOfKind(kind);
   item.block_tasks = 100;
   item.arguments = {1, 2, 3};
   return item;

@@ -18,9 +18,9 @@ core::KernelDesc MakeKernel() {
   core::KernelDesc kernel;
   kernel.id = core::KernelId{1};
   kernel.name = "contract";
-  kernel.threads_per_block = 256;
-  kernel.registers_per_thread = 32;
-  kernel.workers_per_sm_max = 8;
+  kernel.resources.threads_per_block = 256;
+  kernel.resources.registers_per_thread = 32;
+  kernel.resources.workers_per_sm_max = 8;
   kernel.evictable = true;
   kernel.simulation.present = true;
   kernel.simulation.block_task_ns = 10'000;
@@ -32,7 +32,7 @@ core::KernelDesc MakeGraph() {
   core::KernelDesc graph;
   graph.id = core::KernelId{2};
   graph.name = "contract_graph";
-  graph.kind = core::TaskKind::kGraph;
+  graph.code = core::GraphCode();
   graph.simulation.present = true;
   graph.simulation.node_gap_ns = 500;
   graph.simulation.nodes = {
@@ -47,7 +47,7 @@ core::KernelDesc MakeLongGraph() {
   graph.simulation.nodes = {
       {.duration_ns = 50'000, .blocks = 132, .repeat = 40, .whole_sm = true, .demand = {}}};
   graph.solo_hint_ns = 40 * 50'000;
-  graph.segment_ns = 200'000;
+  graph.graph()->segment_ns = 200'000;
   return graph;
 }
 
@@ -85,7 +85,7 @@ void DeviceContract::SetUp() {
   long_graph_ = MakeLongGraph();
   if (GetParam().fill_long_graph) GetParam().fill_long_graph(long_graph_);
   ASSERT_TRUE(device_->PrepareKernel(long_graph_).ok());
-  long_graph_.cut = device_->CutOf(long_graph_);
+  long_graph_.graph()->cut = device_->CutOf(long_graph_);
   partner_ = MakePartner();
   fused_ = MakeFused();
   if (GetParam().fill_fused) GetParam().fill_fused(partner_, fused_);
@@ -202,7 +202,7 @@ core::LaunchRequest DeviceContract::Segments(core::LaneIndex lane, int32_t count
   core::LaunchRequest request = Graph(lane);
   request.form = core::Form::kSegments;
   request.parts[0].work.kernel = &long_graph_;
-  request.parts[0].block_count = long_graph_.cut.segments;
+  request.parts[0].block_count = long_graph_.segments();
   request.parts[0].counter = counter;
   request.parts[0].reset_counter = reset;
   request.parts[0].epoch = epoch;

@@ -26,17 +26,17 @@ void AddCuda(std::vector<DeviceFactory>& factories) {
   factory.make = [] { return cuda::MakeCudaDevice(0, core::DeviceProfile()); };
   factory.work_takes_time = true;
   factory.fill_kernels = [kernels](core::KernelDesc& kernel, core::KernelDesc& graph) {
-    kernel.original_function = kernels->original_function;
-    kernel.worker_function = kernels->worker_function;
-    kernel.slice_function = kernels->slice_function;
-    graph.capture = &CaptureContractGraph;
+    kernel.functions()->original = kernels->original_function;
+    kernel.functions()->worker = kernels->worker_function;
+    kernel.functions()->slice = kernels->slice_function;
+    graph.graph()->capture = &CaptureContractGraph;
   };
   factory.fill_long_graph = [](core::KernelDesc& long_graph) {
-    long_graph.capture = &CaptureContractLongGraph;
+    long_graph.graph()->capture = &CaptureContractLongGraph;
   };
   factory.fill_fused = [kernels](core::KernelDesc& partner, core::FusedKernelDesc& fused) {
-    partner.original_function = kernels->partner_original_function;
-    partner.worker_function = kernels->partner_worker_function;
+    partner.functions()->original = kernels->partner_original_function;
+    partner.functions()->worker = kernels->partner_worker_function;
     fused.function = kernels->fused_function;
   };
   factory.direct_function = kernels->direct_function;

@@ -21,9 +21,9 @@ class SegmentsContract : public DeviceContract {
     DeviceContract::SetUp();
     if (testing::Test::HasFatalFailure()) return;
     if (!capabilities().eviction) GTEST_SKIP() << "no eviction";
-    ASSERT_GT(segments(), 4) << long_graph().cut.whole_reason;
+    ASSERT_GT(segments(), 4) << long_graph().graph()->cut.whole_reason;
   }
-  int32_t segments() const { return long_graph().cut.segments; }
+  int32_t segments() const { return long_graph().segments(); }
   LaneIndex EvictableLane() { return MakeLane(core::kWholeDevice, true); }
   void Evict(LaneIndex lane, uint64_t epoch, int32_t keep = 0) {
     const absl::Status status = device().Evict(lane, epoch, keep);
@@ -176,7 +176,7 @@ TEST_P(SegmentsContract, AGraphThatMustNotBeCutTellsWhy) {
   core::KernelDesc graph = long_graph();
   graph.id = core::KernelId{5};
   graph.name = "never_cut";
-  graph.segment_ns = -1;
+  graph.graph()->segment_ns = -1;
   ASSERT_TRUE(device().PrepareKernel(graph).ok());
   EXPECT_EQ(device().CutOf(graph).segments, 1);
   EXPECT_EQ(device().CutOf(graph).whole_reason,

@@ -57,7 +57,7 @@ class SimulatedSchedulerTest : public ::testing::Test {
   KernelDesc Graph(const std::string& name, int64_t solo_ns) const {
     KernelDesc graph;
     graph.name = name;
-    graph.kind = TaskKind::kGraph;
+    graph.code = GraphCode();
     graph.simulation.present = true;
     graph.simulation.nodes = {{solo_ns, sms_, 1, true, {}}};
     return graph;

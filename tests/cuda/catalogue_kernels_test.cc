@@ -42,13 +42,14 @@ class CatalogueKernelsTest : public GpuTest,
     EXPECT_TRUE(made.ok()) << made.message;
     desc_.id = core::KernelId{1};
     desc_.name = GetParam()->name;
-    desc_.threads_per_block = static_cast<int32_t>(variants.threads_per_block);
-    desc_.dynamic_shared_memory_bytes = static_cast<int32_t>(variants.dynamic_shared_bytes);
-    desc_.registers_per_thread = 0;
-    desc_.workers_per_sm_max = static_cast<int32_t>(variants.workers_per_sm);
-    desc_.original_function = variants.original_function;
-    desc_.worker_function = variants.worker_function;
-    desc_.slice_function = variants.slice_function;
+    desc_.resources.threads_per_block = static_cast<int32_t>(variants.threads_per_block);
+    desc_.resources.dynamic_shared_memory_bytes =
+        static_cast<int32_t>(variants.dynamic_shared_bytes);
+    desc_.resources.registers_per_thread = 0;
+    desc_.resources.workers_per_sm_max = static_cast<int32_t>(variants.workers_per_sm);
+    desc_.functions()->original = variants.original_function;
+    desc_.functions()->worker = variants.worker_function;
+    desc_.functions()->slice = variants.slice_function;
     desc_.evictable = true;
     if (GetParam()->yields) desc_.yield_interval_ns = 20'000;
     EXPECT_TRUE(device_->DescribeKernel(desc_).ok());
@@ -121,7 +122,7 @@ TEST_P(CatalogueKernelsTest, TheSliceFunctionNeedsNoOther) {
   if (!Make()) GTEST_SKIP() << GetParam()->name << " has no code for this device.";
   const uint64_t original = Run(core::Form::kOriginal);
   desc_.id = core::KernelId{2};
-  desc_.original_function = desc_.worker_function = nullptr;
+  desc_.functions()->original = desc_.functions()->worker = nullptr;
   desc_.evictable = false;
   ASSERT_TRUE(device_->PrepareKernel(desc_).ok());
   EXPECT_EQ(Run(core::Form::kSlice), original);

@@ -34,12 +34,12 @@ inline Subject MakeSubject(core::Device& device, core::KernelId id, const std::s
   core::KernelDesc& desc = subject.kernel;
   desc.id = id;
   desc.name = name;
-  desc.threads_per_block = static_cast<int32_t>(variants.threads_per_block);
-  desc.dynamic_shared_memory_bytes = static_cast<int32_t>(variants.dynamic_shared_bytes);
-  desc.registers_per_thread = 0;
-  desc.workers_per_sm_max = 0;
-  desc.original_function = variants.original_function;
-  desc.worker_function = variants.worker_function;
+  desc.resources.threads_per_block = static_cast<int32_t>(variants.threads_per_block);
+  desc.resources.dynamic_shared_memory_bytes = static_cast<int32_t>(variants.dynamic_shared_bytes);
+  desc.resources.registers_per_thread = 0;
+  desc.resources.workers_per_sm_max = 0;
+  desc.functions()->original = variants.original_function;
+  desc.functions()->worker = variants.worker_function;
   desc.evictable = true;
   if (kernel->yields) desc.yield_interval_ns = 20'000;
   EXPECT_TRUE(device.DescribeKernel(desc).ok());

@@ -116,7 +116,7 @@ TEST_F(SegmentsTest, ALengthThatMakesNoSenseIsRefused) {
   options.name = "sincos_267us";
   options.segment_ns = 1000;
   EXPECT_FAILS(gpushare_kernel_register(api_.runtime, &options, &kernel), GPUSHARE_INVALID_ARGUMENT,
-               "only a graph is cut into segments");
+               "has a length of segments (segment_ns), and it is not of kind graph");
   options.name = "decode16";
   options.segment_ns = -2;
   EXPECT_FAILS(gpushare_kernel_register(api_.runtime, &options, &kernel), GPUSHARE_INVALID_ARGUMENT,
@@ -129,7 +129,7 @@ TEST_F(SegmentsTest, OnlyAGraphWithNodesIsMeasured) {
   options.name = "sincos_267us";
   options.measure_nodes = 1;
   EXPECT_FAILS(gpushare_kernel_register(api_.runtime, &options, &kernel), GPUSHARE_INVALID_ARGUMENT,
-               "'sincos_267us' has measure_nodes, and only a graph");
+               "'sincos_267us' has measure_nodes, and it is not of kind graph");
   options.name = "decode16";
   options.measure_nodes = 2;
   EXPECT_FAILS(gpushare_kernel_register(api_.runtime, &options, &kernel), GPUSHARE_INVALID_ARGUMENT,

@@ -25,23 +25,24 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   gpushare::core::KernelDesc kernel;
   kernel.id.value = 1;
   kernel.name = "k";
-  kernel.workers_per_sm_max = 4;
+  kernel.resources.workers_per_sm_max = 4;
   kernel.counters.instructions = 1000;
   kernel.counters.dram = 0.5;
   model->AddKernel(kernel);
   gpushare::core::KernelDesc call;
   call.id.value = 2;
   call.name = "call";
-  call.kind = gpushare::core::TaskKind::kLibrary;
-  call.library_call.operation = gpushare::core::LibraryOperation::kMatmul;
-  call.library_call.type = gpushare::core::DataType::kFloat16;
-  call.library_call.m = call.library_call.n = call.library_call.k = 1024;
+  call.code = gpushare::core::LibraryCall{.operation = gpushare::core::LibraryOperation::kMatmul,
+                                          .type = gpushare::core::DataType::kFloat16,
+                                          .m = 1024,
+                                          .n = 1024,
+                                          .k = 1024};
   model->AddKernel(call);
   if (model->Load(text).ok()) {
     for (const gpushare::core::KernelDesc* one : {&kernel, &call}) {
       gpushare::core::TaskFeatures features;
       features.kernel = one;
-      features.kind = one->kind;
+      features.kind = one->kind();
       features.block_tasks = 1000;
       const gpushare::core::Prediction prediction = model->durations().PredictSolo(features);
       if (prediction.duration_ns < 0 || prediction.duration_ns > gpushare::core::kMaxDurationNs) {

@@ -24,7 +24,7 @@ KernelDesc Kernel(uint32_t id, const std::string& name, double memory_share) {
   kernel.simulation.saturating_occupancy = 0.125;
   kernel.id = KernelId{id};
   kernel.name = name;
-  kernel.workers_per_sm_max = 8;
+  kernel.resources.workers_per_sm_max = 8;
   kernel.counters.instructions = 4000;
   kernel.counters.memory_instructions = 4000 * memory_share;
   kernel.counters.sectors_per_request = 4;

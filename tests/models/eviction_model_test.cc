@@ -72,16 +72,16 @@ TEST(EvictionPriorTest, AMeasuredGraphCountsItsLongestWaitAtTheP99AndTheMeanOfAl
   std::vector<int64_t> durations_ns(90, kSegment);
   durations_ns[40] = 1'000'000;
   core::KernelDesc graph;
-  graph.kind = core::TaskKind::kGraph;
-  graph.cut.segments = 90;
-  graph.cut.longest_ns = 1'000'000;
-  graph.cut.blocking = core::SegmentBlocking(durations_ns, kSegment);
+  graph.code = core::GraphCode();
+  graph.graph()->cut.segments = 90;
+  graph.graph()->cut.longest_ns = 1'000'000;
+  graph.graph()->cut.blocking = core::SegmentBlocking(durations_ns, kSegment);
   const EvictionState prior = EvictionPrior(Device(), graph);
   // 3 us for the spread of the write, twice.
   EXPECT_NEAR(prior.mean_ns + 2 * prior.error_ns, 2'000 + 1'000'000 + 6'000, 1);
   // A tenth of the time in the long one, and else one and a half of the others.
   EXPECT_NEAR(prior.mean_ns, 2'000 + 0.1 * 500'000 + 0.9 * 150'000, 5'000);
-  graph.cut.blocking = {};
+  graph.graph()->cut.blocking = {};
   EXPECT_GT(EvictionPrior(Device(), graph).mean_ns, 1'400'000) << "only the longest is known";
 }
 

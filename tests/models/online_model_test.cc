@@ -36,6 +36,7 @@ namespace {
 using core::CoResident;
 using core::CostModel;
 using core::DeviceProfile;
+using core::GraphCode;
 using core::KernelDesc;
 using core::KernelId;
 using core::Observation;
@@ -48,7 +49,7 @@ KernelDesc Worker(uint32_t id, const std::string& name, int64_t block_task_ns) {
   kernel.id = KernelId{id};
   kernel.name = name;
   kernel.evictable = true;
-  kernel.workers_per_sm_max = 8;
+  kernel.resources.workers_per_sm_max = 8;
   kernel.simulation.present = true;
   kernel.simulation.block_task_ns = block_task_ns;
   return kernel;
@@ -57,7 +58,7 @@ KernelDesc Worker(uint32_t id, const std::string& name, int64_t block_task_ns) {
 TaskFeatures Features(const KernelDesc& kernel, int64_t block_tasks) {
   TaskFeatures features;
   features.kernel = &kernel;
-  features.kind = kernel.kind;
+  features.kind = kernel.kind();
   features.block_tasks = block_tasks;
   return features;
 }
@@ -121,7 +122,7 @@ TEST_F(OnlineModelTest, LearnsAnUnknownGraphBesideCopiesFirst) {
   KernelDesc graph;
   graph.id = KernelId{1};
   graph.name = "captured";
-  graph.kind = TaskKind::kGraph;
+  graph.code = GraphCode();
   model_->AddKernel(graph);
   Observation beside = Solo(graph, 0, 500'000);
   beside.copies = core::kLinkIn;
@@ -143,7 +144,7 @@ TEST_F(OnlineModelTest, PriorCountsRoundsOfBlockTasks) {
 
 TEST_F(OnlineModelTest, PriorOfAGraphIsNodesAndTheGapsBetweenThem) {
   KernelDesc graph = Worker(1, "ffn", 0);
-  graph.kind = TaskKind::kGraph;
+  graph.code = GraphCode();
   graph.simulation.nodes = {{1000, 10, 3, true, {}}, {500, 10, 1, true, {}}};
   graph.simulation.node_gap_ns = 100;
   model_->AddKernel(graph);
@@ -306,7 +307,7 @@ Observation Beside(const KernelDesc& kernel, int32_t sms, int64_t measured_ns,
 class PairTest : public OnlineModelTest {
  protected:
   PairTest() {
-    lc_.kind = TaskKind::kGraph;
+    lc_.code = GraphCode();
     lc_.evictable = false;
     lc_.solo_hint_ns = 500'000;
     lc_.simulation = {};
@@ -345,7 +346,7 @@ TEST_F(PairTest, TheSpeedBesideANeighbourIsLearnedBySizeAndKept) {
 // Of an LC kernel of which only a guess is known, a pair would learn the guess's error.
 TEST_F(PairTest, NothingIsLearnedAgainstAGuess) {
   KernelDesc unknown = Worker(3, "unknown", 0);
-  unknown.kind = TaskKind::kGraph;
+  unknown.code = GraphCode();
   unknown.simulation = {};
   model_->AddKernel(unknown);
   const CoResident beside{&be_, 56, false};
@@ -665,9 +666,9 @@ TEST_F(OnlineModelTest, ALearnedLatencyOfAGraphDoesNotSurviveAnotherCut) {
   KernelDesc graph;
   graph.id = KernelId{1};
   graph.name = "step";
-  graph.kind = TaskKind::kGraph;
+  graph.code = GraphCode();
   graph.evictable = true;
-  graph.cut.segments = 90;
+  graph.graph()->cut.segments = 90;
   model_->AddKernel(graph);
   Observation sample;
   sample.features.kind = TaskKind::kGraph;
@@ -679,8 +680,8 @@ TEST_F(OnlineModelTest, ALearnedLatencyOfAGraphDoesNotSurviveAnotherCut) {
   const std::string text = model_->Save();
 
   KernelDesc shorter = graph;
-  shorter.segment_ns = 25000;
-  shorter.cut.segments = 360;
+  shorter.graph()->segment_ns = 25000;
+  shorter.graph()->cut.segments = 360;
   const int64_t prior_ns =
       MakeOnlineModel(DeviceProfile())->durations().PredictEviction(shorter).duration_ns;
   for (bool add_first : {true, false}) {

@@ -138,7 +138,7 @@ class UnmetNeighbourTest : public ::testing::Test {
     learned.kernels[0].neighbours.error = 0.06;
     learned.kernels[0].neighbours.small_error = 0.02;
     ASSERT_TRUE(model_->Load(FormatLearned(learned)).ok());
-    service_.kind = core::TaskKind::kGraph;
+    service_.code = core::GraphCode();
     stranger_.counters.instructions = 100;
     stranger_.counters.l2 = 0.6;
     stranger_.simulation.speed = {{24, 0.4}, {48, 0.7}};
@@ -178,7 +178,7 @@ TEST_F(UnmetNeighbourTest, TheRecordOfTheNeighbourAloneSaysNothing) {
   recorded.simulation.present = true;
   recorded.simulation.demand.dram = 1;
   KernelDesc captured = Kernel(5, "captured");
-  captured.kind = core::TaskKind::kGraph;
+  captured.code = core::GraphCode();
   for (const KernelDesc& kernel : {recorded, captured}) model_->AddKernel(kernel);
   EXPECT_FALSE(model_->neighbours().KnowsBeside(captured, 84, recorded));
   captured.simulation.present = true;
@@ -204,7 +204,7 @@ TEST_F(UnmetNeighbourTest, OneThatSharesLittleCostsWhatTheWeightsSay) {
   compute.counters.instructions = 100;
   compute.counters.l2 = 0.02;
   KernelDesc unweighed = Kernel(5, "unweighed");
-  unweighed.kind = core::TaskKind::kGraph;
+  unweighed.code = core::GraphCode();
   for (const KernelDesc& kernel : {compute, unweighed}) model_->AddKernel(kernel);
   EXPECT_LT(model_->neighbours().SpeedBeside(service_, 84, compute, 48), 1);
   EXPECT_TRUE(model_->neighbours().KnowsBeside(unweighed, 84, compute))

@@ -11,7 +11,7 @@ TEST(KernelPriorTest, ARecordComesBeforeAHintAndAHintBeforeTheDefault) {
   core::DeviceProfile device;
   device.sm_count = 10;
   core::KernelDesc kernel;
-  kernel.workers_per_sm_max = 2;
+  kernel.resources.workers_per_sm_max = 2;
   EXPECT_EQ(KernelPrior(device, kernel).NsOf(1000), kUnknownDurationNs);
   kernel.solo_hint_ns = 700;
   EXPECT_EQ(KernelPrior(device, kernel).NsOf(1000), 700);
@@ -48,7 +48,7 @@ TEST(KernelPriorTest, CountersStandInForARecordAndAHint) {
   EXPECT_EQ(KernelPrior(device, kernel).NsOf(1000), kUnknownDurationNs);
   // A graph has no block tasks.
   kernel.counters.issue = 0.75;
-  kernel.kind = core::TaskKind::kGraph;
+  kernel.code = core::GraphCode();
   EXPECT_EQ(KernelPrior(device, kernel).NsOf(0), kUnknownDurationNs);
 }
 

@@ -51,14 +51,14 @@ Profile FullProfile() {
   device.copy_latency_ns = 10;
   core::KernelDesc kernel;
   kernel.name = "decode";
-  kernel.kind = core::TaskKind::kGraph;
-  kernel.threads_per_block = 128;
-  kernel.registers_per_thread = 64;
-  kernel.shared_memory_bytes = 1024;
-  kernel.workers_per_sm_max = 3;
+  kernel.code = core::GraphCode();
+  kernel.resources.threads_per_block = 128;
+  kernel.resources.registers_per_thread = 64;
+  kernel.resources.shared_memory_bytes = 1024;
+  kernel.resources.workers_per_sm_max = 3;
   kernel.evictable = true;
   kernel.confinable = false;
-  kernel.roomy = true;
+  kernel.resources.roomy = true;
   kernel.yield_interval_ns = 150000;
   kernel.solo_hint_ns = 543000;
   core::SimulationRecord& record = kernel.simulation;
@@ -74,7 +74,7 @@ Profile FullProfile() {
   record.node_gap_ns = 520;
   profile.kernels.push_back(kernel);
   kernel.name = "sincos";
-  kernel.kind = core::TaskKind::kKernel;
+  kernel.code = core::FunctionCode();
   kernel.simulation = {};
   profile.kernels.push_back(kernel);
   profile.learned = "{\"text\": \"with \\\"quotes\\\"\"}";
@@ -120,7 +120,7 @@ TEST(ProfileTest, EveryFieldSurvivesTheRoundTrip) {
   EXPECT_EQ(read->device.copy_latency_ns, full.device.copy_latency_ns);
   EXPECT_EQ(read->device.pageable_d2h_bytes_per_ns, full.device.pageable_d2h_bytes_per_ns);
   ASSERT_EQ(read->kernels.size(), 2u);
-  EXPECT_EQ(read->kernels[0].kind, core::TaskKind::kGraph);
+  EXPECT_EQ(read->kernels[0].kind(), core::TaskKind::kGraph);
   ASSERT_EQ(read->kernels[0].simulation.nodes.size(), 2u);
   EXPECT_EQ(read->kernels[0].simulation.nodes[0].repeat, 16);
   EXPECT_EQ(read->kernels[0].simulation.nodes[0].demand.l2, 1.0);
@@ -234,9 +234,13 @@ TEST(ProfileTest, WrongTypesAreRefused) {
   EXPECT_THAT(ErrorOf(WithRecord("\"speed\": {}")), HasSubstr("an array"));
   EXPECT_THAT(ErrorOf("[]"), HasSubstr("an object"));
   EXPECT_THAT(ErrorOf("{\"schema_version\": 2, \"device\": {}}"), HasSubstr("'schema_version'"));
-  EXPECT_THAT(ErrorOf("{\"schema_version\": 1, \"device\": {}, \"kernels\": [{\"name\": \"k\", "
-                      "\"kind\": \"kernal\"}]}"),
-              HasSubstr("\"opaque\""));
+  // Copies and opaque work need no kernel.
+  for (const std::string kind : {"kernal", "memcpy", "opaque"}) {
+    EXPECT_THAT(ErrorOf("{\"schema_version\": 1, \"device\": {}, \"kernels\": [{\"name\": \"k\", "
+                        "\"kind\": \"" +
+                        kind + "\"}]}"),
+                HasSubstr("\"kernel\", \"graph\" or \"library\""));
+  }
 }
 
 TEST(ProfileTest, NumbersThatAreNotFiniteAreRefused) {

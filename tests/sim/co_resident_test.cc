@@ -64,7 +64,8 @@ double SumOfSpeeds(const MeasuredPair& pair) {
     const double task_ns =
         static_cast<double>(desc.simulation.block_task_ns) * (1 + desc.simulation.worker_overhead);
     sum += static_cast<double>(done.block_tasks_done) * task_ns /
-           (132.0 * desc.workers_per_sm_max * static_cast<double>(done.end_ns - done.start_ns));
+           (132.0 * desc.resources.workers_per_sm_max *
+            static_cast<double>(done.end_ns - done.start_ns));
   }
   return sum;
 }

@@ -43,7 +43,7 @@ class FusedTest : public testing::TestWithParam<Tier> {
 
   static int64_t TasksFor(const core::KernelDesc& kernel, double ns) {
     return std::llround(ns / static_cast<double>(kernel.simulation.block_task_ns) * 132 *
-                        kernel.workers_per_sm_max);
+                        kernel.resources.workers_per_sm_max);
   }
 
   static void Fill(core::LaunchPart& part, const core::KernelDesc& kernel, core::LaneIndex lane,

@@ -143,8 +143,7 @@ core::KernelDesc UnevenGraph(bool measure_nodes) {
   core::KernelDesc graph;
   graph.id = core::KernelId{measure_nodes ? 901U : 900U};
   graph.name = "uneven";
-  graph.kind = core::TaskKind::kGraph;
-  graph.measure_nodes = measure_nodes;
+  graph.code = core::GraphCode{.measure_nodes = measure_nodes};
   graph.simulation.present = true;
   for (const int64_t us : {100, 1000, 100}) {
     core::GraphNode& node = graph.simulation.nodes.emplace_back();
@@ -162,7 +161,7 @@ core::LaunchRequest InSegments(const core::KernelDesc& graph, core::LaneIndex la
   part.launch = core::LaunchId{1};
   part.lane = lane;
   part.work.kernel = &graph;
-  part.block_count = graph.cut.segments;
+  part.block_count = graph.segments();
   part.counter = 0;
   part.reset_counter = true;
   part.epoch = 1;
@@ -174,8 +173,8 @@ core::DeviceCompletion EvictedBeforeTheLongSegment(core::Device& device, core::L
                                                    bool measure_nodes) {
   core::KernelDesc graph = UnevenGraph(measure_nodes);
   EXPECT_TRUE(device.PrepareKernel(graph).ok());
-  graph.cut = device.CutOf(graph);
-  EXPECT_EQ(graph.cut.segments, 11);
+  graph.graph()->cut = device.CutOf(graph);
+  EXPECT_EQ(graph.segments(), 11);
   const absl::Status launched = device.Launch(InSegments(graph, lane));
   EXPECT_TRUE(launched.ok()) << launched;
   device.AdvanceTo(device.NowNs() + 450'000);
@@ -203,9 +202,9 @@ TEST_P(GraphsTest, TheLastSegmentsGoOnBesideLcWorkInAPartition) {
   const auto lc = *device_->CreateLane({side, core::LanePriority::kHigh, false});
   core::KernelDesc graph = UnevenGraph(true);
   graph.simulation.nodes = {{10'000, 132, 100, true, {}}};
-  graph.segment_ns = 50'000;
+  graph.graph()->segment_ns = 50'000;
   ASSERT_TRUE(device_->PrepareKernel(graph).ok());
-  graph.cut = device_->CutOf(graph);
+  graph.graph()->cut = device_->CutOf(graph);
   core::LaunchRequest request = InSegments(graph, low_);
   ASSERT_TRUE(device_->Launch(request).ok());
   const core::TimeNs evicted_at = 220'000;
@@ -227,7 +226,7 @@ core::KernelDesc SmallNodes(uint32_t id, int32_t blocks, int32_t nodes) {
   core::KernelDesc graph;
   graph.id = core::KernelId{id};
   graph.name = "small";
-  graph.kind = core::TaskKind::kGraph;
+  graph.code = core::GraphCode();
   graph.simulation.present = true;
   graph.simulation.nodes = {{20'000, blocks, nodes, true, {}}};
   return graph;
@@ -256,9 +255,9 @@ TEST_P(GraphsTest, SegmentsTakeTurnsOnTheSmsThatLcWorkLeaves) {
   const core::KernelDesc query = SmallNodes(901, 56, 50);
   ASSERT_TRUE(device_->PrepareKernel(query).ok());
   core::KernelDesc graph = SmallNodes(900, 132, 500);
-  graph.segment_ns = 100'000;
+  graph.graph()->segment_ns = 100'000;
   ASSERT_TRUE(device_->PrepareKernel(graph).ok());
-  graph.cut = device_->CutOf(graph);
+  graph.graph()->cut = device_->CutOf(graph);
   ASSERT_TRUE(device_->Launch(InSegments(graph, low_)).ok());
   const auto alone = RunUntilIdle(*device_);
   ASSERT_EQ(alone.size(), 1U);
@@ -288,9 +287,9 @@ TEST_P(GraphsTest, LcWorkWaitsForOneTurnOfASegmentAtMost) {
   ASSERT_TRUE(device_->PrepareKernel(query).ok());
   core::KernelDesc graph = SmallNodes(900, 132, 1'000);
   graph.simulation.nodes[0].duration_ns = 10'000;
-  graph.segment_ns = 100'000;
+  graph.graph()->segment_ns = 100'000;
   ASSERT_TRUE(device_->PrepareKernel(graph).ok());
-  graph.cut = device_->CutOf(graph);
+  graph.graph()->cut = device_->CutOf(graph);
   ASSERT_TRUE(device_->Launch(InSegments(graph, low_)).ok());
   device_->AdvanceTo(1'010'000);
   Graph(high_, query, 2);

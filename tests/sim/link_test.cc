@@ -103,7 +103,7 @@ TEST(CopySlowdownTest, CopiesSlowWhatUsesDramAndNothingElse) {
     core::KernelDesc graph;
     graph.name = "graph";
     graph.id = core::KernelId{1};
-    graph.kind = core::TaskKind::kGraph;
+    graph.code = core::GraphCode();
     graph.simulation.present = true;
     core::GraphNode node;
     node.duration_ns = 1'000'000;

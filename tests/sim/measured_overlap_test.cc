@@ -32,7 +32,7 @@ class OverlapTest : public testing::TestWithParam<Tier> {
     request.parts[0].work.kernel = &desc;
     request.parts[0].block_count =
         std::llround(solo_ns / static_cast<double>(desc.simulation.block_task_ns) * 132 *
-                     desc.workers_per_sm_max);
+                     desc.resources.workers_per_sm_max);
     return request;
   }
 

@@ -44,7 +44,7 @@ class RoomTest : public testing::TestWithParam<Tier> {
 
   // Workers on three quarters of each SM, which run for a long time.
   void FillWithWorkers() {
-    const int32_t most = Kernel("sincos_27us").workers_per_sm_max;
+    const int32_t most = Kernel("sincos_27us").resources.workers_per_sm_max;
     Launch(1, be_, core::Form::kWorkers, int64_t{1} << 30, most * 3 / 4 * 132);
     device_->AdvanceTo(device_->NowNs() + 200'000);
   }
@@ -160,7 +160,7 @@ TEST_P(RoomTest, WorkersTakeNoRoomThatIsHeldForAChain) {
   const double span = static_cast<double>(ends.at(2).end_ns - ends.at(2).start_ns);
   const double full = 132 * span /
                       static_cast<double>(Kernel("sincos_27us").simulation.block_task_ns) *
-                      Kernel("sincos_27us").workers_per_sm_max;
+                      Kernel("sincos_27us").resources.workers_per_sm_max;
   EXPECT_LT(static_cast<double>(ends.at(2).block_tasks_done), 0.6 * full);
   EXPECT_GT(ends.at(3).start_ns, ends.at(2).end_ns - 200'000);
 }

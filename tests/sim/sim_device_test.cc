@@ -155,7 +155,7 @@ TEST_P(SimDeviceTest, BadRequestsAreRefusedWithAMessage) {
   EXPECT_FALSE(device_->CreatePlace({10, 10, false}).ok());
   EXPECT_FALSE(device_->CreatePlace({0, 0, false}).ok());
   EXPECT_FALSE(device_->CreateLane({5, core::LanePriority::kLow, false}).ok());
-  stranger.registers_per_thread = 1000;
+  stranger.resources.registers_per_thread = 1000;
   EXPECT_EQ(device_->PrepareKernel(stranger).code(), absl::StatusCode::kInvalidArgument);
   SimOptions options;
   options.profile.pinned_bytes_per_ns = std::numeric_limits<double>::quiet_NaN();

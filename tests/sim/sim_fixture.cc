@@ -51,7 +51,7 @@ class Loop {
         be_(Kernel(colocation.be)) {
     MakeLanes();
     const double sm_task =
-        static_cast<double>(be_.simulation.block_task_ns) / be_.workers_per_sm_max;
+        static_cast<double>(be_.simulation.block_task_ns) / be_.resources.workers_per_sm_max;
     tasks_ = static_cast<int64_t>(case_.be_task_ns / sm_task) * 132;
     solo_tasks_per_ns_ = 132 / sm_task;
   }

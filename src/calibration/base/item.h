@@ -23,7 +23,7 @@ struct CalibrationItem {
   int32_t grid_x = 0, grid_y = 0, grid_z = 0;
 
   // Graphs and library calls have no block tasks, no workers and no slices.
-  bool has_block_tasks() const { return kernel.kind == core::TaskKind::kKernel; }
+  bool has_block_tasks() const { return kernel.kind() == core::TaskKind::kKernel; }
 };
 
 // A fused kernel of two items.

@@ -42,7 +42,7 @@ DeviceMeter::DeviceMeter(LaunchTimer& timer, const core::Lanes& lanes,
   for (const CalibrationItem& item : items) {
     if (any_item_ == nullptr) any_item_ = &item;
     if (item.kernel.evictable && worker_item_ == nullptr) worker_item_ = &item;
-    if (item.kernel.kind == core::TaskKind::kGraph && graph_item_ == nullptr) graph_item_ = &item;
+    if (item.kernel.kind() == core::TaskKind::kGraph && graph_item_ == nullptr) graph_item_ = &item;
   }
   if (!timer.device().capabilities().eviction) worker_item_ = nullptr;
 }

@@ -33,7 +33,7 @@ absl::StatusOr<KernelMeasurement> RunStages(KernelRun& run, std::initializer_lis
 absl::StatusOr<KernelMeasurement> MeasureBasics(KernelRun run) {
   KernelMeasurement out;
   out.name = run.item.kernel.name;
-  out.kind = run.item.kernel.kind;
+  out.kind = run.item.kernel.kind();
   out.block_tasks = run.item.has_block_tasks() ? run.item.block_tasks : 0;
   out.workers_per_sm = run.workers_per_sm;
   return RunStages(run, {MeasureDurations, MeasureSpeedOverWorkers, MeasureSpeedOverSms},

@@ -65,7 +65,7 @@ SampleRow KernelRun::SoloRow(const core::LaunchRequest& request, std::vector<dou
   SampleRow row;
   row.kernel = item.kernel.name;
   row.form = request.form;
-  row.call = item.kernel.library_call;
+  if (const core::LibraryCall* call = item.kernel.library_call()) row.call = *call;
   row.input_size = ParseQueryName(item.kernel.name).input_size;
   row.block_tasks = request.parts[0].block_count;
   row.sms = sms == 0 ? sm_count : sms;

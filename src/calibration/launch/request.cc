@@ -25,7 +25,7 @@ void* At(void* buffer, int64_t offset) {
 core::LaunchPart MakePart(const CalibrationItem& item, core::LaneIndex lane, int64_t block_tasks) {
   core::LaunchPart part;
   part.lane = lane;
-  part.work.kind = item.kernel.kind;
+  part.work.kind = item.kernel.kind();
   part.work.kernel = &item.kernel;
   part.work.grid = {GridX(item), item.grid_y, item.grid_z};
   part.work.block_tasks = item.block_tasks;
@@ -47,7 +47,7 @@ core::LaunchRequest MakeRequest(const CalibrationItem& item, core::Form form, co
 }  // namespace
 
 core::LaunchRequest OrdinaryRequest(const CalibrationItem& item, core::LaneIndex lane) {
-  return MakeRequest(item, core::OrdinaryForm(item.kernel.kind), lane, 0, item.block_tasks);
+  return MakeRequest(item, core::OrdinaryForm(item.kernel.kind()), lane, 0, item.block_tasks);
 }
 
 core::LaunchRequest WorkerRequest(const CalibrationItem& item, core::LaneIndex lane,

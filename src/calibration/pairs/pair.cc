@@ -103,7 +103,7 @@ SampleRow PairMeter::RowOf(const core::SplitView& split, std::vector<double> alo
   SampleRow row;
   row.what = SampleKind::kBeside;
   row.kernel = lc_.kernel.name;
-  row.form = core::OrdinaryForm(lc_.kernel.kind);
+  row.form = core::OrdinaryForm(lc_.kernel.kind());
   row.sms = split.lc_sms;
   row.neighbour = be_.kernel.name;
   row.neighbour_block_tasks = be_.block_tasks;

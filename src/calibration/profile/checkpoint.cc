@@ -159,10 +159,10 @@ absl::Status Corrupt(const std::string& path, absl::string_view what) {
 
 uint64_t DigestOf(const CalibrationItem& item, const core::DeviceProfile& device) {
   const std::string text = absl::StrCat(
-      item.kernel.name, "\n", static_cast<int>(item.kernel.kind), " ", item.kernel.evictable, " ",
-      item.kernel.confinable, " ", item.kernel.threads_per_block, " ", item.arguments.size(), " ",
-      item.block_tasks, " ", item.grid_x, " ", item.grid_y, " ", item.grid_z, "\n",
-      device.gpu_model, " ", device.sm_count);
+      item.kernel.name, "\n", static_cast<int>(item.kernel.kind()), " ", item.kernel.evictable, " ",
+      item.kernel.confinable, " ", item.kernel.resources.threads_per_block, " ",
+      item.arguments.size(), " ", item.block_tasks, " ", item.grid_x, " ", item.grid_y, " ",
+      item.grid_z, "\n", device.gpu_model, " ", device.sm_count);
   return Fnv1a(0xCBF29CE484222325u, text);
 }
 

@@ -48,15 +48,8 @@ void FillNodes(const KernelMeasurement& measured, int32_t sm_count,
 
 core::KernelDesc WithoutHandles(const core::KernelDesc& given) {
   core::KernelDesc kernel = given;
-  // Native handles mean nothing in another process.
   kernel.id = core::KernelId();
-  kernel.original_function = nullptr;
-  kernel.worker_function = nullptr;
-  kernel.slice_function = nullptr;
-  kernel.capture = nullptr;
-  kernel.capture_user = nullptr;
-  kernel.graph = nullptr;
-  kernel.graph_exec = nullptr;
+  core::DropHandles(kernel.code);
   return kernel;
 }
 
@@ -88,7 +81,7 @@ void LearnEvictions(const KernelMeasurement& measured, const core::KernelDesc& k
                     core::CostModel& model) {
   core::Observation seen;
   seen.features.kernel = &kernel;
-  seen.features.kind = kernel.kind;
+  seen.features.kind = kernel.kind();
   seen.features.block_tasks = measured.block_tasks;
   seen.evicted = true;
   seen.form = core::Form::kWorkers;
@@ -104,7 +97,7 @@ void LearnPair(const PairMeasurement& pair, const core::KernelDesc& lc, const co
   beside.kernel = &be;
   core::Observation seen;
   seen.features.kernel = &lc;
-  seen.features.kind = lc.kind;
+  seen.features.kind = lc.kind();
   seen.beside = absl::MakeConstSpan(&beside, 1);
   const int64_t solo_ns = model.durations().PredictSolo(seen.features).duration_ns;
   for (const PairMeasurement::Speed& speed : pair.speeds) {
@@ -194,14 +187,14 @@ KernelRecord RecordOf(const KernelMeasurement& measured) {
 core::KernelDesc DescribeUnmeasured(const core::KernelDesc& given,
                                     const core::DeviceProfile& device) {
   core::KernelDesc kernel = WithoutHandles(given);
-  kernel.workers_per_sm_max = WorkersPerSm(given, device);
+  kernel.resources.workers_per_sm_max = WorkersPerSm(given, device);
   return kernel;
 }
 
 core::KernelDesc Describe(const core::KernelDesc& given, const KernelMeasurement& measured,
                           const core::DeviceProfile& device) {
   core::KernelDesc kernel = WithoutHandles(given);
-  kernel.workers_per_sm_max = measured.workers_per_sm;
+  kernel.resources.workers_per_sm_max = measured.workers_per_sm;
   // A kernel's duration follows from its block tasks, of which a task may have any number.
   if (measured.kind != core::TaskKind::kKernel) kernel.solo_hint_ns = measured.solo_ns;
   core::SimulationRecord& record = kernel.simulation;

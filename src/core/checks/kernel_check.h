@@ -15,8 +15,8 @@ namespace gpushare::core {
 // default; shared memory by its dynamic part.
 void FillUnknown(KernelDesc& kernel);
 
-// INVALID_ARGUMENT for a value out of its range, a shape that contradicts its product, native
-// handles or a library call that the kind does not use.
+// INVALID_ARGUMENT for a value out of its range, a shape that contradicts its product or belongs to
+// another kind, a graph in two forms or with options that its form does not have.
 absl::Status CheckKernel(const KernelDesc& kernel);
 
 // INVALID_ARGUMENT for a shape that the operation needs and lacks, is out of range, or does not fit

@@ -56,15 +56,15 @@ absl::Status CheckBlocks(const LaunchRequest& request) {
 }
 
 absl::Status CheckSegments(const LaunchPart& part) {
-  const KernelDesc& graph = *part.work.kernel;
-  if (graph.kind != TaskKind::kGraph) {
+  const KernelDesc& kernel = *part.work.kernel;
+  if (kernel.kind() != TaskKind::kGraph) {
     return absl::InvalidArgumentError(
-        absl::StrCat("Kernel '", graph.name, "' is launched in segments, and it is no graph."));
+        absl::StrCat("Kernel '", kernel.name, "' is launched in segments, and it is no graph."));
   }
-  if (part.block_count == graph.cut.segments && part.block_count > 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("Graph '", graph.name, "' is launched in ",
+  if (part.block_count == kernel.segments() && part.block_count > 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("Graph '", kernel.name, "' is launched in ",
                                                  part.block_count, " segments, and it has ",
-                                                 graph.cut.segments, "."));
+                                                 kernel.segments(), "."));
 }
 
 absl::Status CheckArguments(const void* arguments, size_t bytes) {

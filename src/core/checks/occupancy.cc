@@ -7,13 +7,14 @@
 namespace gpushare::core {
 
 int32_t WorkersPerSm(const KernelDesc& kernel, const DeviceProfile& device) {
-  int64_t most = std::min(kernel.workers_per_sm_max, device.blocks_per_sm);
-  const int64_t threads = std::max(1, kernel.threads_per_block);
+  int64_t most = std::min(kernel.resources.workers_per_sm_max, device.blocks_per_sm);
+  const int64_t threads = std::max(1, kernel.resources.threads_per_block);
   most = std::min<int64_t>(most, device.threads_per_sm / threads);
-  const int64_t registers = threads * kernel.registers_per_thread;
+  const int64_t registers = threads * kernel.resources.registers_per_thread;
   if (registers > 0) most = std::min<int64_t>(most, device.registers_per_sm / registers);
-  if (kernel.shared_memory_bytes > 0) {
-    most = std::min<int64_t>(most, device.shared_memory_per_sm_bytes / kernel.shared_memory_bytes);
+  if (kernel.resources.shared_memory_bytes > 0) {
+    most = std::min<int64_t>(
+        most, device.shared_memory_per_sm_bytes / kernel.resources.shared_memory_bytes);
   }
   return static_cast<int32_t>(std::max<int64_t>(1, most));
 }
@@ -21,13 +22,14 @@ int32_t WorkersPerSm(const KernelDesc& kernel, const DeviceProfile& device) {
 bool FitTogether(const KernelDesc& a, int64_t a_workers, const KernelDesc& b, int64_t b_workers,
                  const DeviceProfile& device) {
   const auto registers = [](const KernelDesc& kernel) {
-    return int64_t{kernel.threads_per_block} * kernel.registers_per_thread;
+    return int64_t{kernel.resources.threads_per_block} * kernel.resources.registers_per_thread;
   };
   return a_workers + b_workers <= device.blocks_per_sm &&
-         a_workers * a.threads_per_block + b_workers * b.threads_per_block <=
+         a_workers * a.resources.threads_per_block + b_workers * b.resources.threads_per_block <=
              device.threads_per_sm &&
          a_workers * registers(a) + b_workers * registers(b) <= device.registers_per_sm &&
-         a_workers * a.shared_memory_bytes + b_workers * b.shared_memory_bytes <=
+         a_workers * a.resources.shared_memory_bytes +
+                 b_workers * b.resources.shared_memory_bytes <=
              device.shared_memory_per_sm_bytes;
 }
 

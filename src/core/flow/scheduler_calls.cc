@@ -134,10 +134,11 @@ namespace {
 // Prepares the staged kernel, and takes over what the device made of a graph and measured of it.
 absl::Status Prepare(Device& device, KernelDesc& kernel) {
   absl::Status status = device.PrepareKernel(kernel);
-  if (!status.ok() || kernel.kind != TaskKind::kGraph) return status;
-  kernel.cut = device.CutOf(kernel);
-  kernel.evictable = kernel.cut.segments > 1;
-  if (kernel.measure_places && kernel.simulation.speed.empty()) {
+  GraphCode* const graph = kernel.graph();
+  if (!status.ok() || graph == nullptr) return status;
+  graph->cut = device.CutOf(kernel);
+  kernel.evictable = kernel.segments() > 1;
+  if (graph->measure_places && kernel.simulation.speed.empty()) {
     const absl::Span<const SpeedPoint> speeds = device.SpeedsOf(kernel.id);
     kernel.simulation.speed.assign(speeds.begin(), speeds.end());
   }
@@ -155,7 +156,7 @@ void ReleaseRetiredGraphs(Flow& flow) {
 
 void Scheduler::RetireKernel(KernelId id) {
   const KernelDesc* const kernel = FindKernel(id);
-  if (kernel == nullptr || kernel->kind != TaskKind::kGraph) return;
+  if (kernel == nullptr || kernel->graph() == nullptr) return;
   driver_->flow.tables.UseOf(id).Retire();
 }
 
@@ -168,8 +169,9 @@ absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
   if (absl::Status status = CheckKernel(as_given); !status.ok()) return status;
   MutexLock one_at_a_time(&driver_->registration_mutex);
   if (absl::Status status = flow.device->DescribeKernel(desc); !status.ok()) return status;
-  if (desc.kind == TaskKind::kGraph) ReleaseRetiredGraphs(flow);
-  if (desc.kind == TaskKind::kGraph && desc.solo_hint_ns == 0) {
+  const bool graph = desc.kind() == TaskKind::kGraph;
+  if (graph) ReleaseRetiredGraphs(flow);
+  if (graph && desc.solo_hint_ns == 0) {
     // How long the graph took in earlier runs says how many of its nodes are a segment.
     MutexLock lock(&driver_->tick_mutex);
     desc.solo_hint_ns = flow.model->durations().LearnedSoloNs(desc.name);

@@ -10,9 +10,10 @@
 namespace gpushare::core {
 
 absl::Status CallCapture(const KernelDesc& kernel, void* stream, int32_t sm_count) {
+  const GraphCode& graph = *kernel.graph();
   int answer = 0;
   const std::string thrown =
-      ThrownBy([&] { answer = kernel.capture(kernel.capture_user, stream, sm_count); });
+      ThrownBy([&] { answer = graph.capture(graph.capture_user, stream, sm_count); });
   if (!thrown.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("The capture callback of graph '", kernel.name, "' threw ", thrown, "."));

@@ -14,7 +14,8 @@
 
 namespace gpushare::core {
 
-// INVALID_ARGUMENT: the function returned a number other than 0, or threw; the message says which.
+// Of a kernel that is a graph. INVALID_ARGUMENT: the function returned a number other than 0, or
+// threw; the message says which.
 absl::Status CallCapture(const KernelDesc& kernel, void* stream, int32_t sm_count);
 
 }  // namespace gpushare::core

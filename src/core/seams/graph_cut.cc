@@ -24,11 +24,13 @@ double ChainNs(const SimulationRecord& record) {
 }  // namespace
 
 int64_t SegmentNsOf(const KernelDesc& graph) {
-  return graph.segment_ns > 0 ? graph.segment_ns : kSegmentNs;
+  const GraphCode* const code = graph.graph();
+  return code != nullptr && code->segment_ns > 0 ? code->segment_ns : kSegmentNs;
 }
 
 std::string WholeReasonOf(const KernelDesc& graph) {
-  if (graph.segment_ns < 0) return "The kernel option segment_ns asks for the whole graph.";
+  if (graph.graph()->segment_ns < 0)
+    return "The kernel option segment_ns asks for the whole graph.";
   return "";
 }
 
@@ -78,8 +80,9 @@ GraphCut CutOfRecord(const KernelDesc& graph) {
   }
   return {.segments = static_cast<int32_t>(cut.begins.size()),
           .longest_ns = longest_ns,
-          .blocking = graph.measure_nodes ? SegmentBlocking(cut.durations_ns, SegmentNsOf(graph))
-                                          : SegmentBlocking()};
+          .blocking = graph.graph()->measure_nodes
+                          ? SegmentBlocking(cut.durations_ns, SegmentNsOf(graph))
+                          : SegmentBlocking()};
 }
 
 }  // namespace gpushare::core

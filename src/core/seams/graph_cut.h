@@ -18,7 +18,7 @@ namespace gpushare::core {
 // The length of the graph's segments: its option, or kSegmentNs.
 int64_t SegmentNsOf(const KernelDesc& graph);
 
-// Why no device cuts the graph; empty: its nodes decide.
+// Why no device cuts the kernel, which is a graph; empty: its nodes decide.
 std::string WholeReasonOf(const KernelDesc& graph);
 
 struct RecordCut {
@@ -29,7 +29,7 @@ struct RecordCut {
 // Empty for a record without nodes.
 RecordCut CutRecord(const SimulationRecord& record, int64_t segment_ns);
 
-// The cut of a device that runs the graph by its simulation record.
+// The cut of a device that runs the kernel, which is a graph, by its simulation record.
 GraphCut CutOfRecord(const KernelDesc& graph);
 
 }  // namespace gpushare::core

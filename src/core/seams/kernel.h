@@ -1,5 +1,8 @@
 // A registered kernel: what the planner and the devices know of it. Immutable once registered.
 //
+//   KernelDesc kernel;                              // an ordinary kernel
+//   kernel.code = GraphCode{.segment_ns = -1};      // now a graph: kernel.kind() is kGraph
+//
 // The simulation record is data about the kernel (how long a block task takes, which resources it
 // uses, how its speed follows the SM count). The simulated device runs on it; the cost model takes
 // it as its prior until it has measurements of its own.
@@ -9,10 +12,12 @@
 
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "src/core/base/types.h"
 #include "src/core/queueing/segment_blocking.h"
+#include "src/core/seams/kernel_code.h"
 #include "src/core/seams/library_call.h"
 
 namespace gpushare::core {
@@ -82,35 +87,13 @@ struct SimulationRecord {
   int64_t node_gap_ns = 0;        // between dependent nodes
 };
 
-// Enqueues the graph's work for a place of `sm_count` SMs on `stream`, which is being captured.
-// Returns 0, or the caller's own error code, which makes the registration fail.
-using CaptureFunction = int32_t (*)(void* user, void* stream, int32_t sm_count);
-
 // Of a kernel of which neither the caller nor the profile nor the device says more.
 inline constexpr int32_t kDefaultThreadsPerBlock = 256;
 inline constexpr int32_t kDefaultRegistersPerThread = 32;
 inline constexpr int32_t kDefaultWorkersPerSm = 8;
 
-// How a device cut a graph into segments: contiguous parts of one topological order.
-struct GraphCut {
-  int32_t segments = 1;           // 1: the graph runs whole
-  int64_t longest_ns = 0;         // the longest segment alone on the whole device; 0: unknown
-  SegmentBlocking blocking = {};  // unknown unless the durations of all segments are known
-  std::string whole_reason = {};  // a sentence, where it runs whole
-};
-
-// Memory of the device.
-struct MemoryRange {
-  uint64_t address = 0;
-  uint64_t bytes = 0;
-
-  uint64_t end() const { return address + bytes; }
-};
-
-struct KernelDesc {
-  KernelId id;
-  std::string name;
-  TaskKind kind = TaskKind::kKernel;
+// What a block of the kernel takes of an SM, and how many workers an SM holds.
+struct KernelResources {
   // 0 in these, shared memory and workers: unknown. Scheduler::RegisterKernel asks the device, and
   // puts the defaults where it does not know either; from then on they are never 0.
   int32_t threads_per_block = kDefaultThreadsPerBlock;
@@ -120,39 +103,39 @@ struct KernelDesc {
   // Shape of a block; zeros: {threads_per_block, 1, 1}.
   int32_t block_x = 0, block_y = 0, block_z = 0;
   int32_t workers_per_sm_max = kDefaultWorkersPerSm;  // M of CapSM: workers an SM holds
-  bool evictable = false;  // has a worker form that reads an eviction word
-  bool confinable = true;  // may be launched in a partition
-  bool roomy = false;      // another kernel's blocks fit beside it in an SM
+  bool roomy = false;  // another kernel's blocks fit beside it in an SM
   // Its workers take the shared memory that they need and leave the rest of an SM's memory to L1
   // (kKeepsL1). The device fills it.
   bool keeps_l1 = false;
+};
+
+struct KernelDesc {
+  KernelId id;
+  std::string name;
+  KernelCode code;  // of an ordinary kernel unless it is given another
+  KernelResources resources;
+  bool evictable = false;         // has a worker form that reads an eviction word, or segments
+  bool confinable = true;         // may be launched in a partition
   int64_t yield_interval_ns = 0;  // distance of yield points inside a block task, 0: none
   int64_t solo_hint_ns = 0;       // the caller's own estimate of one launch alone, 0: none
-  // kGraph: length of the segments that its BE tasks run in. 0: kSegmentNs; below 0: never cut.
-  int64_t segment_ns = 0;
-  // kGraph: registering it may execute it twice, which measures its nodes.
-  bool measure_nodes = false;
-  // kGraph: registering it may execute it in each place, which measures its speed on fewer SMs.
-  bool measure_places = false;
-  // kGraph that is never cut: read into L2 beside its first nodes, because BE work displaces it.
-  std::vector<MemoryRange> warm_memory;
-  // kGraph: what the device made of it (graph_cut.h). Scheduler::RegisterKernel writes it, and sets
-  // `evictable` where there are several segments.
-  GraphCut cut;
-  // Native handles of the variants, opaque to core; null on the simulated device. original, worker
-  // and slice are CUfunctions; without a slice function the worker function runs slices. A graph
-  // comes as one of three: captured once per place, a cudaGraph_t that is instantiated once per
-  // place, or a bare cudaGraphExec_t for the whole device.
-  void* original_function = nullptr;
-  void* worker_function = nullptr;
-  void* slice_function = nullptr;
-  CaptureFunction capture = nullptr;
-  void* capture_user = nullptr;
-  void* graph = nullptr;
-  void* graph_exec = nullptr;
-  LibraryCall library_call;  // kLibrary
   KernelCounters counters;
   SimulationRecord simulation;
+
+  TaskKind kind() const { return KindOf(code); }
+  // The code as one of its forms; null: it has another form.
+  const FunctionCode* functions() const { return std::get_if<FunctionCode>(&code); }
+  const GraphCode* graph() const { return std::get_if<GraphCode>(&code); }
+  const LibraryCall* library_call() const { return std::get_if<LibraryCall>(&code); }
+  FunctionCode* functions() { return std::get_if<FunctionCode>(&code); }
+  GraphCode* graph() { return std::get_if<GraphCode>(&code); }
+  LibraryCall* library_call() { return std::get_if<LibraryCall>(&code); }
+
+  // In how many segments its BE tasks run; 1: whole.
+  int32_t segments() const { return graph() == nullptr ? 1 : graph()->cut.segments; }
+  // How long its segments block; null unless the durations of all segments are known.
+  const SegmentBlocking* known_blocking() const {
+    return graph() != nullptr && graph()->cut.blocking.known() ? &graph()->cut.blocking : nullptr;
+  }
 };
 
 // A measured duration of a fused kernel. Times are relative to the TC part's own, alone in its

@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+#include "src/core/base/types.h"
+
 namespace gpushare::core {
 
 enum class LibraryOperation : uint8_t {
@@ -33,6 +35,8 @@ enum class LibraryMode : uint8_t {
 };
 
 struct LibraryCall {
+  static constexpr TaskKind kKind = TaskKind::kLibrary;
+
   LibraryOperation operation = LibraryOperation::kNone;
   DataType type = DataType::kFloat32;
   LibraryMode mode = LibraryMode::kDefault;

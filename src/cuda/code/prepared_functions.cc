@@ -69,10 +69,12 @@ absl::StatusOr<int32_t> BlocksPerSm(const DriverApi& api, CUfunction function,
 }  // namespace
 
 absl::Status PreparedFunctions::Describe(core::KernelDesc& kernel) const {
-  void* handle = kernel.worker_function;
-  if (handle == nullptr) handle = kernel.original_function;
-  if (handle == nullptr) handle = kernel.slice_function;
-  if (kernel.kind != core::TaskKind::kKernel || handle == nullptr) return absl::OkStatus();
+  const core::FunctionCode* const functions = kernel.functions();
+  if (functions == nullptr) return absl::OkStatus();
+  void* handle = functions->worker;
+  if (handle == nullptr) handle = functions->original;
+  if (handle == nullptr) handle = functions->slice;
+  if (handle == nullptr) return absl::OkStatus();
   const ScopedContext current(context_);
   const DriverApi& api = context_.api();
   const CUfunction function = FunctionOf(handle);
@@ -82,22 +84,23 @@ absl::Status PreparedFunctions::Describe(core::KernelDesc& kernel) const {
   GPUSHARE_CU_RETURN(api, cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function));
   GPUSHARE_CU_RETURN(api,
                      cuFuncGetAttribute(&shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function));
-  const absl::StatusOr<int32_t> workers = BlocksPerSm(
-      api, function, name, kernel.dynamic_shared_memory_bytes, kernel.threads_per_block);
+  const absl::StatusOr<int32_t> workers =
+      BlocksPerSm(api, function, name, kernel.resources.dynamic_shared_memory_bytes,
+                  kernel.resources.threads_per_block);
   if (!workers.ok()) return workers.status();
-  if (kernel.registers_per_thread == 0) kernel.registers_per_thread = registers;
-  if (kernel.worker_function != nullptr) {
+  if (kernel.resources.registers_per_thread == 0) kernel.resources.registers_per_thread = registers;
+  if (functions->worker != nullptr) {
     int carve_out = kCarveOutMax;
     GPUSHARE_CU_RETURN(
         api, cuFuncGetAttribute(&carve_out, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-                                FunctionOf(kernel.worker_function)));
-    kernel.keeps_l1 = carve_out != kDefaultCarveOut && carve_out != kCarveOutMax;
+                                FunctionOf(functions->worker)));
+    kernel.resources.keeps_l1 = carve_out != kDefaultCarveOut && carve_out != kCarveOutMax;
   }
-  if (kernel.shared_memory_bytes == 0) {
-    kernel.shared_memory_bytes = shared + kernel.dynamic_shared_memory_bytes;
+  if (kernel.resources.shared_memory_bytes == 0) {
+    kernel.resources.shared_memory_bytes = shared + kernel.resources.dynamic_shared_memory_bytes;
   }
-  if (kernel.workers_per_sm_max == 0) kernel.workers_per_sm_max = *workers;
-  return CheckLimit(name, "workers an SM", kernel.workers_per_sm_max, *workers);
+  if (kernel.resources.workers_per_sm_max == 0) kernel.resources.workers_per_sm_max = *workers;
+  return CheckLimit(name, "workers an SM", kernel.resources.workers_per_sm_max, *workers);
 }
 
 // `headers`: 1 if a launch header precedes the task's parameters, otherwise 0.
@@ -108,7 +111,7 @@ absl::Status PreparedFunctions::LoadFunction(const core::KernelDesc& kernel, voi
   const DriverApi& api = context_.api();
   GPUSHARE_CU_RETURN(api, cuFuncLoad(prepared.function));
   absl::Status status =
-      AllowSharedMemory(api, prepared.function, kernel.dynamic_shared_memory_bytes);
+      AllowSharedMemory(api, prepared.function, kernel.resources.dynamic_shared_memory_bytes);
   ParameterLayout& parameters = prepared.parameters;
   if (status.ok()) status = parameters.Read(api, prepared.function, headers, kernel.name);
   if (!status.ok() || headers == 0) return status;
@@ -135,7 +138,7 @@ absl::Status PreparedFunctions::LoadFunction(const core::KernelDesc& kernel, voi
 int PreparedFunctions::OriginalCarveOut(const core::KernelDesc& kernel,
                                         const PreparedKernel& prepared) const {
   const CUfunction original = prepared.original.function;
-  if (original == nullptr || !kernel.keeps_l1) return kDefaultCarveOut;
+  if (original == nullptr || !kernel.resources.keeps_l1) return kDefaultCarveOut;
   const DriverApi& api = context_.api();
   const auto threads = static_cast<int>(prepared.block_x * prepared.block_y * prepared.block_z);
   int preferred = 0;
@@ -157,29 +160,31 @@ int PreparedFunctions::OriginalCarveOut(const core::KernelDesc& kernel,
 }
 
 absl::Status PreparedFunctions::Prepare(const core::KernelDesc& kernel) {
-  if (kernel.original_function == nullptr && kernel.worker_function == nullptr &&
-      kernel.slice_function == nullptr) {
+  const core::FunctionCode& functions = *kernel.functions();
+  if (functions.original == nullptr && functions.worker == nullptr && functions.slice == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
         "Kernel '", kernel.name, "' comes without a function, and a CUDA device needs one."));
   }
-  if (kernel.evictable && kernel.worker_function == nullptr) {
+  if (kernel.evictable && functions.worker == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
         "Kernel '", kernel.name, "' is evictable, and it has no worker function to evict."));
   }
   const ScopedContext current(context_);
   auto made = std::make_unique<PreparedKernel>();
   PreparedKernel& prepared = *made;
-  absl::Status status = LoadFunction(kernel, kernel.original_function, 0, prepared.original);
-  if (status.ok()) status = LoadFunction(kernel, kernel.worker_function, 1, prepared.worker);
-  if (status.ok()) status = LoadFunction(kernel, kernel.slice_function, 1, prepared.slice);
+  absl::Status status = LoadFunction(kernel, functions.original, 0, prepared.original);
+  if (status.ok()) status = LoadFunction(kernel, functions.worker, 1, prepared.worker);
+  if (status.ok()) status = LoadFunction(kernel, functions.slice, 1, prepared.slice);
   if (!status.ok()) return status;
   if (prepared.slice.function == nullptr) prepared.slice = prepared.worker;
-  const bool shaped = kernel.block_x > 0;
-  prepared.block_x = static_cast<unsigned int>(shaped ? kernel.block_x : kernel.threads_per_block);
-  prepared.block_y = static_cast<unsigned int>(shaped ? kernel.block_y : 1);
-  prepared.block_z = static_cast<unsigned int>(shaped ? kernel.block_z : 1);
-  prepared.dynamic_shared_bytes = static_cast<unsigned int>(kernel.dynamic_shared_memory_bytes);
-  prepared.workers_per_sm = std::max(1, kernel.workers_per_sm_max);
+  const bool shaped = kernel.resources.block_x > 0;
+  prepared.block_x = static_cast<unsigned int>(shaped ? kernel.resources.block_x
+                                                      : kernel.resources.threads_per_block);
+  prepared.block_y = static_cast<unsigned int>(shaped ? kernel.resources.block_y : 1);
+  prepared.block_z = static_cast<unsigned int>(shaped ? kernel.resources.block_z : 1);
+  prepared.dynamic_shared_bytes =
+      static_cast<unsigned int>(kernel.resources.dynamic_shared_memory_bytes);
+  prepared.workers_per_sm = std::max(1, kernel.resources.workers_per_sm_max);
   prepared.claim_batch =
       core::PredictClaimBatch(static_cast<double>(kernel.simulation.block_task_ns));
   prepared.yields = prepared.worker.function != nullptr && kernel.yield_interval_ns > 0;

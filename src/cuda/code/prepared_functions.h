@@ -62,7 +62,7 @@ class PreparedFunctions {
   // Derives from the functions of a kernel what the caller left at 0 (src/core/seams/device.h).
   // Leaves work without functions as it is.
   absl::Status Describe(core::KernelDesc& kernel) const;
-  // Loads the functions of a kernel whose identifier passed CheckKernelId.
+  // Loads the functions of a kernel of that code, whose identifier passed CheckKernelId.
   absl::Status Prepare(const core::KernelDesc& kernel);
   // Loads a fused kernel and fills in what its function says. Accepts one without a function, which
   // cannot be launched.

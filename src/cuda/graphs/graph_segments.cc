@@ -285,7 +285,7 @@ absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
   absl::StatusOr<Edges> edges = EdgesOf(api, graph);
   if (!edges.ok()) return edges.status();
   const std::vector<SegmentedGraph::Edge> sorted = Sort(*edges, out.nodes);
-  if (kernel.measure_nodes && out.nodes.size() > 1) {
+  if (kernel.graph()->measure_nodes && out.nodes.size() > 1) {
     absl::StatusOr<std::vector<int64_t>> times_ns = timer(out.nodes);
     if (!times_ns.ok()) return times_ns.status();
     CutByTime(*times_ns, core::SegmentNsOf(kernel), segments_max, out);

@@ -30,7 +30,7 @@ CUgraphExec PreparedGraph::InstanceFor(core::PlaceIndex place) const {
 void PreparedGraph::DestroyAt(core::PlaceIndex place) {
   DestroySegmentsAt(place);
   CUgraphExec exec = instances[static_cast<size_t>(place)].exchange(nullptr);
-  if (exec != nullptr && desc.graph_exec == nullptr) api.cuGraphExecDestroy(exec);
+  if (exec != nullptr && code().graph_exec == nullptr) api.cuGraphExecDestroy(exec);
 }
 
 void PreparedGraph::DestroySegmentsAt(core::PlaceIndex place) {
@@ -70,7 +70,8 @@ void PreparedGraphs::Leak() {
 
 void PreparedGraphs::Describe(core::KernelDesc& kernel) {
   // The caller instantiated this graph in a context of the whole device, so it runs on every SM.
-  if (kernel.graph_exec != nullptr) kernel.confinable = false;
+  const core::GraphCode* const graph = kernel.graph();
+  if (graph != nullptr && graph->graph_exec != nullptr) kernel.confinable = false;
 }
 
 absl::StatusOr<GraphHandle> PreparedGraphs::Capture(const core::KernelDesc& kernel,
@@ -108,13 +109,13 @@ absl::StatusOr<GraphHandle> PreparedGraphs::CloneFor(CUgraph graph, core::PlaceI
 
 // Adds the nodes that warm L2. `graph` belongs to the library: a capture, or a copy of the
 // application's graph.
-absl::Status PreparedGraphs::AddWarmNodesTo(CUgraph graph, const core::KernelDesc& kernel,
+absl::Status PreparedGraphs::AddWarmNodesTo(CUgraph graph,
+                                            absl::Span<const core::MemoryRange> memory,
                                             core::PlaceIndex place) const {
-  if (kernel.warm_memory.empty()) return absl::OkStatus();
+  if (memory.empty()) return absl::OkStatus();
   const auto warm = static_cast<CUkernel>(warm_kernel_());
   if (warm == nullptr) return absl::UnavailableError("This build has no code for the GPU.");
-  return AddWarmNodes(context_.api(), warm, places_.place(place).context, kernel.warm_memory,
-                      graph);
+  return AddWarmNodes(context_.api(), warm, places_.place(place).context, memory, graph);
 }
 
 // Makes the place's instance. Returns the graph that it was made of; null if the place gets no
@@ -122,17 +123,18 @@ absl::Status PreparedGraphs::AddWarmNodesTo(CUgraph graph, const core::KernelDes
 absl::StatusOr<GraphHandle> PreparedGraphs::Instantiate(PreparedGraph& prepared,
                                                         core::PlaceIndex place) const {
   const core::KernelDesc& kernel = prepared.desc;
+  const core::GraphCode& code = prepared.code();
   std::atomic<CUgraphExec>& instance = prepared.instances[static_cast<size_t>(place)];
   GraphHandle none(nullptr, {&context_.api()});
   if (instance.load() != nullptr) return none;
-  if (kernel.graph_exec != nullptr) {
-    if (place == core::kWholeDevice) instance.store(static_cast<CUgraphExec>(kernel.graph_exec));
+  if (code.graph_exec != nullptr) {
+    if (place == core::kWholeDevice) instance.store(static_cast<CUgraphExec>(code.graph_exec));
     return none;
   }
   if (place != core::kWholeDevice && !kernel.confinable) return none;
-  absl::StatusOr<GraphHandle> graph = kernel.capture != nullptr
+  absl::StatusOr<GraphHandle> graph = code.capture != nullptr
                                           ? Capture(kernel, place)
-                                          : CloneFor(static_cast<CUgraph>(kernel.graph), place);
+                                          : CloneFor(static_cast<CUgraph>(code.graph), place);
   if (!graph.ok()) return graph.status();
   if (*graph == nullptr) {
     return absl::InvalidArgumentError(
@@ -140,7 +142,7 @@ absl::StatusOr<GraphHandle> PreparedGraphs::Instantiate(PreparedGraph& prepared,
                      "' has a kernel that is bound to its context (a CUfunction of a "
                      "module), so it cannot be confined; register it as not confinable."));
   }
-  if (absl::Status status = AddWarmNodesTo(graph->get(), kernel, place); !status.ok()) {
+  if (absl::Status status = AddWarmNodesTo(graph->get(), code.warm_memory, place); !status.ok()) {
     return status;
   }
   absl::StatusOr<CUgraphExec> exec = MakeUploaded(graph->get(), place);
@@ -207,7 +209,7 @@ absl::Status PreparedGraphs::TimePlaces(PreparedGraph& prepared,
                                         absl::Span<const GraphHandle> graphs) const {
   MeasuredPlaces measured(context_.api(), places_, prepared.instances);
   MeasuredPlaces::MakeInstance make;
-  if (prepared.desc.segment_ns < 0) {
+  if (prepared.code().segment_ns < 0) {
     make = [&](core::PlaceIndex place) {
       return MakeUploaded(graphs[static_cast<size_t>(place)].get(), place);
     };
@@ -219,12 +221,13 @@ absl::Status PreparedGraphs::TimePlaces(PreparedGraph& prepared,
 
 absl::Status PreparedGraphs::CutIntoSegments(PreparedGraph& prepared) const {
   const core::KernelDesc& kernel = prepared.desc;
-  if (kernel.graph_exec != nullptr) {
+  const core::GraphCode& code = prepared.code();
+  if (code.graph_exec != nullptr) {
     prepared.cut.whole_reason = "The graph came as an instance (graph_exec), which has no nodes.";
     return absl::OkStatus();
   }
   const CUgraph graph =
-      kernel.capture != nullptr ? prepared.captured.get() : static_cast<CUgraph>(kernel.graph);
+      code.capture != nullptr ? prepared.captured.get() : static_cast<CUgraph>(code.graph);
   SegmentRoom room;
   room.places = kernel.confinable ? static_cast<size_t>(places_.count()) : 1;
   room.used = SegmentInstances();
@@ -282,7 +285,8 @@ size_t PreparedGraphs::SegmentInstances() const {
 
 absl::Status PreparedGraphs::PrepareGraph(PreparedGraph& prepared) const {
   const core::KernelDesc& kernel = prepared.desc;
-  if (kernel.graph == nullptr && kernel.graph_exec == nullptr && kernel.capture == nullptr) {
+  const core::GraphCode& code = prepared.code();
+  if (code.graph == nullptr && code.graph_exec == nullptr && code.capture == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("Graph '", kernel.name,
                      "' comes as no cudaGraph_t, no instance and no capture, and a CUDA device "
@@ -293,14 +297,14 @@ absl::Status PreparedGraphs::PrepareGraph(PreparedGraph& prepared) const {
   }
   std::vector<GraphHandle> graphs;
   absl::Status status = InstantiateEverywhere(prepared, graphs);
-  if (status.ok() && kernel.measure_places && kernel.confinable) {
+  if (status.ok() && code.measure_places && kernel.confinable) {
     status = TimePlaces(prepared, graphs);
   }
   if (absl::IsDataLoss(status)) {
     for (GraphHandle& graph : graphs) static_cast<void>(graph.release());
   }
   if (!status.ok()) return status;
-  if (kernel.capture != nullptr) prepared.captured = std::move(graphs[core::kWholeDevice]);
+  if (code.capture != nullptr) prepared.captured = std::move(graphs[core::kWholeDevice]);
   graphs.clear();  // before the next call that may lose the device
   return MakeSegments(prepared);
 }

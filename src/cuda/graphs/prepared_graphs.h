@@ -37,6 +37,7 @@ struct PreparedGraph {
   PreparedGraph(const PreparedGraph&) = delete;
   PreparedGraph& operator=(const PreparedGraph&) = delete;
 
+  const core::GraphCode& code() const { return *desc.graph(); }
   // The instance to launch in the place. The whole device's where the place is too small for one
   // of the graph's kernels: the graph then runs on every SM, in the lane's order.
   CUgraphExec InstanceFor(core::PlaceIndex place) const;
@@ -77,7 +78,7 @@ class PreparedGraphs {
 
   // Says of a graph that came as an instance that no place confines it. Leaves other work as it is.
   static void Describe(core::KernelDesc& kernel);
-  // Makes the instances of a graph whose identifier passed CheckKernelId.
+  // Makes the instances of a kernel that is a graph, whose identifier passed CheckKernelId.
   absl::Status Prepare(const core::KernelDesc& kernel);
   // Destroys what Prepare made of the graph, which has no launch and gets none.
   void Release(core::KernelId id);
@@ -105,7 +106,7 @@ class PreparedGraphs {
                                      std::vector<GraphHandle>& graphs) const;
   absl::StatusOr<GraphHandle> Capture(const core::KernelDesc& kernel, core::PlaceIndex place) const;
   absl::StatusOr<GraphHandle> CloneFor(CUgraph graph, core::PlaceIndex place) const;
-  absl::Status AddWarmNodesTo(CUgraph graph, const core::KernelDesc& kernel,
+  absl::Status AddWarmNodesTo(CUgraph graph, absl::Span<const core::MemoryRange> memory,
                               core::PlaceIndex place) const;
   absl::StatusOr<CUgraphExec> MakeUploaded(CUgraph graph, core::PlaceIndex place) const;
   absl::StatusOr<CUgraphExec> MakeInstance(CUgraph graph, core::PlaceIndex place) const;

@@ -49,22 +49,22 @@ std::vector<core::MemoryRange> MergedForWarming(absl::Span<const core::MemoryRan
   return merged;
 }
 
-absl::Status CheckWarmMemory(const Context& context, const core::KernelDesc& kernel) {
+absl::Status CheckWarmMemory(const Context& context, const core::KernelDesc& graph) {
+  const std::vector<core::MemoryRange>& memory = graph.graph()->warm_memory;
   uint64_t bytes = 0;
-  for (size_t i = 0; i < kernel.warm_memory.size(); ++i) {
-    const core::MemoryRange& range = kernel.warm_memory[i];
+  for (size_t i = 0; i < memory.size(); ++i) {
+    const core::MemoryRange& range = memory[i];
     bytes += range.bytes;
     if (IsOfGpu(context, range.address) && IsOfGpu(context, range.end() - 1)) continue;
     return absl::InvalidArgumentError(absl::StrCat("Range ", i, " of the warm memory of graph '",
-                                                   kernel.name, "', ", range.bytes,
+                                                   graph.name, "', ", range.bytes,
                                                    " bytes, is not in the memory of this GPU."));
   }
-  const int l2_bytes =
-      kernel.warm_memory.empty() ? 0 : context.Attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+  const int l2_bytes = memory.empty() ? 0 : context.Attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
   if (bytes <= static_cast<uint64_t>(l2_bytes)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("The warm memory of graph '", kernel.name,
-                                                 "' has ", bytes, " bytes, and the L2 cache has ",
-                                                 l2_bytes, "."));
+  return absl::InvalidArgumentError(absl::StrCat("The warm memory of graph '", graph.name, "' has ",
+                                                 bytes, " bytes, and the L2 cache has ", l2_bytes,
+                                                 "."));
 }
 
 absl::Status AddWarmNodes(const DriverApi& api, CUkernel warm, CUcontext context,

@@ -24,7 +24,7 @@ std::vector<core::MemoryRange> MergedForWarming(absl::Span<const core::MemoryRan
 
 // INVALID_ARGUMENT unless both ends of each range are memory of the context's GPU and the ranges
 // together fit into L2.
-absl::Status CheckWarmMemory(const Context& context, const core::KernelDesc& kernel);
+absl::Status CheckWarmMemory(const Context& context, const core::KernelDesc& graph);
 
 // Adds the nodes to `graph`, in the context of its place. `warm`: WarmKernel().
 absl::Status AddWarmNodes(const DriverApi& api, CUkernel warm, CUcontext context,

@@ -319,7 +319,7 @@ class CublasLt final : public LibraryBackend {
   absl::StatusOr<std::unique_ptr<LibraryPlan>> MakePlan(void* handle,
                                                         const core::KernelDesc& kernel,
                                                         int32_t sm_count) override {
-    auto plan = std::make_unique<Matmul>(driver_, api_, kernel.library_call);
+    auto plan = std::make_unique<Matmul>(driver_, api_, *kernel.library_call());
     if (absl::Status status = plan->Make(static_cast<cublasLtHandle_t>(handle), sm_count);
         !status.ok()) {
       return status;

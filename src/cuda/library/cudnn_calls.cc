@@ -138,7 +138,7 @@ class Cudnn final : public LibraryBackend {
   absl::StatusOr<std::unique_ptr<LibraryPlan>> MakePlan(void* handle,
                                                         const core::KernelDesc& kernel,
                                                         int32_t sm_count) override {
-    const core::LibraryCall& call = kernel.library_call;
+    const core::LibraryCall& call = *kernel.library_call();
     if (call.operation == LibraryOperation::kConvolution) {
       return MakeCudnnConvolution(api_, static_cast<cudnnHandle_t>(handle), call,
                                   SmTarget(sm_count, SmsOfDevice()));

@@ -127,7 +127,8 @@ class LibraryCalls::Impl {
   }
 
   absl::Status Prepare(const KernelDesc& kernel) {
-    if (kernel.library_call.operation == core::LibraryOperation::kNone) {
+    const core::LibraryCall& shapes = *kernel.library_call();
+    if (shapes.operation == core::LibraryOperation::kNone) {
       return absl::InvalidArgumentError(
           absl::StrCat("Kernel '", kernel.name, "' is of kind library and has no library call."));
     }
@@ -136,13 +137,13 @@ class LibraryCalls::Impl {
                                                      kernel.id.value, ", and the limit is ",
                                                      core::kMaxKernels, "."));
     }
-    if (absl::Status status = Open(BackendOf(kernel.library_call.operation)); !status.ok()) {
+    if (absl::Status status = Open(BackendOf(shapes.operation)); !status.ok()) {
       return status;
     }
     const Moment until = std::chrono::steady_clock::now() + kFirstRunMax;
     auto call = std::make_unique<Call>();
     call->kernel = kernel;
-    call->backend = BackendOf(kernel.library_call.operation);
+    call->backend = BackendOf(shapes.operation);
     for (size_t prepared_lanes = 0;; ++prepared_lanes) {
       Lane* next = nullptr;
       {
@@ -191,8 +192,9 @@ class LibraryCalls::Impl {
 
  private:
   static bool NeedsB(const Call& call) {
-    return call.kernel.library_call.operation == core::LibraryOperation::kMatmul ||
-           call.kernel.library_call.operation == core::LibraryOperation::kConvolution;
+    const core::LibraryOperation operation = call.kernel.library_call()->operation;
+    return operation == core::LibraryOperation::kMatmul ||
+           operation == core::LibraryOperation::kConvolution;
   }
 
   Lane* lane(LaneIndex index) const {

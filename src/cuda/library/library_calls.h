@@ -48,10 +48,10 @@ class LibraryCalls {
   absl::Status AddLane(core::LaneIndex lane, CUstream stream, core::PlaceIndex place,
                        int32_t sm_count);
 
-  // Finds an algorithm for each SM count of the lanes; for a call that is not confinable, only for
-  // the whole device. Runs the call once in each context, so that its code is loaded before the
-  // first query: loading code waits for the device.
-  // Errors: INVALID_ARGUMENT if the library refuses the shapes; UNAVAILABLE if it is not installed;
+  // Of a kernel that is a library call. Finds an algorithm for each SM count of the lanes; for a
+  // call that is not confinable, only for the whole device. Runs the call once in each context, so
+  // that its code is loaded before the first query: loading code waits for the device. Errors:
+  // INVALID_ARGUMENT if the library refuses the shapes; UNAVAILABLE if it is not installed;
   // UNIMPLEMENTED if this build lacks its headers; RESOURCE_EXHAUSTED without enough device memory.
   absl::Status Prepare(const core::KernelDesc& kernel);
 

@@ -27,10 +27,10 @@ constexpr double kAnnouncedChange = 0.10;
 // A graph leaves when its running segment and those behind it on the device have ended: at a random
 // time half a segment less than all of them on average, and all of them at the p99.
 EvictionState GraphEvictionPrior(const core::DeviceProfile& device, const core::KernelDesc& graph) {
-  const int64_t segment_ns =
-      graph.cut.longest_ns > 0 ? graph.cut.longest_ns : core::SegmentNsOf(graph);
+  const core::GraphCut& cut = graph.graph()->cut;
+  const int64_t segment_ns = cut.longest_ns > 0 ? cut.longest_ns : core::SegmentNsOf(graph);
   EvictionState prior;
-  if (const core::SegmentBlocking& blocking = graph.cut.blocking; blocking.known()) {
+  if (const core::SegmentBlocking& blocking = cut.blocking; blocking.known()) {
     const double write_ns = static_cast<double>(device.eviction_write_latency_ns);
     const double longest_ns = static_cast<double>(blocking.longest_ns());
     const double mean_ns = blocking.mean_ns();
@@ -47,7 +47,7 @@ EvictionState GraphEvictionPrior(const core::DeviceProfile& device, const core::
 }  // namespace
 
 EvictionState EvictionPrior(const core::DeviceProfile& device, const core::KernelDesc& kernel) {
-  if (kernel.kind == core::TaskKind::kGraph) return GraphEvictionPrior(device, kernel);
+  if (kernel.kind() == core::TaskKind::kGraph) return GraphEvictionPrior(device, kernel);
   // The block task of workers, which are what is evicted, differs from that of the grid.
   const double block_task = static_cast<double>(kernel.simulation.block_task_ns) *
                             (1 + kernel.simulation.worker_overhead);

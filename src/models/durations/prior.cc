@@ -36,17 +36,18 @@ KernelPrior::KernelPrior(const core::DeviceProfile& device, const core::KernelDe
     constant_ns_ = GraphPriorNs(record);
   } else if (record.present && record.block_task_ns > 0) {
     block_task_ns_ = static_cast<double>(record.block_task_ns);
-    concurrent_ =
-        std::max<int64_t>(1, static_cast<int64_t>(device.sm_count) * kernel.workers_per_sm_max);
+    concurrent_ = std::max<int64_t>(
+        1, static_cast<int64_t>(device.sm_count) * kernel.resources.workers_per_sm_max);
   } else {
     const auto hint = static_cast<double>(kernel.solo_hint_ns);
-    if (hint <= 0 && kernel.kind == core::TaskKind::kKernel) {
+    if (hint <= 0 && kernel.kind() == core::TaskKind::kKernel) {
       counted_ns_per_block_task_ = CountedNsPerBlockTask(device, kernel.counters);
     }
     known_ = hint > 0 || counted_ns_per_block_task_ > 0;
     constant_ns_ = hint > 0 ? hint : kUnknownDurationNs;
-    open_for_call_ = hint <= 0 && kernel.kind == core::TaskKind::kLibrary &&
-                     kernel.library_call.operation != core::LibraryOperation::kNone;
+    const core::LibraryCall* const call = kernel.library_call();
+    open_for_call_ =
+        hint <= 0 && call != nullptr && call->operation != core::LibraryOperation::kNone;
   }
 }
 

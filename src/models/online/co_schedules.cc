@@ -64,10 +64,10 @@ markov::Side SideOf(const CoResidentSide& side) {
   out.counters.uncoalesced_share = requests > 1 ? 1 : 0;
   out.counters.uncoalesced_requests = std::clamp(requests, 1.0, 32.0);
   out.counters.warps_per_block =
-      std::max(1, (kernel.threads_per_block + kThreadsOfWarp - 1) / kThreadsOfWarp);
+      std::max(1, (kernel.resources.threads_per_block + kThreadsOfWarp - 1) / kThreadsOfWarp);
   out.counters.registers_per_block =
-      int64_t{kernel.threads_per_block} * kernel.registers_per_thread;
-  out.counters.shared_bytes_per_block = kernel.shared_memory_bytes;
+      int64_t{kernel.resources.threads_per_block} * kernel.resources.registers_per_thread;
+  out.counters.shared_bytes_per_block = kernel.resources.shared_memory_bytes;
   out.blocks_per_sm = side.workers_per_sm;
   out.blocks = 1;
   return out;
@@ -75,10 +75,11 @@ markov::Side SideOf(const CoResidentSide& side) {
 
 markov::CalibratedKernel Calibrated(const core::KernelDesc& kernel,
                                     markov::ChainWorkspace& workspace) {
-  const double warps = std::ceil(static_cast<double>(kernel.threads_per_block) / kThreadsOfWarp);
+  const double warps =
+      std::ceil(static_cast<double>(kernel.resources.threads_per_block) / kThreadsOfWarp);
   return markov::Calibrate(
       markov::MakePreRun(kernel.counters, kernel.simulation.saturating_occupancy,
-                         kernel.workers_per_sm_max, std::max(1.0, warps), kSchedulers),
+                         kernel.resources.workers_per_sm_max, std::max(1.0, warps), kSchedulers),
       workspace);
 }
 
@@ -140,7 +141,7 @@ void CoSchedules::Add(const core::KernelDesc& kernel) {
   ids_[kernel.name] = kernel.id.value;
   if (kernel.counters.present()) {
     const co_resident::Kernel counted = {kernel.counters, kernel.simulation.saturating_occupancy,
-                                         kernel.workers_per_sm_max};
+                                         kernel.resources.workers_per_sm_max};
     counted_[kernel.id.value] = counted;
     if (prepared_.model != nullptr) {
       prepared_.views[kernel.id.value] = prepared_.model->ViewOf(counted);

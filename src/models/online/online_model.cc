@@ -44,14 +44,14 @@ bool HasRoofline(const KernelDesc& kernel, const KernelDesc& neighbour) {
   if (!neighbour.simulation.present) return false;
   const core::ResourceDemand& demand = neighbour.simulation.demand;
   const bool little =
-      neighbour.kind != TaskKind::kGraph && demand.dram < kLittleUse && demand.l2 < kLittleUse;
+      neighbour.kind() != TaskKind::kGraph && demand.dram < kLittleUse && demand.l2 < kLittleUse;
   return kernel.simulation.present || little;
 }
 
 // Speed of the side's workers without a neighbour.
 double ShareOf(const core::CoResidentSide& side) {
-  const double occupancy =
-      static_cast<double>(side.workers_per_sm) / std::max(1, side.kernel->workers_per_sm_max);
+  const double occupancy = static_cast<double>(side.workers_per_sm) /
+                           std::max(1, side.kernel->resources.workers_per_sm_max);
   const double saturating = side.kernel->simulation.saturating_occupancy;
   return std::clamp(occupancy / std::max(1e-3, saturating), 1e-3, 1.0);
 }
@@ -67,15 +67,15 @@ class OnlineModel final : public CostModel,
         router_(models_, *this) {}
 
   void AddKernel(const KernelDesc& kernel) override {
-    const bool cut = kernel.kind == TaskKind::kGraph && kernel.cut.segments > 1;
+    const core::LibraryCall* const call = kernel.library_call();
     KernelModel model{kernel.name,
                       KernelPrior(models_.device, kernel),
                       KernelDurations(),
-                      cut ? kernel.cut.segments : 0,
+                      kernel.segments() > 1 ? kernel.segments() : 0,
                       EvictionModel(EvictionPrior(models_.device, kernel)),
                       FollowedMean(),
                       NeighbourModel(),
-                      kernel.library_call,
+                      call == nullptr ? core::LibraryCall() : *call,
                       MeanDemand(kernel)};
     PrepareCall(models_.library, model);
     SetCallPrior(models_.library, model);

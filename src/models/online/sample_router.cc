@@ -170,9 +170,10 @@ double SampleRouter::WholeDeviceNs(const Observation& observation) const {
   const double measured = static_cast<double>(observation.measured_ns);
   const KernelDesc* kernel = observation.features.kernel;
   if (kernel == nullptr || observation.sms <= 0) return measured;
-  const bool capped = observation.form == Form::kWorkers && observation.workers > 0 &&
-                      observation.workers < observation.sms * kernel->workers_per_sm_max &&
-                      observation.workers < observation.features.block_tasks;
+  const bool capped =
+      observation.form == Form::kWorkers && observation.workers > 0 &&
+      observation.workers < observation.sms * kernel->resources.workers_per_sm_max &&
+      observation.workers < observation.features.block_tasks;
   if (capped || observation.form == Form::kFused) return 0;
   if (observation.sms >= models_.device.sm_count) return measured;
   return measured * SpeedOnSms(*kernel, observation.sms, models_.device.sm_count);

@@ -16,6 +16,7 @@ namespace {
 using core::GraphNode;
 using core::KernelCounters;
 using core::KernelDesc;
+using core::KernelResources;
 using core::ResourceDemand;
 using core::SimulationRecord;
 using core::SpeedPoint;
@@ -103,27 +104,23 @@ struct KindName {
   TaskKind kind;
   const char* name;
 };
-constexpr KindName kKindNames[] = {{TaskKind::kKernel, "kernel"},
-                                   {TaskKind::kGraph, "graph"},
-                                   {TaskKind::kLibrary, "library"},
-                                   {TaskKind::kMemcpy, "memcpy"},
-                                   {TaskKind::kOpaque, "opaque"}};
+constexpr KindName kKindNames[] = {
+    {TaskKind::kKernel, "kernel"}, {TaskKind::kGraph, "graph"}, {TaskKind::kLibrary, "library"}};
 
 absl::Status ReadKind(const JsonValue& value, const JsonPath& path, KernelDesc& out) {
   for (const KindName& known : kKindNames) {
     if (value.is_text() && value.text() == known.name) {
-      out.kind = known.kind;
+      out.code = core::CodeOfKind(known.kind);
       return absl::OkStatus();
     }
   }
-  return WrongType(path, value, "\"kernel\", \"graph\", \"library\", \"memcpy\" or \"opaque\"");
+  return WrongType(path, value, "\"kernel\", \"graph\" or \"library\"");
 }
 
 void WriteKind(const KernelDesc& in, JsonWriter& json) {
   for (const KindName& known : kKindNames) {
-    if (known.kind == in.kind) return json.Write(known.name);
+    if (known.kind == in.kind()) return json.Write(known.name);
   }
-  json.WriteNull();  // refused by SaveProfile's check
 }
 
 absl::Status ReadSimulation(const JsonValue& value, const JsonPath& path, KernelDesc& out) {
@@ -145,17 +142,29 @@ void WriteCounters(const KernelDesc& in, JsonWriter& json) {
 
 bool NobodyCounted(const KernelDesc& in) { return !in.counters.present(); }
 
-// All of KernelDesc except the id and the native handles, which have no meaning in a file.
+// A field of the kernel's resources, which the file has beside the kernel's own.
+template <auto member, int64_t min = 0, int64_t max = 0>
+Field<KernelDesc>::Custom ResourceField() {
+  return {[](const JsonValue& value, const JsonPath& path, KernelDesc& out) {
+            const Field<KernelResources> field = {"", member, static_cast<double>(min),
+                                                  static_cast<double>(max)};
+            return ReadField(field, value, path, out.resources);
+          },
+          [](const KernelDesc& in, JsonWriter& json) { json.Write(in.resources.*member); }};
+}
+
+// All of KernelDesc except what has a meaning in one process only: the id, and of the code more
+// than its kind.
 const Field<KernelDesc> kKernelFields[] = {
     {"name", &KernelDesc::name, 1, core::kMaxNameBytes},
     {"kind", Field<KernelDesc>::Custom{ReadKind, WriteKind}},
-    {"threads_per_block", &KernelDesc::threads_per_block, 1, 1 << 16},
-    {"registers_per_thread", &KernelDesc::registers_per_thread, 0, 1024},
-    {"shared_memory_bytes", &KernelDesc::shared_memory_bytes, 0, 1 << 28},
-    {"workers_per_sm_max", &KernelDesc::workers_per_sm_max, 1, 1 << 12},
+    {"threads_per_block", ResourceField<&KernelResources::threads_per_block, 1, 1 << 16>()},
+    {"registers_per_thread", ResourceField<&KernelResources::registers_per_thread, 0, 1024>()},
+    {"shared_memory_bytes", ResourceField<&KernelResources::shared_memory_bytes, 0, 1 << 28>()},
+    {"workers_per_sm_max", ResourceField<&KernelResources::workers_per_sm_max, 1, 1 << 12>()},
     {"evictable", &KernelDesc::evictable},
     {"confinable", &KernelDesc::confinable},
-    {"roomy", &KernelDesc::roomy},
+    {"roomy", ResourceField<&KernelResources::roomy>()},
     {"yield_interval_ns", &KernelDesc::yield_interval_ns, 0, kDurationMaxNs},
     {"solo_hint_ns", &KernelDesc::solo_hint_ns, 0, kDurationMaxNs},
     {"counters", Field<KernelDesc>::Custom{ReadCounters, WriteCounters, NobodyCounted}},

@@ -89,22 +89,22 @@ absl::Status Exceeds(const JsonPath& path, int64_t value, int64_t limit, absl::s
 // A block must fit into an SM of this device, and a graph's whole time must be a duration.
 absl::Status CheckKernel(const DeviceProfile& device, const KernelDesc& kernel,
                          const JsonPath& path) {
-  if (kernel.threads_per_block > device.threads_per_sm) {
-    return Exceeds(absl::StrCat(path, ".threads_per_block"), kernel.threads_per_block,
+  if (kernel.resources.threads_per_block > device.threads_per_sm) {
+    return Exceeds(absl::StrCat(path, ".threads_per_block"), kernel.resources.threads_per_block,
                    device.threads_per_sm, "the threads of an SM");
   }
-  if (kernel.shared_memory_bytes > device.shared_memory_per_sm_bytes) {
-    return Exceeds(absl::StrCat(path, ".shared_memory_bytes"), kernel.shared_memory_bytes,
+  if (kernel.resources.shared_memory_bytes > device.shared_memory_per_sm_bytes) {
+    return Exceeds(absl::StrCat(path, ".shared_memory_bytes"), kernel.resources.shared_memory_bytes,
                    device.shared_memory_per_sm_bytes, "the shared memory of an SM");
   }
-  const int64_t registers =
-      static_cast<int64_t>(kernel.registers_per_thread) * kernel.threads_per_block;
+  const int64_t registers = static_cast<int64_t>(kernel.resources.registers_per_thread) *
+                            kernel.resources.threads_per_block;
   if (registers > device.registers_per_sm) {
     return Exceeds(absl::StrCat(path, ".registers_per_thread x threads_per_block"), registers,
                    device.registers_per_sm, "the registers of an SM");
   }
-  if (kernel.workers_per_sm_max > device.blocks_per_sm) {
-    return Exceeds(absl::StrCat(path, ".workers_per_sm_max"), kernel.workers_per_sm_max,
+  if (kernel.resources.workers_per_sm_max > device.blocks_per_sm) {
+    return Exceeds(absl::StrCat(path, ".workers_per_sm_max"), kernel.resources.workers_per_sm_max,
                    device.blocks_per_sm, "the blocks of an SM");
   }
   const SimulationRecord& record = kernel.simulation;

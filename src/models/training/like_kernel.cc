@@ -87,8 +87,10 @@ void ScaleDemand(const KernelCounters& here, const KernelCounters& there, Resour
 // As long as the other's, times the ratio of their counted times. An SM's workers share its time.
 int64_t ScaledBlockTaskNs(const core::DeviceProfile& device, const KernelDesc& here,
                           const KernelDesc& there) {
-  const double ours_ns = CountedNsPerBlockTask(device, here.counters) * here.workers_per_sm_max;
-  const double theirs_ns = CountedNsPerBlockTask(device, there.counters) * there.workers_per_sm_max;
+  const double ours_ns =
+      CountedNsPerBlockTask(device, here.counters) * here.resources.workers_per_sm_max;
+  const double theirs_ns =
+      CountedNsPerBlockTask(device, there.counters) * there.resources.workers_per_sm_max;
   const auto known = static_cast<double>(there.simulation.block_task_ns);
   if (ours_ns <= 0 || theirs_ns <= 0 || known <= 0) return there.simulation.block_task_ns;
   const double scaled = std::round(known * ours_ns / theirs_ns);

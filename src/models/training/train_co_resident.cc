@@ -17,7 +17,7 @@ void TrainCoResident(const Samples& samples, absl::Span<const core::KernelDesc> 
   std::map<std::string, co_resident::Kernel> by_name;
   for (const core::KernelDesc& kernel : kernels) {
     by_name[kernel.name] = {kernel.counters, kernel.simulation.saturating_occupancy,
-                            kernel.workers_per_sm_max};
+                            kernel.resources.workers_per_sm_max};
   }
   std::vector<co_resident::Sample> rows;
   for (const SampleRow& row : samples.rows) {

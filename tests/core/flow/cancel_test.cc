@@ -25,7 +25,7 @@ class CancelTest : public SimulatedSchedulerTest {
     queue_ = *scheduler_->CreateQueue(app);
     other_queue_ = *scheduler_->CreateQueue(app);
     KernelDesc kernel = EvictableKernel("work", 25 * kUs);
-    kernel.workers_per_sm_max = 8;
+    kernel.resources.workers_per_sm_max = 8;
     kernel_ = *scheduler_->RegisterKernel(kernel);
   }
 

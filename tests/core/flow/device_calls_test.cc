@@ -127,8 +127,7 @@ TEST_F(DeviceCallsTest, MeasuredSpeedsAreTakenOnlyIfAskedForAndNotKnown) {
   const auto speed_of = [&](const char* name, bool measure, double known) {
     KernelDesc graph;
     graph.name = name;
-    graph.kind = TaskKind::kGraph;
-    graph.measure_places = measure;
+    graph.code = GraphCode{.measure_places = measure};
     if (known > 0) graph.simulation.speed = {{64, known}, {132, 1}};
     const auto& speeds =
         scheduler_->FindKernel(*scheduler_->RegisterKernel(graph))->simulation.speed;
@@ -281,30 +280,31 @@ TEST_F(DeviceCallsTest, TheGridReachesTheDevice) {
 
 TEST_F(DeviceCallsTest, TheDeviceFillsWhatNobodyGaveBeforeTheDefaultsDo) {
   diary_.describe = [](KernelDesc& kernel) {
-    if (kernel.registers_per_thread == 0) kernel.registers_per_thread = 40;
-    if (kernel.shared_memory_bytes == 0) kernel.shared_memory_bytes = 1024;
-    if (kernel.workers_per_sm_max == 0) kernel.workers_per_sm_max = 6;
+    if (kernel.resources.registers_per_thread == 0) kernel.resources.registers_per_thread = 40;
+    if (kernel.resources.shared_memory_bytes == 0) kernel.resources.shared_memory_bytes = 1024;
+    if (kernel.resources.workers_per_sm_max == 0) kernel.resources.workers_per_sm_max = 6;
     return absl::OkStatus();
   };
   KernelDesc unknown;
   unknown.name = "unknown";
-  unknown.threads_per_block = unknown.registers_per_thread = unknown.workers_per_sm_max = 0;
+  unknown.resources.threads_per_block = unknown.resources.registers_per_thread =
+      unknown.resources.workers_per_sm_max = 0;
   const auto id = scheduler_->RegisterKernel(unknown);
   ASSERT_TRUE(id.ok()) << id.status();
   const KernelDesc* found = scheduler_->FindKernel(*id);
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->id.value, id->value);
-  EXPECT_EQ(found->threads_per_block, kDefaultThreadsPerBlock);  // nobody knows
-  EXPECT_EQ(found->registers_per_thread, 40);
-  EXPECT_EQ(found->shared_memory_bytes, 1024);
-  EXPECT_EQ(found->workers_per_sm_max, 6);
+  EXPECT_EQ(found->resources.threads_per_block, kDefaultThreadsPerBlock);  // nobody knows
+  EXPECT_EQ(found->resources.registers_per_thread, 40);
+  EXPECT_EQ(found->resources.shared_memory_bytes, 1024);
+  EXPECT_EQ(found->resources.workers_per_sm_max, 6);
   KernelDesc known;
   known.name = "known";
-  known.registers_per_thread = 64;
-  known.workers_per_sm_max = 2;
+  known.resources.registers_per_thread = 64;
+  known.resources.workers_per_sm_max = 2;
   found = scheduler_->FindKernel(*scheduler_->RegisterKernel(known));
-  EXPECT_EQ(found->registers_per_thread, 64);
-  EXPECT_EQ(found->workers_per_sm_max, 2);
+  EXPECT_EQ(found->resources.registers_per_thread, 64);
+  EXPECT_EQ(found->resources.workers_per_sm_max, 2);
   EXPECT_EQ(scheduler_->FindKernel(KernelId{77}), nullptr);
 }
 
@@ -386,7 +386,7 @@ TEST_F(DeviceCallsTest, AKernelThatContradictsItsFunctionIsNotRegistered) {
   EXPECT_EQ(scheduler_->FindKernel(KernelId{1}), nullptr);
   diary_.describe = nullptr;
   diary_.described.clear();
-  kernel.block_x = -3;  // the device never sees what cannot be
+  kernel.resources.block_x = -3;  // the device never sees what cannot be
   EXPECT_EQ(scheduler_->RegisterKernel(kernel).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(diary_.described.empty());
 }

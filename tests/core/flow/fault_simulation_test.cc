@@ -80,7 +80,7 @@ KernelDesc BeKernel(const char* name, int64_t block_ns, bool evictable, int64_t 
   KernelDesc kernel;
   kernel.name = name;
   kernel.evictable = evictable;
-  kernel.workers_per_sm_max = 8;
+  kernel.resources.workers_per_sm_max = 8;
   kernel.yield_interval_ns = yield_ns;
   kernel.simulation.present = true;
   kernel.simulation.block_task_ns = block_ns;
@@ -131,7 +131,7 @@ void World::Build(uint64_t seed) {
   }
   KernelDesc graph;
   graph.name = "query";
-  graph.kind = TaskKind::kGraph;
+  graph.code = GraphCode();
   graph.simulation.present = true;
   graph.simulation.nodes.push_back({20 * kUs, 132, 10, true, {}});
   graph_ = *scheduler_->RegisterKernel(graph);
@@ -172,7 +172,7 @@ void World::SubmitOne() {
   } else if (source.app_class == AppClass::kBestEffort && pick < 0.25) {
     spec.work.kind = TaskKind::kGraph;
     spec.kernel = steps_;
-    entry->blocks = scheduler_->FindKernel(steps_)->cut.segments;
+    entry->blocks = scheduler_->FindKernel(steps_)->segments();
   } else if (pick < 0.85) {
     spec.kernel = kernels_[static_cast<size_t>(Draw(0, 3))];
     spec.work.block_tasks = entry->blocks = Draw(1, 4000);

@@ -74,7 +74,7 @@ class HeadViewsTest : public ::testing::TestWithParam<int> {
   KernelId Register(int index, TaskKind kind) {
     KernelDesc kernel;
     kernel.name = "kernel" + std::to_string(index);
-    kernel.kind = kind;
+    kernel.code = CodeOfKind(kind);
     kernel.evictable = kind == TaskKind::kKernel && index % 2 == 0;
     kernel.simulation.present = true;
     kernel.simulation.block_task_ns = 10 * kUs * (1 + index);

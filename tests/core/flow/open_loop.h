@@ -96,7 +96,7 @@ class OpenLoop {
       KernelDesc kernel;
       kernel.name = name;
       kernel.evictable = true;
-      kernel.workers_per_sm_max = 8;
+      kernel.resources.workers_per_sm_max = 8;
       kernel.simulation.present = true;
       kernel.simulation.block_task_ns = be.block_task_ns;
       tenant->spec.kernel = *scheduler_->RegisterKernel(kernel);
@@ -197,7 +197,7 @@ class OpenLoop {
                  const std::vector<SpeedPoint>& speed = {}) {
     KernelDesc graph;
     graph.name = name;
-    graph.kind = TaskKind::kGraph;
+    graph.code = GraphCode();
     graph.simulation.present = true;
     graph.simulation.nodes = nodes;
     graph.simulation.speed = speed;

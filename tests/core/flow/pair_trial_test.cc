@@ -50,7 +50,7 @@ class StrangerModel final : public ForwardingModel {
   KernelDesc AsSeen(KernelDesc kernel) const {
     if (kernel.name != hidden_) return kernel;
     SimulationRecord measured;
-    if (kernel.kind == TaskKind::kGraph) measured.speed = kernel.simulation.speed;
+    if (kernel.kind() == TaskKind::kGraph) measured.speed = kernel.simulation.speed;
     kernel.simulation = measured;
     return kernel;
   }
@@ -99,11 +99,11 @@ class PairTrialTest : public SimulatedSchedulerTest {
     service.simulation.nodes[0].demand.dram = 0.7;
     service.simulation.speed = {{sms_ / 2, 0.98}, {sms_ - 1, 1}};
     KernelDesc stranger = EvictableKernel("stranger", 27 * kUs);
-    stranger.workers_per_sm_max = 8;
+    stranger.resources.workers_per_sm_max = 8;
     if (segments_) {  // 8 ms too, in 80 segments
       stranger = Graph("stranger", 10 * kUs);
       stranger.simulation.nodes[0].repeat = 800;
-      stranger.measure_nodes = true;
+      stranger.graph()->measure_nodes = true;
     }
     stranger.simulation.demand.dram = dram;
     if (everywhere_) stranger.simulation.speed = {{1, 1}};  // it asks for as much on a few SMs

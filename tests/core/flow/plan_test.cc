@@ -261,8 +261,7 @@ TEST_F(PlanTest, AGraphThatHasNotRunHasTheEvictionTimeOfItsSegments) {
   Start(std::make_unique<CuttingDevice>());
   KernelDesc graph;
   graph.name = "step";
-  graph.kind = TaskKind::kGraph;
-  graph.segment_ns = 200 * 1000;
+  graph.code = GraphCode{.segment_ns = 200 * 1000};
   TaskSpec spec;
   spec.queue = *scheduler_->CreateQueue(be_app_);
   spec.kernel = *scheduler_->RegisterKernel(graph);

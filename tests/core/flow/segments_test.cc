@@ -110,7 +110,7 @@ class SegmentsTest : public SimulatedSchedulerTest {
       ASSERT_TRUE(scheduler_->SubmitBe(spec).ok());
     }
   }
-  int32_t Segments() const { return scheduler_->FindKernel(step_)->cut.segments; }
+  int32_t Segments() const { return scheduler_->FindKernel(step_)->segments(); }
   std::set<PlaceIndex> PlacesOfSegments() const {
     std::set<PlaceIndex> places;
     for (const EventRecord& record : events_.records) {
@@ -243,9 +243,9 @@ TEST_F(SegmentsTest, AGraphThatIsNeverCutRunsWholeAndTellsWhy) {
   Open("adaptive");
   KernelDesc step = Graph("whole", kNodeNs);
   step.simulation.nodes[0].repeat = 100;
-  step.segment_ns = -1;
+  step.graph()->segment_ns = -1;
   const KernelId whole = *scheduler_->RegisterKernel(step);
-  EXPECT_EQ(scheduler_->FindKernel(whole)->cut.whole_reason,
+  EXPECT_EQ(scheduler_->FindKernel(whole)->graph()->cut.whole_reason,
             "The kernel option segment_ns asks for the whole graph.");
   EXPECT_FALSE(scheduler_->FindKernel(whole)->evictable);
   const CompletionRecord record = Finish(SubmitGraph(train_, whole, false));

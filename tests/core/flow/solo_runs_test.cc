@@ -20,7 +20,7 @@ class SoloRunsTest : public SimulatedSchedulerTest {
   // Tasks of 1 ms, with workers for half of each SM, so that two tasks fit.
   KernelId HalfKernel(const std::string& name) {
     KernelDesc kernel = EvictableKernel(name, 25 * kUs);
-    kernel.workers_per_sm_max = 4;
+    kernel.resources.workers_per_sm_max = 4;
     return *scheduler_->RegisterKernel(kernel);
   }
   TicketId Submit(QueueId queue, KernelId kernel) {

@@ -23,7 +23,7 @@ class StarvationTest : public SimulatedSchedulerTest {
   KernelId Register(const char* name, int64_t block_ns, bool evictable) {
     KernelDesc kernel = EvictableKernel(name, block_ns);
     kernel.evictable = evictable;
-    kernel.workers_per_sm_max = kWorkersPerSm;
+    kernel.resources.workers_per_sm_max = kWorkersPerSm;
     return *scheduler_->RegisterKernel(kernel);
   }
 

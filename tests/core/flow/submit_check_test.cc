@@ -19,7 +19,7 @@ constexpr int32_t kInt32Max = std::numeric_limits<int32_t>::max();
 KernelDesc KernelOf(TaskKind kind) {
   KernelDesc kernel;
   kernel.name = "work";
-  kernel.kind = kind;
+  kernel.code = CodeOfKind(kind);
   return kernel;
 }
 
@@ -150,7 +150,7 @@ TEST(SubmitCheckTest, TheOperandsOfALibraryCallAreOneStruct) {
   spec.work.arguments = &operands;
   KernelDesc call = KernelOf(TaskKind::kLibrary);
   const KernelDesc own = KernelOf(TaskKind::kLibrary);  // of the application's own
-  call.library_call.operation = LibraryOperation::kMatmul;
+  call.library_call()->operation = LibraryOperation::kMatmul;
   for (const size_t bytes : {sizeof(operands) - 1, sizeof(operands), sizeof(operands) + 1}) {
     spec.work.arguments_bytes = bytes;
     EXPECT_EQ(CheckSpec(spec, &call).ok(), bytes == sizeof(operands)) << bytes;

@@ -46,7 +46,7 @@ class SnapshotBuilder {
   KernelCounters& Counters(int32_t kernel) {
     return kernels_[static_cast<size_t>(kernel)].counters;
   }
-  void KeepL1(int32_t kernel) { kernels_[static_cast<size_t>(kernel)].keeps_l1 = true; }
+  void KeepL1(int32_t kernel) { kernels_[static_cast<size_t>(kernel)].resources.keeps_l1 = true; }
   int32_t AddQuery(int32_t lc_app, int64_t headroom_ns);
 
   // A fused kernel of two kernels, with the curve that the opportune load ratio and the duration

@@ -12,7 +12,7 @@ namespace {
 KernelDesc GraphOf(const std::vector<GraphNode>& nodes, int64_t gap_ns = 0) {
   KernelDesc graph;
   graph.name = "graph";
-  graph.kind = TaskKind::kGraph;
+  graph.code = GraphCode();
   graph.simulation.present = true;
   graph.simulation.nodes = nodes;
   graph.simulation.node_gap_ns = gap_ns;
@@ -56,9 +56,9 @@ TEST(GraphCut, TheOptionSetsTheLength) {
   EXPECT_EQ(CutOfRecord(graph).segments, 1);
   EXPECT_EQ(CutOfRecord(graph).whole_reason,
             "The graph takes 100000 ns, and a segment has 100000 ns.");
-  graph.segment_ns = 25'000;
+  graph.graph()->segment_ns = 25'000;
   EXPECT_EQ(CutOfRecord(graph).segments, 5);
-  graph.segment_ns = -1;
+  graph.graph()->segment_ns = -1;
   EXPECT_EQ(CutOfRecord(graph).segments, 1);
 }
 
@@ -69,7 +69,7 @@ TEST(GraphCut, NoGraphHasMoreSegmentsThanTheBound) {
   graph.simulation.nodes.assign(kMaxGraphNodes,
                                 {.duration_ns = kMaxDurationNs, .repeat = 1 << 20, .demand = {}});
   EXPECT_LE(CutOfRecord(graph).segments, kMaxSegments);
-  graph.segment_ns = 1;
+  graph.graph()->segment_ns = 1;
   EXPECT_LE(CutOfRecord(graph).segments, kMaxSegments);
 }
 

@@ -89,10 +89,10 @@ class CarveOutTest : public testing::Test {
     Functions().blocks_per_sm = blocks_per_sm;
     functions_ = std::make_unique<PreparedFunctions>(context_);
     kernel_.id = core::KernelId{1};
-    kernel_.threads_per_block = 256;
-    kernel_.workers_per_sm_max = 4;
-    kernel_.original_function = reinterpret_cast<void*>(kGridFunction);
-    kernel_.worker_function = reinterpret_cast<void*>(kWorkerFunction);
+    kernel_.resources.threads_per_block = 256;
+    kernel_.resources.workers_per_sm_max = 4;
+    kernel_.functions()->original = reinterpret_cast<void*>(kGridFunction);
+    kernel_.functions()->worker = reinterpret_cast<void*>(kWorkerFunction);
     ASSERT_TRUE(functions_->Describe(kernel_).ok());
     ASSERT_TRUE(functions_->Prepare(kernel_).ok());
   }
@@ -120,13 +120,13 @@ class CarveOutTest : public testing::Test {
 
 TEST_F(CarveOutTest, AGridHasOneWhereItsWorkersKeepL1) {
   Register(9);
-  EXPECT_TRUE(kernel_.keeps_l1);
+  EXPECT_TRUE(kernel_.resources.keeps_l1);
   EXPECT_EQ(CarveOut(), 18) << "of 228 KB, 8 blocks of 4 KB and 1 KB each";
   Register(100);
-  EXPECT_FALSE(kernel_.keeps_l1);
+  EXPECT_FALSE(kernel_.resources.keeps_l1);
   EXPECT_EQ(CarveOut(), kDefaultCarveOut);
   Register(kDefaultCarveOut);
-  EXPECT_FALSE(kernel_.keeps_l1);
+  EXPECT_FALSE(kernel_.resources.keeps_l1);
   EXPECT_EQ(CarveOut(), kDefaultCarveOut);
 }
 

@@ -18,7 +18,7 @@ namespace {
 class GraphSegmentsTest : public testing::Test {
  protected:
   void SetUp() override {
-    kernel_.kind = core::TaskKind::kGraph;
+    kernel_.code = core::GraphCode();
     ASSERT_TRUE(places_.Split(132).ok());
     core::PlaceSpec spec;
     spec.groups = 4;
@@ -69,8 +69,8 @@ TEST_F(GraphSegmentsTest, NoNodeIsMeasuredUnlessAsked) {
 
 TEST_F(GraphSegmentsTest, MeasuredNodesFillSegmentsAndALongNodeIsOneOfItsOwn) {
   AddKernels(8);
-  kernel_.measure_nodes = true;
-  kernel_.segment_ns = 100;
+  kernel_.graph()->measure_nodes = true;
+  kernel_.graph()->segment_ns = 100;
   times_ns_ = {40, 40, 40, 900, 10, 60, 30, 20};
   const SegmentedGraph cut = Cut();
   EXPECT_EQ(timed_nodes_, 8U);
@@ -81,8 +81,8 @@ TEST_F(GraphSegmentsTest, MeasuredNodesFillSegmentsAndALongNodeIsOneOfItsOwn) {
 
 TEST_F(GraphSegmentsTest, MeasuredSegmentsAreLongerWhereTheRoomIsSmall) {
   AddKernels(1'000);
-  kernel_.measure_nodes = true;
-  kernel_.segment_ns = 1;
+  kernel_.graph()->measure_nodes = true;
+  kernel_.graph()->segment_ns = 1;
   times_ns_.assign(1'000, 10);
   room_.places = 164;  // room for 99 segments in each
   const SegmentedGraph cut = Cut();
@@ -92,8 +92,8 @@ TEST_F(GraphSegmentsTest, MeasuredSegmentsAreLongerWhereTheRoomIsSmall) {
 
 TEST_F(GraphSegmentsTest, AMeasuredGraphOfOneSegmentRunsWhole) {
   AddKernels(3);
-  kernel_.measure_nodes = true;
-  kernel_.segment_ns = 100;
+  kernel_.graph()->measure_nodes = true;
+  kernel_.graph()->segment_ns = 100;
   times_ns_ = {30, 30, 30};
   const SegmentedGraph cut = Cut();
   EXPECT_TRUE(cut.begins.empty());
@@ -102,12 +102,12 @@ TEST_F(GraphSegmentsTest, AMeasuredGraphOfOneSegmentRunsWhole) {
 
 TEST_F(GraphSegmentsTest, AGraphThatCannotBeCutIsNotExecuted) {
   AddKernels(1);
-  kernel_.measure_nodes = true;
+  kernel_.graph()->measure_nodes = true;
   EXPECT_EQ(Cut().whole_reason, "All 1 nodes fit into a segment.");
   AddKernels(7);
-  kernel_.segment_ns = -1;
+  kernel_.graph()->segment_ns = -1;
   Cut();
-  kernel_.segment_ns = 1;
+  kernel_.graph()->segment_ns = 1;
   room_.places = kMaxSegmentInstances;
   Cut();
   room_.places = 1;
@@ -123,7 +123,7 @@ TEST_F(GraphSegmentsTest, ASegmentIsNotLongerThanAskedAtTheMeanDuration) {
         std::tuple{1'000'000, 5'000, 1}, std::tuple{700'000, 70'000, 10},
         std::tuple{0, 35'999, 3}}) {
     kernel_.solo_hint_ns = solo_ns;
-    kernel_.segment_ns = segment_ns;
+    kernel_.graph()->segment_ns = segment_ns;
     const SegmentedGraph cut = Cut();
     EXPECT_EQ(cut.EndOf(0), static_cast<size_t>(nodes)) << solo_ns << " in " << segment_ns;
     EXPECT_EQ(cut.begins.size(), static_cast<size_t>((100 + nodes - 1) / nodes));
@@ -132,7 +132,7 @@ TEST_F(GraphSegmentsTest, ASegmentIsNotLongerThanAskedAtTheMeanDuration) {
 
 TEST_F(GraphSegmentsTest, ManyPlacesMakeSegmentsLongerInsteadOfFillingTheDevice) {
   AddKernels(6'000);
-  kernel_.segment_ns = 1;
+  kernel_.graph()->segment_ns = 1;
   EXPECT_EQ(Cut().begins.size(), 3'000U);  // 4,096 at most, and all but the last of one size
   room_.places = 29;
   const size_t segments = Cut().begins.size();
@@ -144,7 +144,7 @@ TEST_F(GraphSegmentsTest, ManyPlacesMakeSegmentsLongerInsteadOfFillingTheDevice)
 
 TEST_F(GraphSegmentsTest, AGraphWithoutRoomRunsWholeAndTellsWhy) {
   AddKernels(100);
-  kernel_.segment_ns = 1;
+  kernel_.graph()->segment_ns = 1;
   room_.places = 29;
   room_.used = kMaxSegmentInstances - 29 * 3;
   const SegmentedGraph cut = Cut();
@@ -158,7 +158,7 @@ TEST_F(GraphSegmentsTest, AGraphWithoutRoomRunsWholeAndTellsWhy) {
 }
 
 TEST_F(GraphSegmentsTest, AKernelThatACopyWouldChangeKeepsTheGraphWhole) {
-  kernel_.segment_ns = 1;
+  kernel_.graph()->segment_ns = 1;
   const auto reason_with = [this](CUlaunchAttributeID id, const CUlaunchAttributeValue& value) {
     graph_.nodes.clear();
     graph_.edges.clear();
@@ -186,7 +186,7 @@ TEST_F(GraphSegmentsTest, AKernelThatACopyWouldChangeKeepsTheGraphWhole) {
 }
 
 TEST_F(GraphSegmentsTest, AKernelInAChildGraphThatACopyWouldChangeKeepsTheGraphWhole) {
-  kernel_.segment_ns = 1;
+  kernel_.graph()->segment_ns = 1;
   AddKernels(2);
   FakeNode& node = graph_.Add(CU_GRAPH_NODE_TYPE_GRAPH);
   node.child = std::make_unique<FakeGraph>();
@@ -198,7 +198,7 @@ TEST_F(GraphSegmentsTest, AKernelInAChildGraphThatACopyWouldChangeKeepsTheGraphW
 
 // A library sets the preferred size to the size, which changes nothing.
 TEST_F(GraphSegmentsTest, AKernelInClustersIsCutAround) {
-  kernel_.segment_ns = 1;
+  kernel_.graph()->segment_ns = 1;
   AddKernels(3);
   CUlaunchAttributeValue value = {};
   value.clusterDim.x = 2;
@@ -209,7 +209,7 @@ TEST_F(GraphSegmentsTest, AKernelInClustersIsCutAround) {
 }
 
 TEST_F(GraphSegmentsTest, TheAttributesOfAKernelAreThoseOfItsCopyInAPlace) {
-  kernel_.segment_ns = 1;
+  kernel_.graph()->segment_ns = 1;
   AddKernels(2);
   auto& attributes = graph_.nodes[1]->attributes;
   attributes[CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW].accessPolicyWindow.num_bytes = 4096;
@@ -246,7 +246,7 @@ TEST_F(GraphSegmentsTest, AProgrammaticEdgeIsAFullOneInsideASegmentAndStreamOrde
     edge.data.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
   }
   kernel_.solo_hint_ns = 4'000;
-  kernel_.segment_ns = 2'000;
+  kernel_.graph()->segment_ns = 2'000;
   const std::vector<GraphHandle> segments = Build(Cut(), place_);
   ASSERT_EQ(segments.size(), 2U);
   for (const GraphHandle& segment : segments) {
@@ -258,7 +258,7 @@ TEST_F(GraphSegmentsTest, AProgrammaticEdgeIsAFullOneInsideASegmentAndStreamOrde
 }
 
 TEST_F(GraphSegmentsTest, CopiesFillsAndChildGraphsAreThoseOfTheGraph) {
-  kernel_.segment_ns = 1;
+  kernel_.graph()->segment_ns = 1;
   FakeNode& copy = graph_.Add(CU_GRAPH_NODE_TYPE_MEMCPY);
   copy.copy.WidthInBytes = 64;
   copy.copy.Height = 3;
@@ -295,7 +295,7 @@ TEST_F(GraphSegmentsTest, CopiesFillsAndChildGraphsAreThoseOfTheGraph) {
 }
 
 TEST_F(GraphSegmentsTest, BranchesComeInTheOrderOfTheirCreation) {
-  kernel_.segment_ns = 1;
+  kernel_.graph()->segment_ns = 1;
   for (int i = 0; i < 4; ++i) graph_.Add(CU_GRAPH_NODE_TYPE_EMPTY);
   graph_.edges = {{3, 0, {}}, {1, 2, {}}};
   const SegmentedGraph cut = Cut();

@@ -79,10 +79,8 @@ class MeasuredPlacesTest : public testing::Test {
     for (int i = 0; i < 3; ++i) graph_.AddKernel();
     kernel_.id = core::KernelId{1};
     kernel_.name = "query";
-    kernel_.kind = core::TaskKind::kGraph;
-    kernel_.graph = graph_.handle();
-    kernel_.segment_ns = -1;
-    kernel_.measure_places = true;
+    kernel_.code =
+        core::GraphCode{.graph = graph_.handle(), .segment_ns = -1, .measure_places = true};
   }
 
   const Context context_{FakeDriver(), 0, FakePrimary()};
@@ -108,11 +106,11 @@ TEST_F(MeasuredPlacesTest, EachSizeHasItsSpeedOverThatOfTheWholeDevice) {
 
 TEST_F(MeasuredPlacesTest, NothingRunsUnlessAskedOrWhereNoPlaceHoldsIt) {
   PreparedGraphs graphs(context_, places_);
-  kernel_.measure_places = false;
+  kernel_.graph()->measure_places = false;
   ASSERT_TRUE(graphs.Prepare(kernel_).ok());
   EXPECT_TRUE(graphs.SpeedsOf(kernel_.id).empty());
   kernel_.id = core::KernelId{2};
-  kernel_.measure_places = true;
+  kernel_.graph()->measure_places = true;
   kernel_.confinable = false;
   ASSERT_TRUE(graphs.Prepare(kernel_).ok());
   EXPECT_TRUE(graphs.SpeedsOf(kernel_.id).empty());
@@ -153,7 +151,7 @@ TEST_F(MeasuredPlacesTest, ALongGraphLeavesTheTimeToItsPlaces) {
 }
 
 TEST_F(MeasuredPlacesTest, AGraphInSegmentsHasOneInstanceToMeasure) {
-  kernel_.segment_ns = 0;
+  kernel_.graph()->segment_ns = 0;
   PreparedGraphs graphs(context_, places_);
   ASSERT_TRUE(graphs.Prepare(kernel_).ok());
   EXPECT_EQ(Fake().launches, 4 * kRuns);

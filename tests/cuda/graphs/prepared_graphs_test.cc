@@ -33,9 +33,7 @@ class PreparedGraphsTest : public testing::Test {
     core::KernelDesc kernel;
     kernel.id = core::KernelId{static_cast<uint32_t>(graphs_.size())};
     kernel.name = "chain" + std::to_string(graphs_.size());
-    kernel.kind = core::TaskKind::kGraph;
-    kernel.graph = graphs_.back()->handle();
-    kernel.segment_ns = 1;
+    kernel.code = core::GraphCode{.graph = graphs_.back()->handle(), .segment_ns = 1};
     return kernel;
   }
 
@@ -85,11 +83,11 @@ TEST_F(PreparedGraphsTest, EachInstanceReadsTheWarmMemoryOnce) {
   void* (*const warm_kernel)() = [] { return reinterpret_cast<void*>(uintptr_t{16}); };
   PreparedGraphs graphs(context, places, warm_kernel);
   core::KernelDesc chain = Chain(5);
-  chain.segment_ns = -1;
+  chain.graph()->segment_ns = -1;
   ASSERT_TRUE(graphs.Prepare(chain).ok());
   EXPECT_EQ(NodesOfInstances(), (std::vector<size_t>{5, 5}));
   chain.id = core::KernelId{7};
-  chain.warm_memory = {{uint64_t{1} << 20, 4096}, {uint64_t{1} << 24, 4096}};
+  chain.graph()->warm_memory = {{uint64_t{1} << 20, 4096}, {uint64_t{1} << 24, 4096}};
   ASSERT_TRUE(graphs.Prepare(chain).ok());
   EXPECT_EQ(NodesOfInstances(), (std::vector<size_t>{5, 5, 6, 6}));
   EXPECT_EQ(graphs_.back()->nodes.size(), 5U) << "the application's graph is its own";

@@ -60,17 +60,16 @@ class SegmentsGpuTest : public GpuTest {
     kernel_ = core::KernelDesc();
     kernel_.id = core::KernelId{++kernels_};
     kernel_.name = "graph" + std::to_string(kernels_);
-    kernel_.kind = core::TaskKind::kGraph;
-    kernel_.graph = graph;
-    kernel_.capture = captured == nullptr ? nullptr : &CaptureClusters;
-    kernel_.capture_user = captured;
+    kernel_.code = core::GraphCode{.capture = captured == nullptr ? nullptr : &CaptureClusters,
+                                   .capture_user = captured,
+                                   .graph = graph,
+                                   .segment_ns = segment_ns,
+                                   .measure_nodes = measure_,
+                                   .measure_places = measure_places_};
     kernel_.solo_hint_ns = solo_ns;
-    kernel_.segment_ns = segment_ns;
-    kernel_.measure_nodes = measure_;
-    kernel_.measure_places = measure_places_;
     const absl::Status status = device_->PrepareKernel(kernel_);
     ASSERT_TRUE(status.ok()) << status;
-    kernel_.cut = device_->CutOf(kernel_);
+    kernel_.graph()->cut = device_->CutOf(kernel_);
   }
 
   int PlacesThatConfine() const {
@@ -86,7 +85,7 @@ class SegmentsGpuTest : public GpuTest {
     part.launch = core::LaunchId{++launches_};
     part.lane = lane;
     part.work.kernel = &kernel_;
-    part.block_count = kernel_.cut.segments;
+    part.block_count = kernel_.segments();
     part.counter = 0;
     part.reset_counter = reset;
     part.epoch = ++epoch_;
@@ -100,7 +99,7 @@ class SegmentsGpuTest : public GpuTest {
     std::uniform_int_distribution<int64_t> any_time(0, 2 * between_ns);
     int64_t done = 0;
     int evictions = 0;
-    for (bool first = true; done < kernel_.cut.segments; first = false) {
+    for (bool first = true; done < kernel_.segments(); first = false) {
       const core::LaneIndex lane = lanes_[any_lane(random_)];
       const core::LaunchRequest request = Request(lane, first);
       const absl::Status status = device_->Launch(request);
@@ -124,7 +123,7 @@ class SegmentsGpuTest : public GpuTest {
       evictions += out[0].outcome == core::Outcome::kEvicted ? 1 : 0;
       done += out[0].block_tasks_done;
     }
-    EXPECT_EQ(done, kernel_.cut.segments);
+    EXPECT_EQ(done, kernel_.segments());
     return evictions;
   }
 
@@ -157,7 +156,7 @@ TEST_F(SegmentsGpuTest, EveryNodeOfAChainRunsOnceAndInOrder) {
   ASSERT_NE(log, nullptr);
   Register(MakeChain(kNodes, 5'000, device_->capabilities().profile.sm_count, log),
            int64_t{kNodes} * 6'000);
-  EXPECT_GT(kernel_.cut.segments, 10) << kernel_.cut.whole_reason;
+  EXPECT_GT(kernel_.segments(), 10) << kernel_.graph()->cut.whole_reason;
   int evictions = 0;
   for (int run = 0; run < 30; ++run) {
     ClearValues(log, kNodes + 1);
@@ -169,7 +168,7 @@ TEST_F(SegmentsGpuTest, EveryNodeOfAChainRunsOnceAndInOrder) {
     }
   }
   EXPECT_GT(evictions, 60);
-  std::printf("chain: %d segments, %d evictions in 30 runs on %zu lanes\n", kernel_.cut.segments,
+  std::printf("chain: %d segments, %d evictions in 30 runs on %zu lanes\n", kernel_.segments(),
               evictions, lanes_.size());
 }
 
@@ -196,7 +195,7 @@ TEST_F(SegmentsGpuTest, BranchesCopiesAndFillsGiveTheWholeGraphsResult) {
   uint64_t* const values = MakeValues(kNodes);
   ASSERT_NE(values, nullptr);
   Register(MakeMixture(nodes, values), int64_t{kNodes} * 2'000, 20'000);
-  EXPECT_GT(kernel_.cut.segments, 10) << kernel_.cut.whole_reason;
+  EXPECT_GT(kernel_.segments(), 10) << kernel_.graph()->cut.whole_reason;
   for (int run = 0; run < 30; ++run) {
     ClearValues(values, kNodes);
     RunWithEvictions(100'000);
@@ -214,7 +213,7 @@ TEST_F(SegmentsGpuTest, ChildGraphsGiveTheWholeGraphsResultInEveryPlace) {
   const std::vector<uint64_t> expected = ReadValues(values, 3 * kChildren);
   ASSERT_NE(expected.back(), 0U);
   Register(graph, kChildren * 6'000, 20'000);
-  EXPECT_EQ(kernel_.cut.segments, 20) << kernel_.cut.whole_reason;
+  EXPECT_EQ(kernel_.segments(), 20) << kernel_.graph()->cut.whole_reason;
   EXPECT_EQ(PlacesThatConfine(), static_cast<int>(places_.size()));
   for (int run = 0; run < 30; ++run) {
     ClearValues(values, 3 * kChildren);
@@ -232,7 +231,7 @@ TEST_F(SegmentsGpuTest, FillsAndCopiesOfRowsGiveTheWholeGraphsResult) {
   ASSERT_TRUE(RunWholeGraph(graph));
   const std::vector<uint64_t> expected = ReadValues(values, kNodes * kShapeWords);
   Register(graph, kNodes * 2'000, 8'000);
-  EXPECT_EQ(kernel_.cut.segments, 30) << kernel_.cut.whole_reason;
+  EXPECT_EQ(kernel_.segments(), 30) << kernel_.graph()->cut.whole_reason;
   for (int run = 0; run < 30; ++run) {
     ClearValues(values, kNodes * kShapeWords);
     RunWithEvictions(60'000);
@@ -248,8 +247,8 @@ TEST_F(SegmentsGpuTest, AChainWithProgrammaticEdgesRunsInOrder) {
   void* const graph = MakeProgrammatic(kNodes, 3'000, log);
   ASSERT_NE(graph, nullptr);
   Register(graph, kNodes * 4'000, 40'000);
-  EXPECT_EQ(kernel_.cut.segments, 10) << kernel_.cut.whole_reason;
-  if (kernel_.cut.segments == 1) return;
+  EXPECT_EQ(kernel_.segments(), 10) << kernel_.graph()->cut.whole_reason;
+  if (kernel_.segments() == 1) return;
   for (int run = 0; run < 20; ++run) {
     ClearValues(log, kNodes + 1);
     RunWithEvictions(60'000);
@@ -266,10 +265,7 @@ TEST_F(SegmentsGpuTest, AGraphThatTheDeviceUpdatesRunsWholeAndTellsWhy) {
   core::KernelDesc kernel;
   kernel.id = core::KernelId{1};
   kernel.name = "updatable";
-  kernel.kind = core::TaskKind::kGraph;
-  kernel.capture = &CaptureUpdatable;
-  kernel.capture_user = log;
-  kernel.segment_ns = 1;
+  kernel.code = core::GraphCode{.capture = &CaptureUpdatable, .capture_user = log, .segment_ns = 1};
   const absl::Status status = device_->PrepareKernel(kernel);
   if (!status.ok()) GTEST_SKIP() << status;
   EXPECT_EQ(device_->CutOf(kernel).whole_reason,
@@ -303,7 +299,7 @@ TEST_F(SegmentsGpuTest, ASegmentThatFitsNoPlaceRunsOnTheWholeDeviceAndTheOthersS
   ASSERT_NO_FATAL_FAILURE(MakePlaces());
   uint64_t* const count = MakeValues(1);
   Register(MakeClusters({64, 2, count, 16}), 64 * 10'000);
-  EXPECT_GT(kernel_.cut.segments, 4);
+  EXPECT_GT(kernel_.segments(), 4);
   EXPECT_EQ(PlacesThatConfine(), 0);
   for (int run = 0; run < 10; ++run) {
     ClearValues(count, 1);
@@ -315,8 +311,8 @@ TEST_F(SegmentsGpuTest, ASegmentThatFitsNoPlaceRunsOnTheWholeDeviceAndTheOthersS
 TEST_F(SegmentsGpuTest, AGraphWithAHostFunctionRunsWholeAndTellsWhy) {
   uint64_t* const log = MakeValues(4);
   Register(MakeWithHostFunction(log), 3'000, 1'000);
-  EXPECT_EQ(kernel_.cut.segments, 1);
-  EXPECT_EQ(kernel_.cut.whole_reason, "Node 1 is a host function.");
+  EXPECT_EQ(kernel_.segments(), 1);
+  EXPECT_EQ(kernel_.graph()->cut.whole_reason, "Node 1 is a host function.");
 }
 
 TEST_F(SegmentsGpuTest, AnEvictionWaitsForTwoSegments) {
@@ -325,7 +321,7 @@ TEST_F(SegmentsGpuTest, AnEvictionWaitsForTwoSegments) {
   uint64_t* const log = MakeValues(kNodes + 1);
   Register(MakeChain(kNodes, kNodeNs, device_->capabilities().profile.sm_count, log),
            kNodes * kNodeNs);
-  ASSERT_EQ(kernel_.cut.segments, kNodes / 4);
+  ASSERT_EQ(kernel_.segments(), kNodes / 4);
   std::vector<int64_t> latencies;
   for (int run = 0; run < 300; ++run) {
     ClearValues(log, kNodes + 1);
@@ -370,13 +366,13 @@ TEST_F(SegmentsGpuTest, MeasuringExecutesTheGraphTwiceAndALongKernelIsASegmentOf
     ASSERT_EQ(ran[static_cast<size_t>(i) + 1], static_cast<uint64_t>(i % nodes));
   }
   std::printf("measured: %d segments, the longest %.1f us, a query waits for %.1f us at most\n",
-              kernel_.cut.segments, static_cast<double>(kernel_.cut.longest_ns) / 1e3,
-              static_cast<double>(kernel_.cut.blocking.longest_ns()) / 1e3);
-  EXPECT_GE(kernel_.cut.longest_ns, 400'000);
-  EXPECT_LT(kernel_.cut.longest_ns, 430'000);
-  EXPECT_EQ(kernel_.cut.blocking.longest_ns(), kernel_.cut.longest_ns);
-  EXPECT_GE(kernel_.cut.segments, 9);
-  EXPECT_LE(kernel_.cut.segments, 15);
+              kernel_.segments(), static_cast<double>(kernel_.graph()->cut.longest_ns) / 1e3,
+              static_cast<double>(kernel_.graph()->cut.blocking.longest_ns()) / 1e3);
+  EXPECT_GE(kernel_.graph()->cut.longest_ns, 400'000);
+  EXPECT_LT(kernel_.graph()->cut.longest_ns, 430'000);
+  EXPECT_EQ(kernel_.graph()->cut.blocking.longest_ns(), kernel_.graph()->cut.longest_ns);
+  EXPECT_GE(kernel_.segments(), 9);
+  EXPECT_LE(kernel_.segments(), 15);
   for (int run = 0; run < 10; ++run) {
     ClearValues(log, 2 * nodes + 1);
     RunWithEvictions(200'000);
@@ -391,8 +387,8 @@ TEST_F(SegmentsGpuTest, MeasuringExecutesTheGraphTwiceAndALongKernelIsASegmentOf
 TEST_F(SegmentsGpuTest, NoNodeRunsAtRegistrationUnlessAsked) {
   uint64_t* const log = MakeValues(41);
   Register(MakeChain(40, 10'000, 1, log), 400'000);
-  EXPECT_GT(kernel_.cut.segments, 1);
-  EXPECT_FALSE(kernel_.cut.blocking.known());
+  EXPECT_GT(kernel_.segments(), 1);
+  EXPECT_FALSE(kernel_.graph()->cut.blocking.known());
   EXPECT_EQ(ReadValues(log, 41)[0], 0U);
 }
 
@@ -428,7 +424,7 @@ TEST_F(SegmentsGpuTest, TwoThousandNodesAreRegisteredForAllPlacesInTwoSeconds) {
   Register(graph, 0);
   const int64_t took_ns = device_->NowNs() - begin_ns;
   std::printf("%d nodes, %d segments, %zu places: %.3f s, %.1f MB of device memory\n", kNodes,
-              kernel_.cut.segments, places_.size() + 1, static_cast<double>(took_ns) / 1e9,
+              kernel_.segments(), places_.size() + 1, static_cast<double>(took_ns) / 1e9,
               static_cast<double>(free_bytes - FreeMemoryBytes()) / 1e6);
   EXPECT_LT(took_ns, 2'000'000'000);
 }
@@ -445,10 +441,10 @@ TEST_F(SegmentsGpuTest, AGraphOfManyNodesStaysWithinItsMemory) {
   const int64_t took_ns = device_->NowNs() - begin_ns;
   const int64_t used_bytes = free_bytes - FreeMemoryBytes();
   std::printf("%d nodes, %d segments, %zu places: %.3f s, %.1f MB of device memory\n", kNodes,
-              kernel_.cut.segments, places_.size() + 1, static_cast<double>(took_ns) / 1e9,
+              kernel_.segments(), places_.size() + 1, static_cast<double>(took_ns) / 1e9,
               static_cast<double>(used_bytes) / 1e6);
-  EXPECT_GT(kernel_.cut.segments, 400) << kernel_.cut.whole_reason;
-  EXPECT_LE(static_cast<size_t>(kernel_.cut.segments) * (places_.size() + 1),
+  EXPECT_GT(kernel_.segments(), 400) << kernel_.graph()->cut.whole_reason;
+  EXPECT_LE(static_cast<size_t>(kernel_.segments()) * (places_.size() + 1),
             kMaxSegmentInstances / 2);
   EXPECT_LT(used_bytes, 6'000'000'000);
 }
@@ -483,12 +479,12 @@ TEST_F(SegmentsGpuTest, AReleasedGraphGivesItsRoomAndItsMemoryBack) {
   ASSERT_NO_FATAL_FAILURE(MakePlaces());
   uint64_t* const log = MakeValues(1);
   ASSERT_NO_FATAL_FAILURE(Register(MakeChain(kNodes, 1'000, 8, log), 0, 1));
-  const int32_t first = kernel_.cut.segments;
+  const int32_t first = kernel_.segments();
   const int64_t free_bytes = FreeMemoryBytes();
   for (int i = 0; i < 3; ++i) {
     device_->ReleaseKernel(kernel_.id);
     ASSERT_NO_FATAL_FAILURE(Register(MakeChain(kNodes, 1'000, 8, log), 0, 1));
-    EXPECT_EQ(kernel_.cut.segments, first) << kernel_.cut.whole_reason;
+    EXPECT_EQ(kernel_.segments(), first) << kernel_.graph()->cut.whole_reason;
   }
   std::printf("three graphs of %d segments, each released before the next: %.1f MB more\n", first,
               static_cast<double>(free_bytes - FreeMemoryBytes()) / 1e6);
@@ -517,8 +513,7 @@ TEST_F(SegmentsGpuTest, ASchedulerKeepsQueriesShortBesideSteps) {
     const auto register_graph = [&](const char* kernel_name, void* graph, int64_t solo_ns) {
       core::KernelDesc kernel;
       kernel.name = kernel_name;
-      kernel.kind = core::TaskKind::kGraph;
-      kernel.graph = graph;
+      kernel.code = core::GraphCode{.graph = graph};
       kernel.solo_hint_ns = solo_ns;
       return *flow.RegisterKernel(kernel);
     };
@@ -564,7 +559,7 @@ TEST_F(SegmentsGpuTest, ASchedulerKeepsQueriesShortBesideSteps) {
     for (const core::TicketId ticket : steps) {
       const core::CompletionRecord record = finish(ticket);
       EXPECT_EQ(record.form, core::Form::kSegments);
-      EXPECT_EQ(record.block_tasks, flow.FindKernel(be_kernel)->cut.segments);
+      EXPECT_EQ(record.block_tasks, flow.FindKernel(be_kernel)->segments());
       launches += record.launches;
     }
     const double took_ms = static_cast<double>(flow.NowNs() - begin_ns) / 1e6;

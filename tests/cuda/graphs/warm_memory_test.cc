@@ -41,10 +41,8 @@ class WarmMemoryGpuTest : public GpuTest {
     graph_ = MakeChain(kNodes, kNodeNs, kBlocks, log_);
     ASSERT_TRUE(log_ != nullptr && weights_ != nullptr && graph_ != nullptr);
     kernel_.name = "network";
-    kernel_.kind = core::TaskKind::kGraph;
     kernel_.id = core::KernelId{1};
-    kernel_.graph = graph_;
-    kernel_.segment_ns = -1;
+    kernel_.code = core::GraphCode{.graph = graph_, .segment_ns = -1};
   }
   void TearDown() override {
     device_ = nullptr;
@@ -73,7 +71,7 @@ class WarmMemoryGpuTest : public GpuTest {
 
 TEST_F(WarmMemoryGpuTest, TheGraphRunsOnceInEachPlaceAndTheMemoryStaysAsItWas) {
   const auto at = reinterpret_cast<uint64_t>(weights_);
-  kernel_.warm_memory = {{at, kWords * 4}, {at + kWords * 4 + 8, kWords * 4 - 8}};
+  kernel_.graph()->warm_memory = {{at, kWords * 4}, {at + kWords * 4 + 8, kWords * 4 - 8}};
   ASSERT_TRUE(device_->PrepareKernel(kernel_).ok());
   for (const core::LaneIndex lane : lanes_) {
     ClearValues(log_, kNodes + 1);
@@ -89,8 +87,8 @@ TEST_F(WarmMemoryGpuTest, TheGraphRunsOnceInEachPlaceAndTheMemoryStaysAsItWas) {
 
 TEST_F(WarmMemoryGpuTest, MemoryOfTheHostIsRefused) {
   std::vector<uint64_t> host(kWords);
-  kernel_.warm_memory = {{reinterpret_cast<uint64_t>(weights_), 64},
-                         {reinterpret_cast<uint64_t>(host.data()), 64}};
+  kernel_.graph()->warm_memory = {{reinterpret_cast<uint64_t>(weights_), 64},
+                                  {reinterpret_cast<uint64_t>(host.data()), 64}};
   const absl::Status status = device_->PrepareKernel(kernel_);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),
@@ -102,7 +100,7 @@ TEST_F(WarmMemoryGpuTest, MoreThanTheCacheIsRefused) {
   constexpr int kMany = 1 << 26;  // 512 MB
   uint64_t* const memory = MakeValues(kMany);
   ASSERT_NE(memory, nullptr);
-  kernel_.warm_memory = {{reinterpret_cast<uint64_t>(memory), uint64_t{kMany} * 8}};
+  kernel_.graph()->warm_memory = {{reinterpret_cast<uint64_t>(memory), uint64_t{kMany} * 8}};
   const absl::Status status = device_->PrepareKernel(kernel_);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(status.message().find("536870912 bytes, and the L2 cache has"), std::string::npos)

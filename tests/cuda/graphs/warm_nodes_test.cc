@@ -71,7 +71,7 @@ TEST(MergedForWarmingTest, NothingOutsideARangeIsRead) {
 core::KernelDesc With(std::vector<core::MemoryRange> memory) {
   core::KernelDesc kernel;
   kernel.name = "network";
-  kernel.warm_memory = std::move(memory);
+  kernel.code = core::GraphCode{.warm_memory = std::move(memory)};
   return kernel;
 }
 

@@ -29,8 +29,8 @@ class CublasLtMatmulTest : public ::testing::Test {
     ASSERT_TRUE(backend.ok()) << backend.status();
     backend_ = *std::move(backend);
     core::KernelDesc kernel;
-    kernel.library_call.operation = core::LibraryOperation::kMatmul;
-    kernel.library_call.m = kernel.library_call.n = kernel.library_call.k = 64;
+    kernel.code = core::LibraryCall{
+        .operation = core::LibraryOperation::kMatmul, .m = 64, .n = 64, .k = 64};
     auto plan = backend_->MakePlan(&handle_, kernel, 0);
     ASSERT_TRUE(plan.ok()) << plan.status();
     plan_ = *std::move(plan);

@@ -41,7 +41,7 @@ class CudnnConvolutionTest : public testing::Test {
     auto backend = OpenCudnn();
     ASSERT_TRUE(backend.ok()) << backend.status();
     backend_ = *std::move(backend);
-    core::LibraryCall& call = kernel_.library_call;
+    core::LibraryCall call;
     call.operation = core::LibraryOperation::kConvolution;
     call.type = core::DataType::kFloat16;
     call.batch = 2;
@@ -52,6 +52,7 @@ class CudnnConvolutionTest : public testing::Test {
     call.filter_height = call.filter_width = 3;
     call.padding = 1;
     call.groups = 2;
+    kernel_.code = call;
   }
 
   static FakeCudnnEngine Engine(int64_t index) {
@@ -189,7 +190,7 @@ TEST_F(CudnnConvolutionTest, Float32KeepsItsPrecision) {
   control_->engines[2].notes = {CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION};
   control_->engines[3].notes = {CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP};
   EXPECT_EQ(EngineOfCall(kPart), 1) << "float16 may use Tensor cores";
-  kernel_.library_call.type = core::DataType::kFloat32;
+  kernel_.library_call()->type = core::DataType::kFloat32;
   EXPECT_EQ(EngineOfCall(kPart), 4);
   control_->engines.pop_back();
   EXPECT_EQ(EngineOfCall(kPart), -1);
@@ -392,7 +393,7 @@ TEST_F(CudnnConvolutionTest, TensorsHaveTheCallsLayoutAndGroups) {
   EXPECT_THAT(w.strides, ElementsAre(36, 9, 3, 1));
   EXPECT_THAT(control_->tensors[2].sizes, ElementsAre(2, 16, 5, 7));
   control_->tensors.clear();
-  kernel_.library_call.channels_last = true;
+  kernel_.library_call()->channels_last = true;
   ASSERT_TRUE(Prepare(kPart).ok());
   EXPECT_THAT(control_->tensors[0].strides, ElementsAre(280, 1, 56, 8));
   EXPECT_THAT(control_->tensors[1].strides, ElementsAre(36, 1, 12, 4));

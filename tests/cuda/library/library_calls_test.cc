@@ -207,8 +207,7 @@ class LibraryCallsTest : public PlacesTest {
     core::KernelDesc kernel;
     kernel.id = core::KernelId{++last_kernel_};
     kernel.name = "call";
-    kernel.kind = core::TaskKind::kLibrary;
-    kernel.library_call = call;
+    kernel.code = call;
     const absl::Status status = calls_->Prepare(kernel);
     if (absl::IsUnavailable(status) || absl::IsUnimplemented(status)) {
       missing_ = std::string(status.message());

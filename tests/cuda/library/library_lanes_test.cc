@@ -65,9 +65,8 @@ core::KernelDesc Product(uint32_t id) {
   core::KernelDesc kernel;
   kernel.id = core::KernelId{id};
   kernel.name = "product";
-  kernel.kind = core::TaskKind::kLibrary;
-  kernel.library_call.operation = core::LibraryOperation::kMatmul;
-  kernel.library_call.m = kernel.library_call.n = kernel.library_call.k = 64;
+  kernel.code = core::LibraryCall{
+      .operation = core::LibraryOperation::kMatmul, .m = 64, .n = 64, .k = 64};
   return kernel;
 }
 

@@ -29,7 +29,7 @@ core::KernelCounters Counters(double instructions, double issue, double dram) {
 core::KernelDesc Kernel(const std::string& name, const core::KernelCounters& counters) {
   core::KernelDesc kernel;
   kernel.name = name;
-  kernel.workers_per_sm_max = 2;
+  kernel.resources.workers_per_sm_max = 2;
   kernel.evictable = true;
   kernel.counters = counters;
   kernel.simulation.present = true;
@@ -47,7 +47,7 @@ class LikeKernelTest : public ::testing::Test {
     profile_.device.sm_count = 10;
     core::KernelDesc graph;
     graph.name = "graph";
-    graph.kind = core::TaskKind::kGraph;
+    graph.code = core::GraphCode();
     graph.solo_hint_ns = 1000;
     profile_.kernels = {Kernel("busy", Counters(1000, 0.8, 0.1)),
                         Kernel("slow", Counters(100, 0.1, 0.9)), graph};
@@ -76,7 +76,7 @@ TEST_F(LikeKernelTest, ANewKernelGetsTheRecordOfTheNamedOneAndItsPairs) {
   const core::KernelDesc* mine = profile_.FindKernel("mine");
   ASSERT_NE(mine, nullptr);
   EXPECT_TRUE(mine->evictable);
-  EXPECT_EQ(mine->workers_per_sm_max, 2);
+  EXPECT_EQ(mine->resources.workers_per_sm_max, 2);
   EXPECT_EQ(mine->simulation.block_task_ns, 1000);
   EXPECT_EQ(mine->simulation.memory_parallelism, 1.5);
   EXPECT_EQ(mine->simulation.demand.dram, 0.5);
@@ -129,12 +129,12 @@ TEST_F(LikeKernelTest, CountersScaleBlockTaskAndDemands) {
 TEST_F(LikeKernelTest, AKnownKernelKeepsItsShape) {
   core::KernelDesc described;
   described.name = "mine";
-  described.workers_per_sm_max = 4;
+  described.resources.workers_per_sm_max = 4;
   described.counters = Counters(1000, 0.8, 0.1);
   profile_.kernels.push_back(described);
   EXPECT_EQ(Filled(), "busy");
   ASSERT_EQ(profile_.kernels.size(), 4u);
-  EXPECT_EQ(profile_.kernels[3].workers_per_sm_max, 4);
+  EXPECT_EQ(profile_.kernels[3].resources.workers_per_sm_max, 4);
   EXPECT_FALSE(profile_.kernels[3].evictable);
   EXPECT_EQ(profile_.kernels[3].simulation.block_task_ns, 2000);
 }

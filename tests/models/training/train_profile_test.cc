@@ -52,12 +52,12 @@ class TrainProfileTest : public ::testing::Test {
     profile_.device.sm_count = kSms;
     core::KernelDesc kernel;
     kernel.name = "kernel";
-    kernel.workers_per_sm_max = 1;
+    kernel.resources.workers_per_sm_max = 1;
     kernel.simulation.present = true;
     kernel.simulation.block_task_ns = 1000;
     core::KernelDesc graph;
     graph.name = "graph";
-    graph.kind = core::TaskKind::kGraph;
+    graph.code = core::GraphCode();
     graph.solo_hint_ns = 1'000'000;
     profile_.kernels = {kernel, graph};
     samples_.head = {"gpu", kSms, false};
@@ -71,7 +71,7 @@ class TrainProfileTest : public ::testing::Test {
     model->AddKernel(kernel);
     core::TaskFeatures features;
     features.kernel = &kernel;
-    features.kind = kernel.kind;
+    features.kind = kernel.kind();
     features.block_tasks = block_tasks;
     return model->durations().PredictSolo(features);
   }
@@ -115,7 +115,7 @@ TEST_F(TrainProfileTest, PairsOnTheSameSmsTrainWhatTheSchedulerPredicts) {
     core::KernelDesc kernel;
     kernel.id = core::KernelId{static_cast<uint32_t>(i + 1)};
     kernel.name = "kernel" + std::to_string(i);
-    kernel.workers_per_sm_max = 4;
+    kernel.resources.workers_per_sm_max = 4;
     kernel.simulation.present = true;
     kernel.simulation.saturating_occupancy = 0.25;
     profile_.kernels.push_back(kernel);

@@ -18,7 +18,7 @@ int32_t SmallestBeSide(const Flow& flow) {
 }
 
 bool RunsInSegments(TaskKind kind, const KernelDesc* kernel) {
-  return kind == TaskKind::kGraph && kernel != nullptr && kernel->cut.segments > 1;
+  return kind == TaskKind::kGraph && kernel != nullptr && kernel->segments() > 1;
 }
 
 bool HasWorkers(TaskKind kind, const KernelDesc* kernel) {

@@ -42,7 +42,8 @@ absl::Status CheckBlocks(const TaskSpec& spec, const KernelDesc& kernel) {
 // The operands of a library call are a struct: a caller that packs another one fails here, not on
 // the device.
 absl::Status CheckLibraryArguments(const TaskSpec& spec, const KernelDesc& kernel) {
-  if (kernel.library_call.operation == LibraryOperation::kNone ||
+  const LibraryCall* const call = kernel.library_call();
+  if (call == nullptr || call->operation == LibraryOperation::kNone ||
       spec.work.arguments_bytes == sizeof(LibraryArguments)) {
     return absl::OkStatus();
   }
@@ -97,7 +98,7 @@ absl::Status CheckSpec(const TaskSpec& spec, const KernelDesc* kernel) {
         return absl::InvalidArgumentError(
             absl::StrCat("Kernel ", spec.kernel.value, " is not registered."));
       }
-      if (kernel->kind != spec.work.kind) {
+      if (kernel->kind() != spec.work.kind) {
         return absl::InvalidArgumentError(absl::StrCat(
             "'", kernel->name, "' is registered as another kind of work than it is submitted as."));
       }

@@ -152,7 +152,7 @@ void SizePair(const Flow& flow, const PlannedLaunch& planned, FusedPair& pair) {
   pair.capped = pair.blocks < std::min(holds, useful);
   for (size_t i = 0; i < tasks.size(); ++i) {
     Part& part = pair.parts[i];
-    part.workers_per_sm = tasks[i]->work.kernel->workers_per_sm_max;
+    part.workers_per_sm = tasks[i]->work.kernel->resources.workers_per_sm_max;
     const int64_t place_holds = int64_t{flow.lanes.place(part.place).sms} * part.workers_per_sm;
     part.workers = static_cast<int32_t>(
         std::min({pair.blocks * blocks_of[i], place_holds, part.blocks_asked}));

@@ -67,7 +67,7 @@ void SampleSegments(Flow& flow, const Task& task, const Part& part,
                     const DeviceCompletion& completion) {
   if (part.form != Form::kSegments || completion.longest_segment_ns <= 0) return;
   if (part.place != kWholeDevice || part.had_co_residents) return;
-  if (task.work.kernel->cut.blocking.known()) return;
+  if (task.work.kernel->known_blocking() != nullptr) return;
   AddSample(flow, task, part, kSegmentsOutstanding * completion.longest_segment_ns, true);
 }
 

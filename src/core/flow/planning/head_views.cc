@@ -17,12 +17,14 @@ namespace {
 // A graph whose segments are known moves a p99 by less than its longest wait.
 int64_t EvictionShift(Task& task, double tail_rate) {
   Progress& progress = task.progress;
-  if (!task.IsSegmented() || !task.work.kernel->cut.blocking.known()) return progress.blocking_ns;
+  const SegmentBlocking* const blocking =
+      task.IsSegmented() ? task.work.kernel->known_blocking() : nullptr;
+  if (blocking == nullptr) return progress.blocking_ns;
   if (progress.blocking_ns == kNever) return kNever;
   if (progress.shift_rate != tail_rate) {
     progress.shift_rate = tail_rate;
-    progress.shift_ns = task.work.kernel->cut.blocking.ShiftNs(
-        tail_rate, static_cast<double>(progress.blocking_mean_ns));
+    progress.shift_ns =
+        blocking->ShiftNs(tail_rate, static_cast<double>(progress.blocking_mean_ns));
   }
   return std::min(progress.blocking_ns, progress.shift_ns);
 }

@@ -42,9 +42,9 @@ void FreeSlots(App& app, Task& task) {
 // all tasks of it use the buffers of one capture, and an LC task cannot wait until a BE task is
 // complete. The count and the class stay, so nothing of the submit may fail after this.
 absl::Status EnterGraph(Flow& flow, const KernelDesc* kernel, AppClass app_class) {
-  if (kernel == nullptr || kernel->kind != TaskKind::kGraph) return absl::OkStatus();
+  if (kernel == nullptr || kernel->kind() != TaskKind::kGraph) return absl::OkStatus();
   const GraphUse::Answer answer =
-      flow.tables.UseOf(kernel->id).Enter(app_class, kernel->cut.segments > 1);
+      flow.tables.UseOf(kernel->id).Enter(app_class, kernel->segments() > 1);
   if (answer == GraphUse::Answer::kEntered) return absl::OkStatus();
   if (answer == GraphUse::Answer::kRetired) {
     return absl::FailedPreconditionError(
@@ -64,7 +64,7 @@ int64_t BlockTasksOf(const Work& work, const KernelDesc* kernel, AppClass app_cl
     case TaskKind::kKernel:
       return work.block_tasks;
     case TaskKind::kGraph:
-      return app_class == AppClass::kBestEffort ? kernel->cut.segments : 1;
+      return app_class == AppClass::kBestEffort ? kernel->segments() : 1;
     case TaskKind::kMemcpy:
       return work.copy.bytes;
     default:

@@ -10,8 +10,9 @@ namespace {
 // A CUDA kernel runs slices by its slice function or its worker function. On the simulated device
 // there are no functions, and every kernel with block tasks runs slices.
 bool RunsSlices(const KernelDesc& kernel) {
-  const bool native = kernel.original_function != nullptr;
-  return !native || kernel.slice_function != nullptr || kernel.worker_function != nullptr;
+  const FunctionCode* const functions = kernel.functions();
+  const bool native = functions != nullptr && functions->original != nullptr;
+  return !native || functions->slice != nullptr || functions->worker != nullptr;
 }
 
 }  // namespace

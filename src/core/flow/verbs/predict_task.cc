@@ -23,7 +23,7 @@ int32_t PairRow(Flow& flow, const KernelDesc& kernel) {
 
 // The row of a kernel in the co-schedule table; -1 without workers, or when the table is full.
 int32_t OverlapRow(Flow& flow, const KernelDesc& kernel) {
-  if (kernel.kind != TaskKind::kKernel || !kernel.evictable) return -1;
+  if (kernel.kind() != TaskKind::kKernel || !kernel.evictable) return -1;
   int16_t& entry = flow.overlap_row[kernel.id.value];
   if (entry == 0 && flow.overlap_kernels.TryAdd(&kernel)) {
     entry = static_cast<int16_t>(flow.overlap_kernels.size());
@@ -62,7 +62,7 @@ void PredictTask(Flow& flow, Task& task) {
     // A delay at the start of a busy period adds its mean to every quantile of the latency, if it
     // is nearly the same each time. That of a graph whose segments are known is not (plan.cc).
     const Prediction blocking = flow.model->durations().PredictBlocking(*task.work.kernel);
-    if (task.IsSegmented() && task.work.kernel->cut.blocking.known()) {
+    if (task.IsSegmented() && task.work.kernel->known_blocking() != nullptr) {
       task.progress.blocking_ns = task.progress.eviction_p99_ns;
       task.progress.blocking_mean_ns = blocking.trained ? blocking.duration_ns : 0;
     } else {

@@ -77,7 +77,8 @@ Launched LaunchedEvent(const Task& task, const Part& part, Reason reason) {
 }  // namespace
 
 void SizePart(const Flow& flow, const Task& task, const PlannedLaunch& planned, Part& part) {
-  part.workers_per_sm = task.work.kernel == nullptr ? 1 : task.work.kernel->workers_per_sm_max;
+  part.workers_per_sm =
+      task.work.kernel == nullptr ? 1 : task.work.kernel->resources.workers_per_sm_max;
   const int64_t holds = int64_t{flow.lanes.place(part.place).sms} * part.workers_per_sm;
   const int64_t left = std::max<int64_t>(1, task.work.block_tasks - task.progress.blocks_done);
   int64_t workers = planned.workers > 0 ? planned.workers : holds;

@@ -42,7 +42,7 @@ void AddPending(const HeadView& task, bool running, Pending& pending) {
 // A slice of its own: whole waves of all workers, long enough that the gap between two slices is
 // small.
 int64_t SingleSlice(const Snapshot& snapshot, const HeadView& task) {
-  const int64_t wave = int64_t{task.kernel->workers_per_sm_max} * snapshot.sm_count;
+  const int64_t wave = int64_t{task.kernel->resources.workers_per_sm_max} * snapshot.sm_count;
   const double block_ns = static_cast<double>(task.remaining.duration_ns) /
                           static_cast<double>(std::max<int64_t>(task.blocks_left, 1));
   const double wave_ns = std::max(1.0, block_ns * static_cast<double>(wave));

@@ -17,9 +17,9 @@ namespace gpushare::core {
 
 // M of the kernel: workers that one CapSM holds.
 inline int32_t WorkersPerCapSm(const HeadView& task) {
-  return task.kernel == nullptr || task.kernel->workers_per_sm_max < 1
+  return task.kernel == nullptr || task.kernel->resources.workers_per_sm_max < 1
              ? 1
-             : task.kernel->workers_per_sm_max;
+             : task.kernel->resources.workers_per_sm_max;
 }
 
 class CapSmEvictor {

@@ -139,8 +139,8 @@ TEST_P(SchedulerThreadTest, TheEndOfASliceIsSeenInTime) {
   constexpr int64_t kSlices = 20;
   TaskSpec task = Spec(AppClass::kBestEffort);
   const KernelDesc kernel = *scheduler_->FindKernel(task.kernel);
-  const int64_t wave =
-      int64_t{scheduler_->capabilities().profile.sm_count} * std::max(1, kernel.workers_per_sm_max);
+  const int64_t wave = int64_t{scheduler_->capabilities().profile.sm_count} *
+                       std::max(1, kernel.resources.workers_per_sm_max);
   task.work.block_tasks = kSlices * wave;
   for (int i = 0; i < 4; ++i) Finish(Submit(AppClass::kBestEffort, task));  // known from here on
   ASSERT_TRUE(scheduler_

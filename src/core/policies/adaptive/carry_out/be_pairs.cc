@@ -106,7 +106,7 @@ bool BePairs::Pairs(const HeadView& task) const {
 bool BePairs::FitsBudget(const HeadView& task, const CoScheduleOption& option, size_t side,
                          const BePlace& place) const {
   const double share = static_cast<double>(option.workers_per_sm[side]) /
-                       std::max(task.kernel->workers_per_sm_max, 1);
+                       std::max(task.kernel->resources.workers_per_sm_max, 1);
   const double stretch = std::max(1.0, share / static_cast<double>(option.speed[side]));
   HeadView paired = task;
   paired.remaining.duration_ns = std::min(
@@ -176,7 +176,7 @@ int32_t BePairs::WidthOf(const RunningView& running) const {
 bool BePairs::IsNarrow(const RunningView& running) const {
   const int32_t width = WidthOf(running);
   const HeadView& task = running.task;
-  return width > 0 && Pairs(task) && width < task.kernel->workers_per_sm_max &&
+  return width > 0 && Pairs(task) && width < task.kernel->resources.workers_per_sm_max &&
          task.blocks_left > running.parts[0].workers;
 }
 

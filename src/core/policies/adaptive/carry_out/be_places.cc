@@ -198,7 +198,7 @@ bool BePlaces::PairRunning(BePlace& place, Plan& plan) {
   // Alone, it gets the rest of each SM.
   const HeadView& task = running->task;
   if (!narrow || running->draining || IsShort(task)) return false;
-  const int32_t rest = task.kernel->workers_per_sm_max - pairs_.WidthOf(*running);
+  const int32_t rest = task.kernel->resources.workers_per_sm_max - pairs_.WidthOf(*running);
   return Launch(task, place, Reason::kCoResident, rest * snapshot_.sm_count, plan);
 }
 

@@ -20,7 +20,7 @@ struct Occupants {
 
   void Add(const HeadView& task, Form form) {
     all_leave = all_leave && ClaimsBlockTasks(form) && task.eviction_known;
-    take_l1 = take_l1 || (task.kind == TaskKind::kKernel && !task.kernel->keeps_l1);
+    take_l1 = take_l1 || (task.kind == TaskKind::kKernel && !task.kernel->resources.keeps_l1);
     leave_ns = std::max(leave_ns, task.eviction_p99_ns);
   }
 };

@@ -1,0 +1,85 @@
+// The code of a registered kernel, in one of its forms: functions, a graph or a library call.
+//
+// The form decides the kind of the kernel's tasks. A new form is one more alternative of KernelCode
+// with its kKind. Readers that serve a single form ask for it (KernelDesc::graph()).
+
+#ifndef GPUSHARE_SRC_CORE_SEAMS_KERNEL_CODE_H_
+#define GPUSHARE_SRC_CORE_SEAMS_KERNEL_CODE_H_
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "src/core/base/types.h"
+#include "src/core/queueing/segment_blocking.h"
+#include "src/core/seams/library_call.h"
+
+namespace gpushare::core {
+
+// An ordinary kernel: CUfunctions, opaque to core. All are null on the simulated device.
+struct FunctionCode {
+  static constexpr TaskKind kKind = TaskKind::kKernel;
+
+  void* original = nullptr;
+  void* worker = nullptr;
+  void* slice = nullptr;  // null: the worker function runs slices
+};
+
+// Enqueues the graph's work for a place of `sm_count` SMs on `stream`, which is being captured.
+// Returns 0, or the caller's own error code, which makes the registration fail.
+using CaptureFunction = int32_t (*)(void* user, void* stream, int32_t sm_count);
+
+// How a device cut a graph into segments: contiguous parts of one topological order.
+struct GraphCut {
+  int32_t segments = 1;           // 1: the graph runs whole
+  int64_t longest_ns = 0;         // the longest segment alone on the whole device; 0: unknown
+  SegmentBlocking blocking = {};  // unknown unless the durations of all segments are known
+  std::string whole_reason = {};  // a sentence, where it runs whole
+};
+
+// Memory of the device.
+struct MemoryRange {
+  uint64_t address = 0;
+  uint64_t bytes = 0;
+
+  uint64_t end() const { return address + bytes; }
+};
+
+// A graph comes as one of three: captured once per place, a cudaGraph_t that is instantiated once
+// per place, or a bare cudaGraphExec_t for the whole device. Native handles are opaque to core, and
+// all are null on the simulated device.
+struct GraphCode {
+  static constexpr TaskKind kKind = TaskKind::kGraph;
+
+  CaptureFunction capture = nullptr;
+  void* capture_user = nullptr;
+  void* graph = nullptr;
+  void* graph_exec = nullptr;
+  // Length of the segments that its BE tasks run in. 0: kSegmentNs; below 0: never cut.
+  int64_t segment_ns = 0;
+  bool measure_nodes = false;   // registering it may execute it twice, which measures its nodes
+  bool measure_places = false;  // and may execute it in each place: its speed on fewer SMs
+  // Of a graph that is never cut: read into L2 beside its first nodes, because BE work displaces
+  // it.
+  std::vector<MemoryRange> warm_memory = {};
+  // What the device made of it (graph_cut.h). Scheduler::RegisterKernel writes it, and makes the
+  // kernel evictable where there are several segments.
+  GraphCut cut = {};
+};
+
+using KernelCode = std::variant<FunctionCode, GraphCode, LibraryCall>;
+
+inline TaskKind KindOf(const KernelCode& code) {
+  return std::visit([](const auto& form) { return form.kKind; }, code);
+}
+
+// The code of a kernel of which only the kind is known: a graph, a library call, else functions.
+KernelCode CodeOfKind(TaskKind kind);
+
+// Forgets what has no meaning in another process: native handles and addresses.
+void DropHandles(KernelCode& code);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_SEAMS_KERNEL_CODE_H_
