@@ -12,40 +12,15 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
+
+#include "tests/tools/run_tool.h"
 
 namespace gpushare::tool {
 namespace {
 
 using ::testing::HasSubstr;
-
-struct Answer {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
-Answer RunTool(const std::vector<std::string>& arguments) {
-  std::vector<const char*> argv = {"gpushare"};
-  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
-  Answer answer;
-  answer.code = RunCommand(static_cast<int>(argv.size()), argv.data());
-  std::fflush(stdout);
-  answer.out = ::testing::internal::GetCapturedStdout();
-  answer.err = ::testing::internal::GetCapturedStderr();
-  return answer;
-}
-
-std::string Read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 class CommandTest : public ::testing::Test {
  protected:
