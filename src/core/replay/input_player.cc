@@ -1,0 +1,135 @@
+// Performs the inputs of a log. See input_player.h.
+
+#include "src/core/replay/input_player.h"
+
+#include <bit>
+#include <cassert>
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "src/core/base/limits.h"
+#include "src/core/base/tuning.h"
+
+namespace gpushare::core {
+namespace {
+
+void NoHostWork(void*, void*) {}
+
+}  // namespace
+
+InputPlayer::InputPlayer(Comparison& comparison, ReplayDevice& device, Scheduler& scheduler)
+    : comparison_(comparison), device_(device), scheduler_(scheduler) {
+  for (const EventRecord& record : comparison.log()) {
+    if (TypeOf(record) != EventType::kWaits) continue;
+    for (const TicketId ticket : Decode<Waits>(record).waits_for) {
+      if (ticket) ++waits_left_[ticket];
+    }
+  }
+}
+
+void InputPlayer::Run() {
+  int idle_ticks = 0;
+  while (comparison_.Going()) {
+    device_.AdvanceTo(comparison_.Next().time_ns);
+    const size_t before = comparison_.at();
+    if (IsInput(TypeOf(comparison_.Next()))) {
+      PerformInputs();
+    } else {
+      scheduler_.Tick();
+    }
+    idle_ticks = comparison_.at() == before ? idle_ticks + 1 : 0;
+    if (idle_ticks > kMaxIdleReplayTicks) {
+      comparison_.Stop(absl::StrCat("The replay does nothing where event ",
+                                    comparison_.NumberOf(comparison_.at()), " was recorded as ",
+                                    Comparison::Show(comparison_.Next()), "."));
+    }
+  }
+}
+
+void InputPlayer::PerformInputs() {
+  while (comparison_.Going() && IsInput(TypeOf(comparison_.Next())) &&
+         comparison_.Next().time_ns <= device_.NowNs()) {
+    const EventRecord input = comparison_.Next();
+    const size_t before = comparison_.at();
+    const absl::Status status = Perform(input);
+    if (!status.ok()) {
+      comparison_.Stop(absl::StrCat("Event ", comparison_.NumberOf(before), ", ",
+                                    Comparison::Show(input),
+                                    ", is refused in the replay: ", status.message()));
+    }
+    assert((comparison_.at() > before || !comparison_.Going()) && "an input is recorded at once");
+  }
+}
+
+absl::Status InputPlayer::Perform(const EventRecord& input) {
+  switch (TypeOf(input)) {
+    case EventType::kSubmitted:
+      return Submit(Decode<Submitted>(input));
+    case EventType::kQueryBeginCalled: {
+      const auto begin = Decode<QueryBeginCalled>(input);
+      return scheduler_
+          .BeginQuery(begin.queue, begin.arrival_ns, std::bit_cast<double>(begin.input_size_bits))
+          .status();
+    }
+    default:
+      return scheduler_.EndQuery(ToReplay(Decode<QueryEndCalled>(input).query));
+  }
+}
+
+absl::Status InputPlayer::Submit(const Submitted& input) {
+  TaskSpec spec;
+  spec.queue = input.queue;
+  if ((input.query.value & kImplicitQueryBit) == 0) spec.query = ToReplay(input.query);
+  spec.kernel = input.task.kernel;
+  spec.arrival_ns = input.arrival_ns;
+  // A log has no releases. A ticket is kept as long as a later submission waits for it.
+  spec.detached = waits_left_.count(input.task.ticket) == 0;
+  spec.work.kind = input.kind;
+  switch (input.kind) {
+    case TaskKind::kKernel:
+      spec.work.block_tasks = input.amount;
+      break;
+    case TaskKind::kMemcpy:
+      spec.work.copy.bytes = input.amount;
+      spec.work.copy.direction = input.direction();
+      spec.work.copy.pinned = input.pinned();
+      break;
+    case TaskKind::kOpaque:
+      spec.work.host_function = &NoHostWork;
+      spec.work.declared_ns = input.amount;
+      break;
+    case TaskKind::kLibrary:
+      spec.work.declared_ns = input.amount;
+      break;
+    case TaskKind::kGraph:
+      break;
+  }
+  const std::vector<TicketId> recorded_waits = WaitsOf(input.task.ticket);
+  std::vector<TicketId> waits;
+  waits.reserve(recorded_waits.size());
+  for (const TicketId ticket : recorded_waits) waits.push_back(ToReplay(ticket));
+  spec.wait_tickets = waits;
+  const bool critical = input.task.app_class == AppClass::kLatencyCritical;
+  absl::Status status = (critical ? scheduler_.SubmitLc(spec) : scheduler_.SubmitBe(spec)).status();
+  for (const TicketId ticket : recorded_waits) {
+    if (status.ok() && --waits_left_[ticket] == 0)
+      status = scheduler_.ReleaseTicket(ToReplay(ticket));
+  }
+  return status;
+}
+
+std::vector<TicketId> InputPlayer::WaitsOf(TicketId ticket) const {
+  std::vector<TicketId> waits;
+  for (size_t ahead = 1; comparison_.HasNext(ahead); ++ahead) {
+    const EventRecord& record = comparison_.Next(ahead);
+    if (TypeOf(record) != EventType::kWaits) break;
+    const auto event = Decode<Waits>(record);
+    if (event.ticket != ticket) break;
+    for (TicketId earlier : event.waits_for) {
+      if (earlier) waits.push_back(earlier);
+    }
+  }
+  return waits;
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,54 @@
+// Performs the inputs of a log: submissions, and the begins and ends of queries.
+//
+// Run alternates: at an input the player performs it, at any other record the scheduler ticks,
+// until the log ends or differs.
+//
+// Threads: that of the replay.
+
+#ifndef GPUSHARE_SRC_CORE_REPLAY_INPUT_PLAYER_H_
+#define GPUSHARE_SRC_CORE_REPLAY_INPUT_PLAYER_H_
+
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "src/core/base/ids.h"
+#include "src/core/flow/scheduler.h"
+#include "src/core/log/events.h"
+#include "src/core/replay/comparison.h"
+#include "src/core/replay/replay_device.h"
+
+namespace gpushare::core {
+
+class InputPlayer {
+ public:
+  InputPlayer(Comparison& comparison, ReplayDevice& device, Scheduler& scheduler);
+
+  void Run();
+
+ private:
+  // Inputs of callbacks stand right after the Tick that ran them, and are performed before the next
+  // Tick.
+  void PerformInputs();
+
+  absl::Status Perform(const EventRecord& input);
+
+  absl::Status Submit(const Submitted& input);
+
+  // The recorded tickets that a submission waits for, from the records that follow it.
+  std::vector<TicketId> WaitsOf(TicketId ticket) const;
+
+  template <class SomeId>
+  SomeId ToReplay(SomeId recorded) const {
+    return SomeId{comparison_.ToReplay(recorded.value)};
+  }
+
+  Comparison& comparison_;
+  ReplayDevice& device_;
+  Scheduler& scheduler_;
+  std::unordered_map<TicketId, int> waits_left_;  // of recorded tickets, by later submissions
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_REPLAY_INPUT_PLAYER_H_
