@@ -109,15 +109,20 @@ class Workload {
                              std::unique_ptr<Workload>* workload);
 };
 
+// Gives a kernel's functions; 0 or a cudaError_t.
+using VariantsFunction = int(gpushare_kernel_variants* out);
+// Makes a kernel's workload, of options that name the length of a block task.
+using WorkloadMaker = Status (*)(const CatalogueKernel& kernel, const WorkloadOptions& options,
+                                 std::unique_ptr<Workload>* workload);
+
 struct CatalogueKernel {
   const char* name;
-  int (*variants)(gpushare_kernel_variants* out);  // 0 or a cudaError_t
+  VariantsFunction* variants;
   Bound bound;
   const char* bound_formula;
   bool yields;
   double block_task_us;  // default, on the reference GPU with all workers that fit an SM
-  Status (*make)(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                 std::unique_ptr<Workload>* workload);
+  WorkloadMaker make;
   uint32_t workers_per_sm = 8;  // that fit, or that the body asks for: a test asserts it
   // Why the kernel does not reach 0.75 of its bound; null: it does.
   const char* below_bound_because = nullptr;

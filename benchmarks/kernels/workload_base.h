@@ -58,12 +58,13 @@ Grid GridOf(uint32_t block_tasks, uint32_t across);
 // min(block tasks, the options' limit or else `fallback`).
 uint32_t RingOf(const WorkloadOptions& options, uint32_t block_tasks, uint32_t fallback);
 
-// Makes a workload of class Made by its own Make(arguments...). A failure leaves `workload` as it
-// was.
-template <class Made, class... Arguments>
-Status MakeAs(std::unique_ptr<Workload>* workload, const Arguments&... arguments) {
+// The maker of a workload of class Made, by its own Make(kernel, options, kArguments...). A failure
+// leaves `workload` as it was.
+template <class Made, auto... kArguments>
+Status MakeAs(const CatalogueKernel& kernel, const WorkloadOptions& options,
+              std::unique_ptr<Workload>* workload) {
   auto made = std::make_unique<Made>();
-  const Status status = made->Make(arguments...);
+  const Status status = made->Make(kernel, options, kArguments...);
   if (status.ok()) *workload = std::move(made);
   return status;
 }

@@ -11,18 +11,12 @@
 #include "kernels/tensor/gemm_skinny.h"
 #include "kernels/tensor/gemm_wgmma.h"
 
+using Variants = int(gpushare_kernel_variants* out);
 extern "C" {
-int gpushare_adam_variants(gpushare_kernel_variants* out);
-int gpushare_batch_norm_variants(gpushare_kernel_variants* out);
-int gpushare_gemm_mma_variants(gpushare_kernel_variants* out);
-int gpushare_im2col_float_variants(gpushare_kernel_variants* out);
-int gpushare_im2col_variants(gpushare_kernel_variants* out);
-int gpushare_layer_norm_variants(gpushare_kernel_variants* out);
-int gpushare_pooling_variants(gpushare_kernel_variants* out);
-int gpushare_relu_variants(gpushare_kernel_variants* out);
-int gpushare_scale_variants(gpushare_kernel_variants* out);
-int gpushare_sgd_variants(gpushare_kernel_variants* out);
-int gpushare_softmax_variants(gpushare_kernel_variants* out);
+Variants gpushare_adam_variants, gpushare_batch_norm_variants, gpushare_gemm_mma_variants,
+    gpushare_im2col_float_variants, gpushare_im2col_variants, gpushare_layer_norm_variants,
+    gpushare_pooling_variants, gpushare_relu_variants, gpushare_scale_variants,
+    gpushare_sgd_variants, gpushare_softmax_variants;
 }
 
 namespace gpushare::kernels {

@@ -60,9 +60,6 @@ class CpWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeCp(const CatalogueKernel& kernel, const WorkloadOptions& options,
-              std::unique_ptr<Workload>* workload) {
-  return MakeAs<CpWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeCp = MakeAs<CpWorkload>;
 
 }  // namespace gpushare::kernels

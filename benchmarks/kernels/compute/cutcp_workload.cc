@@ -76,9 +76,6 @@ class CutcpWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeCutcp(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                 std::unique_ptr<Workload>* workload) {
-  return MakeAs<CutcpWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeCutcp = MakeAs<CutcpWorkload>;
 
 }  // namespace gpushare::kernels

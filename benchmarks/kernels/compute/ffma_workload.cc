@@ -18,7 +18,7 @@ constexpr float kAngle = 0.01F;
 
 class FfmaWorkload : public RecordWorkload {
  public:
-  Status Make(const WorkloadOptions& options) {
+  Status Make(const CatalogueKernel& /*kernel*/, const WorkloadOptions& options) {
     seed_ = options.seed;
     const double iterations_per_us =
         kReferenceClockMhz * kFfmaPerClock /
@@ -62,9 +62,6 @@ class FfmaWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeFfma(const CatalogueKernel& /*kernel*/, const WorkloadOptions& options,
-                std::unique_ptr<Workload>* workload) {
-  return MakeAs<FfmaWorkload>(workload, options);
-}
+extern const WorkloadMaker kMakeFfma = MakeAs<FfmaWorkload>;
 
 }  // namespace gpushare::kernels

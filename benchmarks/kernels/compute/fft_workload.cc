@@ -70,9 +70,6 @@ class FftWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeFft(const CatalogueKernel& kernel, const WorkloadOptions& options,
-               std::unique_ptr<Workload>* workload) {
-  return MakeAs<FftWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeFft = MakeAs<FftWorkload>;
 
 }  // namespace gpushare::kernels

@@ -78,9 +78,6 @@ class LavaMdWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeLavaMd(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                  std::unique_ptr<Workload>* workload) {
-  return MakeAs<LavaMdWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeLavaMd = MakeAs<LavaMdWorkload>;
 
 }  // namespace gpushare::kernels

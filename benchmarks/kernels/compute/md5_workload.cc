@@ -24,7 +24,7 @@ constexpr double kInstructionsPerClock = 64;
 
 class Md5Workload : public RecordWorkload {
  public:
-  Status Make(const WorkloadOptions& options) {
+  Status Make(const CatalogueKernel& /*kernel*/, const WorkloadOptions& options) {
     seed_ = options.seed;
     const double hashes_per_us = kReferenceClockMhz * kInstructionsPerClock /
                                  (kInstructionsPerHash * kReferenceWorkersPerSm * kThreadsPerBlock);
@@ -61,9 +61,6 @@ class Md5Workload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeMd5(const CatalogueKernel& /*kernel*/, const WorkloadOptions& options,
-               std::unique_ptr<Workload>* workload) {
-  return MakeAs<Md5Workload>(workload, options);
-}
+extern const WorkloadMaker kMakeMd5 = MakeAs<Md5Workload>;
 
 }  // namespace gpushare::kernels

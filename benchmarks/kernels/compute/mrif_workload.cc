@@ -80,9 +80,6 @@ class MrifWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeMrif(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                std::unique_ptr<Workload>* workload) {
-  return MakeAs<MrifWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeMrif = MakeAs<MrifWorkload>;
 
 }  // namespace gpushare::kernels

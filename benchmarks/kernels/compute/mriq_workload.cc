@@ -65,9 +65,6 @@ class MriqWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeMriq(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                std::unique_ptr<Workload>* workload) {
-  return MakeAs<MriqWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeMriq = MakeAs<MriqWorkload>;
 
 }  // namespace gpushare::kernels

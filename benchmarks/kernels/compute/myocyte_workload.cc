@@ -60,9 +60,6 @@ class MyocyteWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeMyocyte(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                   std::unique_ptr<Workload>* workload) {
-  return MakeAs<MyocyteWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeMyocyte = MakeAs<MyocyteWorkload>;
 
 }  // namespace gpushare::kernels

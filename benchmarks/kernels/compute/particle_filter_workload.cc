@@ -102,9 +102,6 @@ class ParticleFilterWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeParticleFilter(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                          std::unique_ptr<Workload>* workload) {
-  return MakeAs<ParticleFilterWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeParticleFilter = MakeAs<ParticleFilterWorkload>;
 
 }  // namespace gpushare::kernels

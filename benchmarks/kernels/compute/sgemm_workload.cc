@@ -72,9 +72,6 @@ class SgemmWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeSgemm(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                 std::unique_ptr<Workload>* workload) {
-  return MakeAs<SgemmWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeSgemm = MakeAs<SgemmWorkload>;
 
 }  // namespace gpushare::kernels

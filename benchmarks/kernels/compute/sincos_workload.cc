@@ -20,7 +20,8 @@ constexpr uint32_t kUnroll = 4;  // of the loop over the iterations
 
 class SincosWorkload : public RecordWorkload {
  public:
-  Status Make(bool yields, const WorkloadOptions& options) {
+  Status Make(const CatalogueKernel& kernel, const WorkloadOptions& options) {
+    const bool yields = kernel.yields;
     seed_ = options.seed;
     const double iterations_per_us =
         kReferenceClockMhz * kResultsPerClock /
@@ -84,9 +85,6 @@ class SincosWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeSincos(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                  std::unique_ptr<Workload>* workload) {
-  return MakeAs<SincosWorkload>(workload, kernel.yields, options);
-}
+extern const WorkloadMaker kMakeSincos = MakeAs<SincosWorkload>;
 
 }  // namespace gpushare::kernels

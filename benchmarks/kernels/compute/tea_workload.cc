@@ -57,9 +57,6 @@ class TeaWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeTea(const CatalogueKernel& kernel, const WorkloadOptions& options,
-               std::unique_ptr<Workload>* workload) {
-  return MakeAs<TeaWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeTea = MakeAs<TeaWorkload>;
 
 }  // namespace gpushare::kernels

@@ -63,9 +63,6 @@ class TpacfWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeTpacf(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                 std::unique_ptr<Workload>* workload) {
-  return MakeAs<TpacfWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeTpacf = MakeAs<TpacfWorkload>;
 
 }  // namespace gpushare::kernels

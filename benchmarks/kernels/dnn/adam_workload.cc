@@ -77,9 +77,6 @@ class AdamWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeAdam(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                std::unique_ptr<Workload>* workload) {
-  return MakeAs<AdamWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeAdam = MakeAs<AdamWorkload>;
 
 }  // namespace gpushare::kernels

@@ -53,9 +53,6 @@ class BatchNormWorkload : public AffineWorkload {
 
 }  // namespace
 
-Status MakeBatchNorm(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                     std::unique_ptr<Workload>* workload) {
-  return MakeAs<BatchNormWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeBatchNorm = MakeAs<BatchNormWorkload>;
 
 }  // namespace gpushare::kernels

@@ -82,21 +82,9 @@ class Im2colWorkload : public RecordWorkload {
   uint32_t per_word_ = 1;
 };
 
-Status Make(const CatalogueKernel& kernel, const WorkloadOptions& options, uint32_t element_bytes,
-            std::unique_ptr<Workload>* workload) {
-  return MakeAs<Im2colWorkload>(workload, kernel, options, element_bytes);
-}
-
 }  // namespace
 
-Status MakeIm2col(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                  std::unique_ptr<Workload>* workload) {
-  return Make(kernel, options, sizeof(uint16_t), workload);
-}
-
-Status MakeIm2colFloat(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                       std::unique_ptr<Workload>* workload) {
-  return Make(kernel, options, sizeof(float), workload);
-}
+extern const WorkloadMaker kMakeIm2col = MakeAs<Im2colWorkload, sizeof(uint16_t)>;
+extern const WorkloadMaker kMakeIm2colFloat = MakeAs<Im2colWorkload, sizeof(float)>;
 
 }  // namespace gpushare::kernels

@@ -91,9 +91,6 @@ class LayerNormWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeLayerNorm(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                     std::unique_ptr<Workload>* workload) {
-  return MakeAs<LayerNormWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeLayerNorm = MakeAs<LayerNormWorkload>;
 
 }  // namespace gpushare::kernels

@@ -71,21 +71,9 @@ class PoolingWorkload : public RecordWorkload {
   bool average_ = false;
 };
 
-Status Make(const CatalogueKernel& kernel, const WorkloadOptions& options, bool average,
-            std::unique_ptr<Workload>* workload) {
-  return MakeAs<PoolingWorkload>(workload, kernel, options, average);
-}
-
 }  // namespace
 
-Status MakeMaxPooling(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                      std::unique_ptr<Workload>* workload) {
-  return Make(kernel, options, false, workload);
-}
-
-Status MakeAveragePooling(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                          std::unique_ptr<Workload>* workload) {
-  return Make(kernel, options, true, workload);
-}
+extern const WorkloadMaker kMakeMaxPooling = MakeAs<PoolingWorkload, false>;
+extern const WorkloadMaker kMakeAveragePooling = MakeAs<PoolingWorkload, true>;
 
 }  // namespace gpushare::kernels

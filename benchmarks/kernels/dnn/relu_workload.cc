@@ -45,9 +45,6 @@ class ReluWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeRelu(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                std::unique_ptr<Workload>* workload) {
-  return MakeAs<ReluWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeRelu = MakeAs<ReluWorkload>;
 
 }  // namespace gpushare::kernels

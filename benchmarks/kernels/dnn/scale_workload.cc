@@ -38,9 +38,6 @@ class ScaleWorkload : public AffineWorkload {
 
 }  // namespace
 
-Status MakeScale(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                 std::unique_ptr<Workload>* workload) {
-  return MakeAs<ScaleWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeScale = MakeAs<ScaleWorkload>;
 
 }  // namespace gpushare::kernels

@@ -64,9 +64,6 @@ class SgdWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeSgd(const CatalogueKernel& kernel, const WorkloadOptions& options,
-               std::unique_ptr<Workload>* workload) {
-  return MakeAs<SgdWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeSgd = MakeAs<SgdWorkload>;
 
 }  // namespace gpushare::kernels

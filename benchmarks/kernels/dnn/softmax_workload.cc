@@ -67,9 +67,6 @@ class SoftmaxWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeSoftmax(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                   std::unique_ptr<Workload>* workload) {
-  return MakeAs<SoftmaxWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeSoftmax = MakeAs<SoftmaxWorkload>;
 
 }  // namespace gpushare::kernels

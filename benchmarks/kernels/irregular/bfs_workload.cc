@@ -84,9 +84,6 @@ class BfsWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeBfs(const CatalogueKernel& kernel, const WorkloadOptions& options,
-               std::unique_ptr<Workload>* workload) {
-  return MakeAs<BfsWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeBfs = MakeAs<BfsWorkload>;
 
 }  // namespace gpushare::kernels

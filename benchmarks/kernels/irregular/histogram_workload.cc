@@ -73,9 +73,6 @@ class HistogramWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeHistogram(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                     std::unique_ptr<Workload>* workload) {
-  return MakeAs<HistogramWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeHistogram = MakeAs<HistogramWorkload>;
 
 }  // namespace gpushare::kernels

@@ -67,9 +67,6 @@ class NnWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeNn(const CatalogueKernel& kernel, const WorkloadOptions& options,
-              std::unique_ptr<Workload>* workload) {
-  return MakeAs<NnWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeNn = MakeAs<NnWorkload>;
 
 }  // namespace gpushare::kernels

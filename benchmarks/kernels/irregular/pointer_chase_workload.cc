@@ -53,9 +53,6 @@ class PointerChaseWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakePointerChase(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                        std::unique_ptr<Workload>* workload) {
-  return MakeAs<PointerChaseWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakePointerChase = MakeAs<PointerChaseWorkload>;
 
 }  // namespace gpushare::kernels

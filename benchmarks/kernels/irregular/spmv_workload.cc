@@ -76,9 +76,6 @@ class SpmvWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeSpmv(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                std::unique_ptr<Workload>* workload) {
-  return MakeAs<SpmvWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeSpmv = MakeAs<SpmvWorkload>;
 
 }  // namespace gpushare::kernels

@@ -20,7 +20,7 @@ double Normal(double d) { return 0.5 * std::erfc(-d / std::sqrt(2.0)); }
 
 class BlackScholesWorkload : public RecordWorkload {
  public:
-  Status Make(const WorkloadOptions& options) {
+  Status Make(const CatalogueKernel& /*kernel*/, const WorkloadOptions& options) {
     seed_ = options.seed;
     const double bytes_per_pass = kBytesPerOption * kOptionsPerPass;
     const double bytes_per_block_task =
@@ -86,9 +86,6 @@ class BlackScholesWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeBlackScholes(const CatalogueKernel& /*kernel*/, const WorkloadOptions& options,
-                        std::unique_ptr<Workload>* workload) {
-  return MakeAs<BlackScholesWorkload>(workload, options);
-}
+extern const WorkloadMaker kMakeBlackScholes = MakeAs<BlackScholesWorkload>;
 
 }  // namespace gpushare::kernels

@@ -83,9 +83,6 @@ class HotspotWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeHotspot(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                   std::unique_ptr<Workload>* workload) {
-  return MakeAs<HotspotWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeHotspot = MakeAs<HotspotWorkload>;
 
 }  // namespace gpushare::kernels

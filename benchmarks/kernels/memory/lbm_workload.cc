@@ -85,9 +85,6 @@ class LbmWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeLbm(const CatalogueKernel& kernel, const WorkloadOptions& options,
-               std::unique_ptr<Workload>* workload) {
-  return MakeAs<LbmWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeLbm = MakeAs<LbmWorkload>;
 
 }  // namespace gpushare::kernels

@@ -85,9 +85,6 @@ class PathfinderWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakePathfinder(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                      std::unique_ptr<Workload>* workload) {
-  return MakeAs<PathfinderWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakePathfinder = MakeAs<PathfinderWorkload>;
 
 }  // namespace gpushare::kernels

@@ -94,9 +94,6 @@ class SadWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeSad(const CatalogueKernel& kernel, const WorkloadOptions& options,
-               std::unique_ptr<Workload>* workload) {
-  return MakeAs<SadWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeSad = MakeAs<SadWorkload>;
 
 }  // namespace gpushare::kernels

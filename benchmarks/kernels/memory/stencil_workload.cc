@@ -16,7 +16,7 @@ constexpr double kInputBytesMax = 1 << 30;
 
 class StencilWorkload : public RecordWorkload {
  public:
-  Status Make(const WorkloadOptions& options) {
+  Status Make(const CatalogueKernel& /*kernel*/, const WorkloadOptions& options) {
     seed_ = options.seed;
     const double bytes_per_row = 2.0 * sizeof(float) * kStencilTileWidth;
     const double bytes_per_block_task =
@@ -67,9 +67,6 @@ class StencilWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeStencil(const CatalogueKernel& /*kernel*/, const WorkloadOptions& options,
-                   std::unique_ptr<Workload>* workload) {
-  return MakeAs<StencilWorkload>(workload, options);
-}
+extern const WorkloadMaker kMakeStencil = MakeAs<StencilWorkload>;
 
 }  // namespace gpushare::kernels

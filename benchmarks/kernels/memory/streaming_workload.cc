@@ -16,7 +16,7 @@ constexpr float kScale = 1.7F;
 
 class StreamingWorkload : public RecordWorkload {
  public:
-  Status Make(const WorkloadOptions& options) {
+  Status Make(const CatalogueKernel& /*kernel*/, const WorkloadOptions& options) {
     seed_ = options.seed;
     const double bytes_per_pass = 2.0 * sizeof(float) * kStreamingFloatsPerPass;
     const double bytes_per_block_task =
@@ -53,9 +53,6 @@ class StreamingWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeStreaming(const CatalogueKernel& /*kernel*/, const WorkloadOptions& options,
-                     std::unique_ptr<Workload>* workload) {
-  return MakeAs<StreamingWorkload>(workload, options);
-}
+extern const WorkloadMaker kMakeStreaming = MakeAs<StreamingWorkload>;
 
 }  // namespace gpushare::kernels

@@ -56,9 +56,6 @@ class TransposeWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeTranspose(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                     std::unique_ptr<Workload>* workload) {
-  return MakeAs<TransposeWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeTranspose = MakeAs<TransposeWorkload>;
 
 }  // namespace gpushare::kernels

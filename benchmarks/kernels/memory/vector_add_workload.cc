@@ -52,9 +52,6 @@ class VectorAddWorkload : public RecordWorkload {
 
 }  // namespace
 
-Status MakeVectorAdd(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                     std::unique_ptr<Workload>* workload) {
-  return MakeAs<VectorAddWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeVectorAdd = MakeAs<VectorAddWorkload>;
 
 }  // namespace gpushare::kernels

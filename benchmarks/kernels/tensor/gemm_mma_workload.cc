@@ -47,9 +47,6 @@ class GemmMmaWorkload : public PortableGemmWorkload {
 
 }  // namespace
 
-Status MakeGemmMma(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                   std::unique_ptr<Workload>* workload) {
-  return MakeAs<GemmMmaWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeGemmMma = MakeAs<GemmMmaWorkload>;
 
 }  // namespace gpushare::kernels

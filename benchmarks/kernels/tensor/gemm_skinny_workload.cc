@@ -48,9 +48,6 @@ class GemmSkinnyWorkload : public PortableGemmWorkload {
 
 }  // namespace
 
-Status MakeGemmSkinny(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                      std::unique_ptr<Workload>* workload) {
-  return MakeAs<GemmSkinnyWorkload>(workload, kernel, options);
-}
+extern const WorkloadMaker kMakeGemmSkinny = MakeAs<GemmSkinnyWorkload>;
 
 }  // namespace gpushare::kernels

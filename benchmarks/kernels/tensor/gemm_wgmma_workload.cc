@@ -42,8 +42,10 @@ uint32_t TilesAcross(const WorkloadOptions& options, const GemmTileShape& shape,
 
 class GemmWgmmaWorkload : public PortableGemmWorkload {
  public:
-  Status Make(const CatalogueKernel& kernel, const GemmTileShape& shape,
-              const WorkloadOptions& options) {
+  Status Make(const CatalogueKernel& kernel, const WorkloadOptions& options,
+              const GemmTileShape& shape) {
+    Status status = CheckWgmma();
+    if (!status.ok()) return status;
     const uint32_t block_tasks =
         CountBlockTasks(options, options.block_task_us, kernel.workers_per_sm);
     const double tile = static_cast<double>(shape.m) * shape.n;
@@ -53,8 +55,8 @@ class GemmWgmmaWorkload : public PortableGemmWorkload {
     const uint32_t ring = RingOf(options, block_tasks, RingMaxOf(tile, k, most));
     const uint32_t tiles_n = TilesAcross(options, shape, ring, k);
     const uint32_t tiles_m = ring / tiles_n;
-    Status status = MakeBuffers(options, tiles_m * static_cast<uint32_t>(shape.m),
-                                tiles_n * static_cast<uint32_t>(shape.n), k);
+    status = MakeBuffers(options, tiles_m * static_cast<uint32_t>(shape.m),
+                         tiles_n * static_cast<uint32_t>(shape.n), k);
     if (!status.ok()) return status;
     const GemmProblem problem = {
         static_cast<int>(m_), static_cast<int>(n_), static_cast<int>(k_), a_.data(), b_.data(),
@@ -70,22 +72,9 @@ class GemmWgmmaWorkload : public PortableGemmWorkload {
   }
 };
 
-Status MakeWith(const CatalogueKernel& kernel, const GemmTileShape& shape,
-                const WorkloadOptions& options, std::unique_ptr<Workload>* workload) {
-  const Status status = CheckWgmma();
-  return status.ok() ? MakeAs<GemmWgmmaWorkload>(workload, kernel, shape, options) : status;
-}
-
 }  // namespace
 
-Status MakeGemmWgmma(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                     std::unique_ptr<Workload>* workload) {
-  return MakeWith(kernel, kGemmWgmmaTile, options, workload);
-}
-
-Status MakeGemmRoomy(const CatalogueKernel& kernel, const WorkloadOptions& options,
-                     std::unique_ptr<Workload>* workload) {
-  return MakeWith(kernel, kGemmRoomyTile, options, workload);
-}
+extern const WorkloadMaker kMakeGemmWgmma = MakeAs<GemmWgmmaWorkload, kGemmWgmmaTile>;
+extern const WorkloadMaker kMakeGemmRoomy = MakeAs<GemmWgmmaWorkload, kGemmRoomyTile>;
 
 }  // namespace gpushare::kernels

@@ -4,14 +4,11 @@
 #include "kernels/tensor/gemm_skinny.h"
 #include "kernels/tensor/gemm_wgmma.h"
 
-extern "C" int gpushare_gemm_mma_variants(gpushare_kernel_variants* out);
+extern "C" gpushare::kernels::VariantsFunction gpushare_gemm_mma_variants;
 
 namespace gpushare::kernels {
 
-Status MakeGemmMma(const CatalogueKernel&, const WorkloadOptions&, std::unique_ptr<Workload>*);
-Status MakeGemmRoomy(const CatalogueKernel&, const WorkloadOptions&, std::unique_ptr<Workload>*);
-Status MakeGemmSkinny(const CatalogueKernel&, const WorkloadOptions&, std::unique_ptr<Workload>*);
-Status MakeGemmWgmma(const CatalogueKernel&, const WorkloadOptions&, std::unique_ptr<Workload>*);
+extern const WorkloadMaker kMakeGemmMma, kMakeGemmRoomy, kMakeGemmSkinny, kMakeGemmWgmma;
 
 std::vector<CatalogueKernel> TensorKernels() {
   constexpr const char* kTensorFormula = "m * n * k multiply-adds / (2048 * SMs * clock)";
@@ -25,16 +22,16 @@ std::vector<CatalogueKernel> TensorKernels() {
       "with wgmma, and at 128 bytes a clock and SM that bounds this form at half of the Tensor "
       "cores' rate.";
   return {
-      {"gemm_wgmma", GemmWgmmaVariants, Bound::kTensor, kTensorFormula, false, 26, MakeGemmWgmma, 1,
-       kPowerLimited},
-      {"gemm_roomy", GemmRoomyVariants, Bound::kTensor, kTensorFormula, false, 26, MakeGemmRoomy, 1,
-       kPowerLimited},
+      {"gemm_wgmma", GemmWgmmaVariants, Bound::kTensor, kTensorFormula, false, 26, kMakeGemmWgmma,
+       1, kPowerLimited},
+      {"gemm_roomy", GemmRoomyVariants, Bound::kTensor, kTensorFormula, false, 26, kMakeGemmRoomy,
+       1, kPowerLimited},
       {"gemm_mma", gpushare_gemm_mma_variants, Bound::kTensor, kTensorFormula, false, 27,
-       MakeGemmMma, 2, kSharedLimited},
-      {"gemm_skinny", GemmSkinnyVariants, Bound::kDram, kSkinnyFormula, false, 32, MakeGemmSkinny,
+       kMakeGemmMma, 2, kSharedLimited},
+      {"gemm_skinny", GemmSkinnyVariants, Bound::kDram, kSkinnyFormula, false, 32, kMakeGemmSkinny,
        1},
       {"gemm_skinny_compact", GemmSkinnyCompactVariants, Bound::kDram, kSkinnyFormula, false, 32,
-       MakeGemmSkinny, 2},
+       kMakeGemmSkinny, 2},
   };
 }
 
