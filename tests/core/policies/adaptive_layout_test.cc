@@ -172,11 +172,8 @@ TEST(AdaptiveLayoutTest, ANeighbourThatFitsNoMechanismIsHeldWithItsBlockingTime)
   const int32_t streaming = builder.AddKernel(58 * kUs);
   builder.SetSpeed(streaming, 0.5f);
   const HeadView& head = builder.AddBeHead(builder.be, streaming, 8 * kMs);
-  const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindHold(plan, head), nullptr) << Describe(plan);
-  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldBlocking);
-  EXPECT_EQ(FindHold(plan, head)->value_ns, 58 * kUs);
-  EXPECT_EQ(FindHold(plan, head)->limit_ns, builder.lc_apps[0].blocking_budget_ns);
+  EXPECT_TRUE(IsHeld(PlanOf("adaptive", builder), head, Reason::kHoldBlocking, 58 * kUs,
+                     builder.lc_apps[0].blocking_budget_ns));
 }
 
 TEST(AdaptiveLayoutTest, LongBlockTasksWithoutYieldPointsGetAPartitionOfTheirOwn) {
@@ -188,8 +185,8 @@ TEST(AdaptiveLayoutTest, LongBlockTasksWithoutYieldPointsGetAPartitionOfTheirOwn
     const Plan plan = PlanOf("adaptive", builder);
     ASSERT_NE(FindLaunch(plan, head), nullptr) << Describe(plan);
     EXPECT_EQ(plan.launches.size(), 1) << Describe(plan);
-    EXPECT_EQ(FindLaunch(plan, head)->place, builder.BePlace(84));
-    EXPECT_EQ(FindLaunch(plan, head)->reason, Reason::kBesidePartition);
+    EXPECT_TRUE(
+        IsLaunched(plan, head, {.place = builder.BePlace(84), .reason = Reason::kBesidePartition}));
     EXPECT_EQ(plan.routes[0].place, builder.LcPlace(84));
   }
 }
@@ -296,9 +293,7 @@ TEST(AdaptiveLayoutTest, WithoutPartitionsOrEvictionWhatIsLeftIsUsed) {
 
   builder.snapshot.partitions_available = true;
   plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindLaunch(plan, head), nullptr) << Describe(plan);
-  EXPECT_EQ(FindLaunch(plan, head)->place, builder.BePlace(84));
-  EXPECT_EQ(FindLaunch(plan, head)->form, Form::kOriginal);
+  EXPECT_TRUE(IsLaunched(plan, head, {.form = Form::kOriginal, .place = builder.BePlace(84)}));
   EXPECT_EQ(plan.launches.size(), 1);
 }
 

@@ -27,8 +27,7 @@ TEST_F(ElasticTest, BeKeepsItsSideWhileAQueryIsActive) {
   LcActive();
   const HeadView& head = builder.AddBeHead(be, kernel, 8 * kMs);
   const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindLaunch(plan, head, be_place), nullptr) << Describe(plan);
-  EXPECT_EQ(FindLaunch(plan, head, be_place)->reason, Reason::kBesidePartition);
+  EXPECT_TRUE(IsLaunched(plan, head, {.reason = Reason::kBesidePartition}, be_place));
   EXPECT_EQ(plan.launches.size(), 1);
 }
 
@@ -54,8 +53,7 @@ TEST_F(ElasticTest, ATaskThatRunsAloneHasNothingBesideOrBehindIt) {
   first.runs_alone = true;
   Plan plan = PlanOf("adaptive", builder);
   EXPECT_NE(FindLaunch(plan, first), nullptr) << Describe(plan);
-  ASSERT_NE(FindHold(plan, second), nullptr);
-  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldWindow);
+  EXPECT_TRUE(IsHeld(plan, second, Reason::kHoldWindow));
   RunningView& running = builder.AddRunningBe(be, kernel, 8 * kMs, {{be_place}, {lc_place}});
   first.runs_alone = false;
   EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), first), nullptr);
@@ -88,9 +86,7 @@ TEST_F(ElasticTest, OnlyThePartOnTheLcSideIsEvictedForAQuery) {
       builder.AddRunningBe(be, kernel, 8 * kMs, {{be_place}, {lc_place}, {lc_place}});
   const Plan plan = PlanOf("adaptive", builder);
   ASSERT_EQ(plan.evictions.size(), 1) << Describe(plan);
-  ASSERT_NE(FindEviction(plan, running.task, lc_place), nullptr);
-  EXPECT_EQ(FindEviction(plan, running.task, lc_place)->reason, Reason::kEvictForLc);
-  EXPECT_EQ(FindEviction(plan, running.task, lc_place)->workers_to_keep, 0);
+  EXPECT_TRUE(IsEvicted(plan, running.task, lc_place, Reason::kEvictForLc, 0));
 }
 
 TEST_F(ElasticTest, AnLcHeadIsLaunchedAtOnceBehindBeThatStillLeaves) {
@@ -99,11 +95,9 @@ TEST_F(ElasticTest, AnLcHeadIsLaunchedAtOnceBehindBeThatStillLeaves) {
   const RunningView& live = builder.AddRunningBe(be, kernel, 8 * kMs, {{lc_place}});
   const HeadView& head = builder.AddLcHead(lc, 4);
   const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindLaunch(plan, head), nullptr);
-  EXPECT_EQ(FindLaunch(plan, head)->place, lc_place);
-  EXPECT_EQ(FindLaunch(plan, head)->lane_class, LaneClass::kLc);
-  EXPECT_EQ(FindLaunch(plan, head)->count, 4);
-  EXPECT_EQ(FindLaunch(plan, head)->reason, Reason::kLcFirst);
+  EXPECT_TRUE(IsLaunched(
+      plan, head,
+      {.place = lc_place, .lane_class = LaneClass::kLc, .count = 4, .reason = Reason::kLcFirst}));
   EXPECT_EQ(FindEviction(plan, leaving.task, lc_place), nullptr);
   EXPECT_NE(FindEviction(plan, live.task, lc_place), nullptr);
 }
@@ -138,8 +132,7 @@ TEST_F(ElasticTest, AtMostOneTaskQueuesBehindTheOneThatRuns) {
   const HeadView& third = builder.AddBeHead(be, kernel, 8 * kMs);
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_NE(FindLaunch(plan, second), nullptr);
-  ASSERT_NE(FindHold(plan, third), nullptr);
-  EXPECT_EQ(FindHold(plan, third)->reason, Reason::kHoldWindow);
+  EXPECT_TRUE(IsHeld(plan, third, Reason::kHoldWindow));
 }
 
 TEST_F(ElasticTest, ATaskOfTheSameQueueDoesNotQueueBehind) {
@@ -166,8 +159,7 @@ TEST_F(ElasticTest, ATaskThatCannotBeConfinedWaitsForAnIdleDevice) {
   head.confinable = false;
   builder.AddRunningBe(be, kernel, 8 * kMs, {{be_place}});
   Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindLaunch(plan, head), nullptr) << Describe(plan);
-  EXPECT_EQ(FindLaunch(plan, head)->place, kWholeDevice);
+  EXPECT_TRUE(IsLaunched(plan, head, {.place = kWholeDevice}));
   LcActive();
   plan = PlanOf("adaptive", builder);
   EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldLcActive);
@@ -186,24 +178,17 @@ TEST_F(WholeTest, BeIsHeldWhileAQueryIsActiveAndGoesOnWhenItIsNot) {
   HeadView& head = builder.AddBeHead(be, kernel, 8 * kMs);
   head.resumed = true;
   Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindLaunch(plan, head), nullptr);
-  EXPECT_EQ(FindLaunch(plan, head)->reason, Reason::kResume);
+  EXPECT_TRUE(IsLaunched(plan, head, {.reason = Reason::kResume}));
   builder.AddQuery(lc, kNever);
-  plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindHold(plan, head), nullptr);
-  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldLcActive);
-  EXPECT_EQ(FindHold(plan, head)->value_ns, 40 * kUs);
+  EXPECT_TRUE(IsHeld(PlanOf("adaptive", builder), head, Reason::kHoldLcActive, 40 * kUs));
 }
 
 TEST_F(WholeTest, WorkThatCannotBeEvictedIsDebitedAndRefundedWhenItIsDone) {
   const HeadView& first = builder.AddBeTask(be, TaskKind::kLibrary, 60 * kUs);
   const HeadView& second = builder.AddBeTask(be, TaskKind::kOpaque, 60 * kUs);
   Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindLaunch(plan, first), nullptr);
-  EXPECT_EQ(FindLaunch(plan, first)->form, Form::kLibrary);
-  ASSERT_NE(FindHold(plan, second), nullptr);
-  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldBlocking);
-  EXPECT_EQ(FindHold(plan, second)->value_ns, 120 * kUs);
+  EXPECT_TRUE(IsLaunched(plan, first, {.form = Form::kLibrary}));
+  EXPECT_TRUE(IsHeld(plan, second, Reason::kHoldBlocking, 120 * kUs));
 
   builder.heads.pop_front();
   const HeadView waiting = builder.head(0);
@@ -227,10 +212,7 @@ TEST_F(WholeTest, TwoTasksOnTheSameSmsLeaveTogetherWithinTheBudget) {
   const int32_t slower = builder.AddKernel(70 * kUs);
   RunningView& running = builder.AddRunningBe(be, kernel, 8 * kMs, {{kWholeDevice}});
   const HeadView& second = builder.AddBeHead(be, slower, 8 * kMs);
-  Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindHold(plan, second), nullptr) << Describe(plan);
-  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldBlocking);
-  EXPECT_EQ(FindHold(plan, second)->value_ns, 110 * kUs);
+  EXPECT_TRUE(IsHeld(PlanOf("adaptive", builder), second, Reason::kHoldBlocking, 110 * kUs));
   running.task.remaining.duration_ns = 30 * kUs;  // it leaves no later than it ends
   EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), second), nullptr);
   builder.running.clear();
@@ -258,8 +240,7 @@ TEST_F(WholeTest, OfTwoHeadsThatDoNotFitTogetherOneStarts) {
   const HeadView& second = builder.AddBeHead(be, kernel, 8 * kMs);
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_NE(FindLaunch(plan, first), nullptr) << Describe(plan);
-  ASSERT_NE(FindHold(plan, second), nullptr);
-  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldBlocking);
+  EXPECT_TRUE(IsHeld(plan, second, Reason::kHoldBlocking));
 }
 
 // Small tasks that fit behind the running one would otherwise go before it for ever.
@@ -271,8 +252,7 @@ TEST_F(WholeTest, NobodyGoesBeforeATaskThatWaitsForTheSmsOfAnother) {
   const HeadView& small = builder.AddBeHead(behind, builder.AddKernel(10 * kUs), 8 * kMs);
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_EQ(plan.launches.size(), 0) << Describe(plan);
-  ASSERT_NE(FindHold(plan, next), nullptr);
-  EXPECT_EQ(FindHold(plan, next)->reason, Reason::kHoldBlocking);
+  EXPECT_TRUE(IsHeld(plan, next, Reason::kHoldBlocking));
   EXPECT_NE(FindHold(plan, small), nullptr);
 }
 
@@ -309,15 +289,10 @@ TEST_F(WholeTest, WorkBeyondTheBudgetStartsOnCreditAndOnlyWithEnoughOfIt) {
   builder.lc_apps[0].tail_credit = 7.4;
   const HeadView& head = builder.AddBeTask(be, TaskKind::kLibrary, 5 * kMs);
   Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindHold(plan, head), nullptr);
-  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldTailCredit);
-  EXPECT_EQ(FindHold(plan, head)->value_ns, 7'500);
-  EXPECT_EQ(FindHold(plan, head)->limit_ns, 7'400);
+  EXPECT_TRUE(IsHeld(plan, head, Reason::kHoldTailCredit, 7'500, 7'400));
   EXPECT_EQ(plan.replan_at_ns, builder.snapshot.now_ns + kLoadLookNs) << "quiet time earns";
   builder.lc_apps[0].tail_credit = 7.6;
-  plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindLaunch(plan, head), nullptr);
-  EXPECT_EQ(FindLaunch(plan, head)->reason, Reason::kTailCredit);
+  EXPECT_TRUE(IsLaunched(PlanOf("adaptive", builder), head, {.reason = Reason::kTailCredit}));
 }
 
 TEST_F(WholeTest, WorkOnCreditNeedsCreditForOneLateQueryAtLeast) {
@@ -337,9 +312,7 @@ TEST_F(WholeTest, OnCreditBeStillWaitsForTheActiveQuery) {
   builder.lc_apps[0].tail_credit = 50;
   const HeadView& head = builder.AddBeTask(be, TaskKind::kLibrary, 5 * kMs);
   builder.AddQuery(lc, kNever);
-  const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindHold(plan, head), nullptr);
-  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldLcActive);
+  EXPECT_TRUE(IsHeld(PlanOf("adaptive", builder), head, Reason::kHoldLcActive));
 }
 
 TEST_F(WholeTest, TasksOnCreditTogetherNeedTheSumAndAFullAccountIsEnoughForAny) {
@@ -371,10 +344,8 @@ TEST_F(WholeTest, ACopyBeyondTheBudgetMovesItsSmallestPieceOnCredit) {
   const HeadView& copy = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 27 * kUs);
   EXPECT_NE(FindHold(PlanOf("adaptive", builder), copy), nullptr);
   builder.lc_apps[0].tail_credit = 1;
-  const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindLaunch(plan, copy), nullptr);
-  EXPECT_EQ(FindLaunch(plan, copy)->blocks_max, kCopyPieceBytesMin);
-  EXPECT_EQ(FindLaunch(plan, copy)->reason, Reason::kTailCredit);
+  EXPECT_TRUE(IsLaunched(PlanOf("adaptive", builder), copy,
+                         {.blocks_max = kCopyPieceBytesMin, .reason = Reason::kTailCredit}));
 }
 
 TEST_F(WholeTest, TheErrorBarOfAPredictionCounts) {
@@ -414,10 +385,7 @@ class QuotaTest : public WholeTest {
   }
   static void ExpectHeldByWindow(const Plan& plan, const HeadView& head, int32_t live,
                                  int32_t window) {
-    ASSERT_NE(FindHold(plan, head), nullptr) << Describe(plan);
-    EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldWindow);
-    EXPECT_EQ(FindHold(plan, head)->value_ns, live);
-    EXPECT_EQ(FindHold(plan, head)->limit_ns, window);
+    EXPECT_TRUE(IsHeld(plan, head, Reason::kHoldWindow, live, window));
   }
 
   int32_t quick = builder.AddKernel(20 * kUs);  // M = 8
@@ -441,9 +409,7 @@ TEST_F(QuotaTest, TasksBesideOthersLeaveWithinTheBudgetTogether) {
   const HeadView& third = AddHeadOf(AddQuotaApp(12));
   EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), third), nullptr);
   builder.heads[0].eviction_ns = builder.heads[0].eviction_p99_ns = 70 * kUs;
-  const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindHold(plan, third), nullptr);
-  EXPECT_EQ(FindHold(plan, third)->reason, Reason::kHoldBlocking);
+  EXPECT_TRUE(IsHeld(PlanOf("adaptive", builder), third, Reason::kHoldBlocking));
 }
 
 // Then the third would run on SMs of the others.
@@ -491,9 +457,7 @@ TEST_F(WholeTest, ThePlaceBehindARunningTaskIsLeftToItsAppWhileThatIsNext) {
   const HeadView& head = builder.AddBeHead(other, kernel, 8 * kMs);
   EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr) << "nothing follows it";
   running.task.followed = true;
-  const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindHold(plan, head), nullptr);
-  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldWindow);
+  EXPECT_TRUE(IsHeld(PlanOf("adaptive", builder), head, Reason::kHoldWindow));
   builder.be_apps[0].attained_ns = 30 * kMs;
   EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr) << "its turn has come";
 }
@@ -527,11 +491,8 @@ TEST_F(WholeTest, BeWorkPausesUntilItsNextShareOfTimeBegins) {
   const TimeNs until_ns = builder.snapshot.be_paused_until_ns = builder.snapshot.now_ns + 5 * kMs;
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_TRUE(plan.launches.empty()) << Describe(plan);
-  ASSERT_NE(FindEviction(plan, running.task, kWholeDevice), nullptr);
-  EXPECT_EQ(FindEviction(plan, running.task, kWholeDevice)->reason, Reason::kHoldDuty);
-  ASSERT_NE(FindHold(plan, head), nullptr);
-  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldDuty);
-  EXPECT_EQ(FindHold(plan, head)->limit_ns, until_ns);
+  EXPECT_TRUE(IsEvicted(plan, running.task, kWholeDevice, Reason::kHoldDuty));
+  EXPECT_TRUE(IsHeld(plan, head, Reason::kHoldDuty, {}, until_ns));
   EXPECT_EQ(plan.replan_at_ns, until_ns);
   builder.AddRunningLc(lc, kWholeDevice);
   EXPECT_EQ(PlanOf("adaptive", builder).evictions.size(), 1) << "for LC, and once";
@@ -559,8 +520,7 @@ TEST_F(WholeTest, WithoutLcAppsEverythingRuns) {
   const HeadView& longest = idle.AddBeHead(app, idle.AddKernel(kNever), 100 * kMs);
   const HeadView& copy = idle.AddBeCopy(app, CopyDirection::kPeer, 1 << 30, 20 * kMs);
   const Plan plan = PlanOf("adaptive", idle);
-  ASSERT_NE(FindLaunch(plan, longest), nullptr);
-  EXPECT_EQ(FindLaunch(plan, longest)->reason, Reason::kIdleDevice);
+  EXPECT_TRUE(IsLaunched(plan, longest, {.reason = Reason::kIdleDevice}));
   EXPECT_EQ(FindLaunch(plan, copy)->blocks_max, 0);
 }
 
@@ -605,8 +565,7 @@ TEST_F(WholeTest, CopiesThatSlowAnLcAppBeyondItsBoundRunWhileNoQueryIsActive) {
   ASSERT_NE(held, nullptr);
   EXPECT_EQ(held->reason, Reason::kHoldBlocking);
   EXPECT_GT(held->value_ns, held->limit_ns);
-  ASSERT_NE(FindLaunch(plan, out), nullptr) << "this direction slows nobody";
-  EXPECT_EQ(FindLaunch(plan, out)->blocks_max, 0);
+  EXPECT_TRUE(IsLaunched(plan, out, {.blocks_max = 0})) << "this direction slows nobody";
 }
 
 // Else nobody would see that a direction was closed for nothing.
@@ -618,9 +577,7 @@ TEST_F(WholeTest, ACopyThatSlowsAnLcAppRunsBesideAQueryOnCredit) {
       builder.AddBeCopy(be, CopyDirection::kHostToDevice, int64_t{64} << 20, 1'200 * kUs);
   EXPECT_NE(FindHold(PlanOf("adaptive", builder), in), nullptr);
   builder.lc_apps[0].tail_credit = kTailCreditMax;
-  const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindLaunch(plan, in), nullptr);
-  EXPECT_EQ(FindLaunch(plan, in)->reason, Reason::kTailCredit);
+  EXPECT_TRUE(IsLaunched(PlanOf("adaptive", builder), in, {.reason = Reason::kTailCredit}));
   builder.AddRunningBe(be, -1, 26 * kUs, {{kWholeDevice, Form::kMemcpy}});
   builder.running.back().task.kind = TaskKind::kMemcpy;
   builder.running.back().task.direction = CopyDirection::kHostToDevice;
@@ -656,9 +613,7 @@ TEST_F(WholeTest, CopiesSlowNobodyWithoutALimit) {
   loose.lc_apps[0].speed_beside_copies = {1, 0.5F, 0.5F, 0.5F};
   loose.AddQuery(service, kNever);
   const HeadView& in = loose.AddBeCopy(app, CopyDirection::kHostToDevice, 1 << 26, 1'200 * kUs);
-  const Plan plan = PlanOf("adaptive", loose);
-  ASSERT_NE(FindLaunch(plan, in), nullptr);
-  EXPECT_EQ(FindLaunch(plan, in)->blocks_max, 0);
+  EXPECT_TRUE(IsLaunched(PlanOf("adaptive", loose), in, {.blocks_max = 0}));
 }
 
 TEST_F(WholeTest, PageableCopiesRunInShortPiecesOneAtATimeBesideLcApps) {
@@ -673,8 +628,7 @@ TEST_F(WholeTest, PageableCopiesRunInShortPiecesOneAtATimeBesideLcApps) {
     const HeadView& peer = each->AddBeCopy(app, CopyDirection::kPeer, 16 << 20, 300 * kUs);
     const Plan plan = PlanOf("adaptive", *each);
     ASSERT_NE(FindLaunch(plan, in), nullptr);
-    ASSERT_NE(FindLaunch(plan, peer), nullptr);
-    EXPECT_EQ(FindLaunch(plan, peer)->blocks_max, 0);
+    EXPECT_TRUE(IsLaunched(plan, peer, {.blocks_max = 0}));
     if (each == &idle) {
       EXPECT_EQ(FindLaunch(plan, in)->blocks_max, 0);
       EXPECT_NE(FindLaunch(plan, out), nullptr);
@@ -694,8 +648,7 @@ TEST_F(WholeTest, APageablePieceWaitsForTheOneInFlightAlsoOnCredit) {
   HeadView& in = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 27 * kUs);
   in.pinned = false;
   const Plan alone = PlanOf("adaptive", builder);
-  ASSERT_NE(FindLaunch(alone, in), nullptr);
-  EXPECT_EQ(FindLaunch(alone, in)->reason, Reason::kTailCredit);
+  EXPECT_TRUE(IsLaunched(alone, in, {.reason = Reason::kTailCredit}));
   builder.AddRunningBe(be, -1, 26 * kUs, {{kWholeDevice, Form::kMemcpy}});
   builder.running.back().task.kind = TaskKind::kMemcpy;
   builder.running.back().task.direction = CopyDirection::kDeviceToHost;
@@ -708,9 +661,7 @@ TEST_F(WholeTest, ASlowPageableCopyIsNotHeldForEver) {
   loose.AddLcApp(0.1, 100 * kUs, 300 * kUs, 0);  // no bound, no budget
   HeadView& slow = loose.AddBeCopy(app, CopyDirection::kHostToDevice, 1 << 20, 20 * kMs);
   slow.pinned = false;
-  const Plan plan = PlanOf("adaptive", loose);
-  ASSERT_NE(FindLaunch(plan, slow), nullptr);
-  EXPECT_EQ(FindLaunch(plan, slow)->blocks_max, kCopyPieceBytesMin);
+  EXPECT_TRUE(IsLaunched(PlanOf("adaptive", loose), slow, {.blocks_max = kCopyPieceBytesMin}));
 }
 
 // The smallest piece may take longer than kPageablePieceNs, but not longer than its direction has.
@@ -724,8 +675,7 @@ TEST_F(WholeTest, ASlowPageableCopyTakesItsPieceFromTheBudgetOfItsDirection) {
   slow.remaining.duration_ns = 2'400 * kUs;
   const HeadView& held = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 16, 60 * kUs);
   const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindLaunch(plan, slow), nullptr) << "150 us";
-  EXPECT_EQ(FindLaunch(plan, slow)->blocks_max, kCopyPieceBytesMin);
+  EXPECT_TRUE(IsLaunched(plan, slow, {.blocks_max = kCopyPieceBytesMin})) << "150 us";
   EXPECT_NE(FindHold(plan, held), nullptr) << "50 us are left";
 }
 
@@ -733,9 +683,7 @@ TEST_F(WholeTest, TheLastPieceOfASlowPageableCopyIsItsRest) {
   builder.lc_apps[0].blocking_budget_ns = 400 * kUs;
   HeadView& slow = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 10'000, 150 * kUs);
   slow.pinned = false;
-  const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindLaunch(plan, slow), nullptr);
-  EXPECT_EQ(FindLaunch(plan, slow)->blocks_max, 10'000);
+  EXPECT_TRUE(IsLaunched(PlanOf("adaptive", builder), slow, {.blocks_max = 10'000}));
 }
 
 TEST_F(WholeTest, CopiesOfOneDirectionShareTheBudget) {
@@ -748,8 +696,8 @@ TEST_F(WholeTest, CopiesOfOneDirectionShareTheBudget) {
   const HeadView& held = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 27 * kUs);
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_NE(FindLaunch(plan, fits), nullptr);
-  ASSERT_NE(FindHold(plan, held), nullptr) << "0.4 us move less than the smallest piece";
-  EXPECT_EQ(FindHold(plan, held)->reason, Reason::kHoldBlocking);
+  EXPECT_TRUE(IsHeld(plan, held, Reason::kHoldBlocking))
+      << "0.4 us move less than the smallest piece";
 }
 
 TEST_F(WholeTest, WhileAQueryIsActivePiecesAreSmallAndADirectionThatLcNeverUsesIsFree) {
@@ -759,11 +707,9 @@ TEST_F(WholeTest, WhileAQueryIsActivePiecesAreSmallAndADirectionThatLcNeverUsesI
   const HeadView& out =
       builder.AddBeCopy(be, CopyDirection::kDeviceToHost, int64_t{256} << 20, 4'844 * kUs);
   const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindLaunch(plan, in), nullptr);
-  EXPECT_EQ(FindLaunch(plan, in)->reason, Reason::kFillsGap);
+  ASSERT_TRUE(IsLaunched(plan, in, {.reason = Reason::kFillsGap}));
   EXPECT_NEAR(static_cast<double>(FindLaunch(plan, in)->blocks_max), 1'048'576. * 13.6 / 27, 4'097);
-  ASSERT_NE(FindLaunch(plan, out), nullptr);
-  EXPECT_EQ(FindLaunch(plan, out)->blocks_max, 0) << "the whole of it";
+  EXPECT_TRUE(IsLaunched(plan, out, {.blocks_max = 0})) << "the whole of it";
 }
 
 TEST_F(WholeTest, ACopyMayRunBesideAQueryThatHasHeadroom) {
@@ -772,10 +718,7 @@ TEST_F(WholeTest, ACopyMayRunBesideAQueryThatHasHeadroom) {
   const HeadView& copy = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 18, 7 * kUs);
   EXPECT_EQ(FindLaunch(PlanOf("adaptive", builder), copy)->reason, Reason::kFitsHeadroom);
   builder.queries[0].headroom_ns = -5;
-  const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindHold(plan, copy), nullptr);
-  EXPECT_EQ(FindHold(plan, copy)->reason, Reason::kHoldHeadroom);
-  EXPECT_EQ(FindHold(plan, copy)->limit_ns, -5);
+  EXPECT_TRUE(IsHeld(PlanOf("adaptive", builder), copy, Reason::kHoldHeadroom, {}, -5));
 }
 
 // Arrangement changes.
@@ -784,8 +727,7 @@ TEST_F(ElasticTest, BeOnTheWholeDeviceLeavesForABetterLayout) {
   const RunningView& running = builder.AddRunningBe(be, kernel, 8 * kMs, {{kWholeDevice}});
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_EQ(plan.routes[0].place, lc_place);
-  ASSERT_NE(FindEviction(plan, running.task, kWholeDevice), nullptr) << Describe(plan);
-  EXPECT_EQ(FindEviction(plan, running.task, kWholeDevice)->reason, Reason::kEvictForLayout);
+  EXPECT_TRUE(IsEvicted(plan, running.task, kWholeDevice, Reason::kEvictForLayout));
 }
 
 TEST_F(ElasticTest, NothingIsLaunchedBesideLcWorkOfTheOldLayout) {
@@ -814,9 +756,7 @@ TEST(LayoutChangeTest, LcKeepsItsRouteUntilLongBlockTasksHaveLeftTheNewOne) {
     EXPECT_EQ(plan.routes[0].place, builder.LcPlace(84)) << Describe(plan);
     EXPECT_EQ(FindEviction(plan, running.task, builder.BePlace(84)) != nullptr, !leaving);
     EXPECT_EQ(plan.launches.size(), 0);
-    ASSERT_NE(FindHold(plan, head), nullptr);
-    EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldBlocking);
-    EXPECT_EQ(FindHold(plan, head)->value_ns, 2'550 * kUs);
+    EXPECT_TRUE(IsHeld(plan, head, Reason::kHoldBlocking, 2'550 * kUs));
     EXPECT_EQ(plan.arrangement, builder.snapshot.in_force) << "the change waits";
     builder.running.clear();
     EXPECT_EQ(PlanOf("adaptive", builder).arrangement.split, builder.Split(108));

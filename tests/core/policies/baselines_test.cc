@@ -72,11 +72,8 @@ TEST(PriorityTest, GivesLcTheHighLaneAndBeTheLowOneAndNeverEvicts) {
   const HeadView& lc_head = builder.AddLcHead(lc);
   builder.AddRunningBe(be, 0, 8 * kMs, {{kWholeDevice, Form::kOriginal}});
   const Plan plan = PlanOf("priority", builder);
-  ASSERT_NE(FindLaunch(plan, lc_head), nullptr);
-  EXPECT_EQ(FindLaunch(plan, lc_head)->lane_class, LaneClass::kLc);
-  ASSERT_NE(FindLaunch(plan, be_head), nullptr);
-  EXPECT_EQ(FindLaunch(plan, be_head)->lane_class, LaneClass::kBe);
-  EXPECT_EQ(FindLaunch(plan, be_head)->form, Form::kOriginal);
+  EXPECT_TRUE(IsLaunched(plan, lc_head, {.lane_class = LaneClass::kLc}));
+  EXPECT_TRUE(IsLaunched(plan, be_head, {.form = Form::kOriginal, .lane_class = LaneClass::kBe}));
   EXPECT_EQ(plan.evictions.size(), 0);
   EXPECT_FALSE(plan.routes[0].evict_overlapping);
 }

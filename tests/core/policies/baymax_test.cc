@@ -22,13 +22,8 @@ TEST_F(BaymaxTest, ABeKernelIsDebitedFromTheHeadroomThatTheNextOneSees) {
   const HeadView& second = builder.AddBeHead(be, kernel, 3 * kMs);
   const HeadView& third = builder.AddBeHead(be, kernel, 2 * kMs);
   const Plan plan = PlanOf("baymax", builder);
-  ASSERT_NE(FindLaunch(plan, first), nullptr);
-  EXPECT_EQ(FindLaunch(plan, first)->form, Form::kOriginal);
-  EXPECT_EQ(FindLaunch(plan, first)->reason, Reason::kFitsHeadroom);
-  ASSERT_NE(FindHold(plan, second), nullptr);
-  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldHeadroom);
-  EXPECT_EQ(FindHold(plan, second)->value_ns, 3 * kMs);
-  EXPECT_EQ(FindHold(plan, second)->limit_ns, 2 * kMs);
+  EXPECT_TRUE(IsLaunched(plan, first, {.form = Form::kOriginal, .reason = Reason::kFitsHeadroom}));
+  EXPECT_TRUE(IsHeld(plan, second, Reason::kHoldHeadroom, 3 * kMs, 2 * kMs));
   EXPECT_NE(FindLaunch(plan, third), nullptr) << "a shorter one behind it still fits";
 }
 
@@ -65,10 +60,7 @@ TEST_F(BaymaxTest, WithoutTheRefillTimeThatConcurrencySavedDoesNotComeBack) {
   builder.queries[0].serial_headroom_ns = 1 * kMs;
   const HeadView& head = builder.AddBeHead(be, kernel, 2 * kMs);
   EXPECT_NE(FindLaunch(PlanOf("baymax", builder), head), nullptr);
-  const Plan plan = PlanOf("baymax:nc", builder);
-  ASSERT_NE(FindHold(plan, head), nullptr);
-  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldHeadroom);
-  EXPECT_EQ(FindHold(plan, head)->limit_ns, 1 * kMs);
+  EXPECT_TRUE(IsHeld(PlanOf("baymax:nc", builder), head, Reason::kHoldHeadroom, {}, 1 * kMs));
   builder.queries[0].serial_headroom_ns = 2 * kMs;
   EXPECT_NE(FindLaunch(PlanOf("baymax:nc", builder), head), nullptr);
   builder.queries[0].headroom_ns = 1 * kMs;
@@ -93,12 +85,8 @@ TEST_F(BaymaxTest, TheGateOnQueuedTimeLeavesRoomForTheQueryItself) {
   const HeadView& fits = builder.AddBeHead(be, kernel, 5 * kMs);
   const HeadView& held = builder.AddBeHead(be, kernel, 1);
   const Plan plan = PlanOf("baymax", builder);
-  ASSERT_NE(FindLaunch(plan, fits), nullptr);
-  EXPECT_EQ(FindLaunch(plan, fits)->reason, Reason::kIdleDevice);
-  ASSERT_NE(FindHold(plan, held), nullptr);
-  EXPECT_EQ(FindHold(plan, held)->reason, Reason::kHoldQueuedTime);
-  EXPECT_EQ(FindHold(plan, held)->value_ns, 9 * kMs + 1);
-  EXPECT_EQ(FindHold(plan, held)->limit_ns, 9 * kMs);
+  EXPECT_TRUE(IsLaunched(plan, fits, {.reason = Reason::kIdleDevice}));
+  EXPECT_TRUE(IsHeld(plan, held, Reason::kHoldQueuedTime, 9 * kMs + 1, 9 * kMs));
 }
 
 // No query is active, so that headroom bounds nothing, and N_tr is 5 on an H200.
@@ -114,10 +102,7 @@ TEST_F(BaymaxTest, PinnedCopiesLeaveTimeForAQueryThatArrivesBehindThem) {
   EXPECT_NE(FindLaunch(plan, in), nullptr);
   EXPECT_NE(FindLaunch(plan, out), nullptr);
   for (const HeadView* held : {&beyond, &kernel_beyond}) {
-    ASSERT_NE(FindHold(plan, *held), nullptr);
-    EXPECT_EQ(FindHold(plan, *held)->reason, Reason::kHoldQueuedTime);
-    EXPECT_EQ(FindHold(plan, *held)->value_ns, 9 * kMs + 1);
-    EXPECT_EQ(FindHold(plan, *held)->limit_ns, 9 * kMs);
+    EXPECT_TRUE(IsHeld(plan, *held, Reason::kHoldQueuedTime, 9 * kMs + 1, 9 * kMs));
   }
 }
 
@@ -149,13 +134,9 @@ TEST_F(BaymaxTest, CopiesAreLimitedInEachDirectionAndPinnedOnesAreCharged) {
   const HeadView& charged = copy(CopyDirection::kDeviceToHost, 300 * kUs, true);
   const Plan plan = PlanOf("baymax", builder);
   EXPECT_NE(FindLaunch(plan, pageable), nullptr) << "a pageable copy is not charged to headroom";
-  ASSERT_NE(FindHold(plan, beyond), nullptr);
-  EXPECT_EQ(FindHold(plan, beyond)->reason, Reason::kHoldCopies);
-  EXPECT_EQ(FindHold(plan, beyond)->limit_ns, 2);
+  EXPECT_TRUE(IsHeld(plan, beyond, Reason::kHoldCopies, {}, 2));
   EXPECT_NE(FindLaunch(plan, pinned), nullptr);
-  ASSERT_NE(FindHold(plan, charged), nullptr);
-  EXPECT_EQ(FindHold(plan, charged)->reason, Reason::kHoldHeadroom);
-  EXPECT_EQ(FindHold(plan, charged)->limit_ns, 200 * kUs);
+  EXPECT_TRUE(IsHeld(plan, charged, Reason::kHoldHeadroom, {}, 200 * kUs));
 }
 
 TEST(BaymaxWithoutTargetTest, AWindowBoundsWhatIsIssuedAheadOfEachApp) {
@@ -170,10 +151,7 @@ TEST(BaymaxWithoutTargetTest, AWindowBoundsWhatIsIssuedAheadOfEachApp) {
   const HeadView& c = builder.AddBeHead(free, kernel, 1 * kMs);
   const Plan plan = PlanOf("baymax", builder);
   EXPECT_NE(FindLaunch(plan, a), nullptr);
-  ASSERT_NE(FindHold(plan, b), nullptr);
-  EXPECT_EQ(FindHold(plan, b)->reason, Reason::kHoldWindow);
-  EXPECT_EQ(FindHold(plan, b)->value_ns, kBeWindowPerApp);
-  EXPECT_EQ(FindHold(plan, b)->limit_ns, kBeWindowPerApp);
+  EXPECT_TRUE(IsHeld(plan, b, Reason::kHoldWindow, kBeWindowPerApp, kBeWindowPerApp));
   EXPECT_NE(FindLaunch(plan, c), nullptr);
 }
 
@@ -205,11 +183,8 @@ TEST(BaymaxWithoutTargetTest, AnAppLeavesTheWindowToTheAppThatIsNextByWeight) {
   const HeadView& head = builder.AddBeHead(ahead, kernel, 1 * kMs);
   EXPECT_NE(FindLaunch(PlanOf("baymax", builder), head), nullptr);
   running.task.followed = true;
-  const Plan plan = PlanOf("baymax", builder);
-  ASSERT_NE(FindHold(plan, head), nullptr);
-  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldWindow);
-  EXPECT_EQ(FindHold(plan, head)->value_ns, 0) << "the app has nothing on the device";
-  EXPECT_EQ(FindHold(plan, head)->limit_ns, kBeWindowPerApp);
+  EXPECT_TRUE(IsHeld(PlanOf("baymax", builder), head, Reason::kHoldWindow, 0, kBeWindowPerApp))
+      << "the app has nothing on the device";
   // The window is for kernels: a followed copy keeps nobody out of it.
   running.task.kind = TaskKind::kMemcpy;
   EXPECT_NE(FindLaunch(PlanOf("baymax", builder), head), nullptr);
@@ -226,8 +201,7 @@ TEST(BaymaxWithoutTargetTest, AnAppLeavesTheWindowToWhatFollowsATaskOfTheSamePla
   first.followed = true;
   const Plan plan = PlanOf("baymax", builder);
   EXPECT_NE(FindLaunch(plan, first), nullptr);
-  ASSERT_NE(FindHold(plan, second), nullptr);
-  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldWindow);
+  EXPECT_TRUE(IsHeld(plan, second, Reason::kHoldWindow));
 }
 
 TEST(BaymaxWithLostTargetTest, BeRunsOneTaskAtATimeWhileNoQueryIsActive) {
@@ -239,10 +213,7 @@ TEST(BaymaxWithLostTargetTest, BeRunsOneTaskAtATimeWhileNoQueryIsActive) {
   const HeadView& second = builder.AddBeHead(be, kernel, 3 * kMs);
   const Plan plan = PlanOf("baymax", builder);
   EXPECT_NE(FindLaunch(plan, first), nullptr);
-  ASSERT_NE(FindHold(plan, second), nullptr);
-  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldQueuedTime);
-  EXPECT_EQ(FindHold(plan, second)->value_ns, 6 * kMs);
-  EXPECT_EQ(FindHold(plan, second)->limit_ns, 0);
+  EXPECT_TRUE(IsHeld(plan, second, Reason::kHoldQueuedTime, 6 * kMs, 0));
   builder.snapshot.queued_ns = 1;
   EXPECT_EQ(PlanOf("baymax", builder).launches.size(), 0) << "something is on the device";
   builder.snapshot.queued_ns = 0;
@@ -287,24 +258,17 @@ TEST_F(BaymaxSegmentsTest, AGraphIsChargedWhatItsEvictionWaitsFor) {
   EXPECT_EQ(launch->lane_class, LaneClass::kBe) << "no other lane has an eviction word";
   EXPECT_EQ(launch->place, kWholeDevice);
   EXPECT_EQ(launch->reason, Reason::kFitsHeadroom);
-  ASSERT_NE(FindHold(plan, next), nullptr);
-  EXPECT_EQ(FindHold(plan, next)->reason, Reason::kHoldHeadroom);
-  EXPECT_EQ(FindHold(plan, next)->limit_ns, 100 * kUs);
+  EXPECT_TRUE(IsHeld(plan, next, Reason::kHoldHeadroom, {}, 100 * kUs));
 }
 
 TEST_F(BaymaxSegmentsTest, AGraphThatDoesNotFitIsHeldByTheSameCharge) {
   builder.AddQuery(lc, 200 * kUs - 1);
   HeadView& step = AddStep();
   Plan plan = PlanOf("baymax", builder);
-  ASSERT_NE(FindHold(plan, step), nullptr);
-  EXPECT_EQ(FindHold(plan, step)->reason, Reason::kHoldHeadroom);
-  EXPECT_EQ(FindHold(plan, step)->value_ns, 200 * kUs);
+  ASSERT_TRUE(IsHeld(plan, step, Reason::kHoldHeadroom, 200 * kUs));
   builder.queries.clear();
   builder.snapshot.queued_ns = 8'800 * kUs + 1;
-  plan = PlanOf("baymax", builder);
-  ASSERT_NE(FindHold(plan, step), nullptr);
-  EXPECT_EQ(FindHold(plan, step)->reason, Reason::kHoldQueuedTime);
-  EXPECT_EQ(FindHold(plan, step)->value_ns, 9 * kMs + 1);
+  EXPECT_TRUE(IsHeld(PlanOf("baymax", builder), step, Reason::kHoldQueuedTime, 9 * kMs + 1));
   // The last segments take less than an eviction at its p99.
   step.remaining.duration_ns = 100 * kUs;
   step.remaining.error_ns = 50 * kUs;
@@ -317,11 +281,8 @@ TEST_F(BaymaxSegmentsTest, WithoutEvictionAGraphIsChargedAndLaunchedWhole) {
   const HeadView& held = AddStep();
   const HeadView& fits = AddStep(3 * kMs);
   const Plan plan = PlanOf("baymax", builder);
-  EXPECT_EQ(FindHold(plan, held)->reason, Reason::kHoldQueuedTime);
-  EXPECT_EQ(FindHold(plan, held)->value_ns, 40 * kMs);
-  ASSERT_NE(FindLaunch(plan, fits), nullptr);
-  EXPECT_EQ(FindLaunch(plan, fits)->form, Form::kGraph);
-  EXPECT_EQ(FindLaunch(plan, fits)->lane_class, LaneClass::kPlain);
+  EXPECT_TRUE(IsHeld(plan, held, Reason::kHoldQueuedTime, 40 * kMs));
+  EXPECT_TRUE(IsLaunched(plan, fits, {.form = Form::kGraph, .lane_class = LaneClass::kPlain}));
 }
 
 TEST_F(BaymaxSegmentsTest, ARunningGraphIsEvictedWhenAHeadroomIsUsedUp) {
@@ -336,9 +297,7 @@ TEST_F(BaymaxSegmentsTest, ARunningGraphIsEvictedWhenAHeadroomIsUsedUp) {
   EXPECT_EQ(PlanOf("baymax", builder).evictions.size(), 0) << "what is on the device fits";
   builder.queries[1].headroom_ns = -1;
   plan = PlanOf("baymax", builder);
-  ASSERT_NE(FindEviction(plan, step.task, kWholeDevice), nullptr) << Describe(plan);
-  EXPECT_EQ(FindEviction(plan, step.task, kWholeDevice)->reason, Reason::kEvictForLc);
-  EXPECT_EQ(FindEviction(plan, step.task, kWholeDevice)->workers_to_keep, 0);
+  EXPECT_TRUE(IsEvicted(plan, step.task, kWholeDevice, Reason::kEvictForLc, 0));
   EXPECT_EQ(plan.replan_at_ns, kNever) << "its end causes one";
   builder.queries.clear();
   plan = PlanOf("baymax", builder);
@@ -383,18 +342,15 @@ TEST_F(BaymaxSegmentsTest, OneTaskOfAGraphRunsAtATimeAndTheOtherIsNotCharged) {
   const HeadView& other = builder.AddBeHead(be, kernel, 200 * kUs);
   const Plan plan = PlanOf("baymax", builder);
   EXPECT_NE(FindLaunch(plan, first), nullptr);
-  ASSERT_NE(FindHold(plan, second), nullptr);
-  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldWindow);
+  EXPECT_TRUE(IsHeld(plan, second, Reason::kHoldWindow));
   EXPECT_NE(FindLaunch(plan, other), nullptr) << Describe(plan);
 }
 
 TEST_F(BaymaxSegmentsTest, TheRestOfAnEvictedGraphGoesOn) {
   HeadView& step = AddStep();
   step.resumed = true;
-  const Plan plan = PlanOf("baymax", builder);
-  ASSERT_NE(FindLaunch(plan, step), nullptr);
-  EXPECT_EQ(FindLaunch(plan, step)->form, Form::kSegments);
-  EXPECT_EQ(FindLaunch(plan, step)->reason, Reason::kResume);
+  EXPECT_TRUE(IsLaunched(PlanOf("baymax", builder), step,
+                         {.form = Form::kSegments, .reason = Reason::kResume}));
 }
 
 TEST_F(BaymaxSegmentsTest, WithoutTheRefillTheHeadroomOfEquationThreeEvicts) {

@@ -41,16 +41,13 @@ TEST_F(BeGridsTest, BesideAQueryThatHasTimeAGridStartsOnAPlainLane) {
   EXPECT_EQ(launch->reason, Reason::kFitsHeadroom);
   EXPECT_EQ(plan.routes[0].lane_class, LaneClass::kLc);
   EXPECT_TRUE(plan.routes[0].evict_overlapping) << "of workers that are left";
-  plan = PlanOf("adaptive:apart", builder);
-  ASSERT_NE(FindHold(plan, head), nullptr);
-  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldLcActive);
+  EXPECT_TRUE(IsHeld(PlanOf("adaptive:apart", builder), head, Reason::kHoldLcActive));
 }
 
 TEST_F(BeGridsTest, BetweenTwoQueriesAGridStartsToo) {
   const HeadView& head = AddHead();
-  const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindLaunch(plan, head), nullptr) << Describe(plan);
-  EXPECT_EQ(FindLaunch(plan, head)->form, Form::kOriginal) << "workers would leave for the query";
+  EXPECT_TRUE(IsLaunched(PlanOf("adaptive", builder), head, {.form = Form::kOriginal}))
+      << "workers would leave for the query";
 }
 
 // A tenth of the target stays unused; the more queries are late, the more.
@@ -59,9 +56,7 @@ TEST_F(BeGridsTest, AHeadroomKeepsAReserve) {
   const auto index = static_cast<size_t>(builder.AddQuery(lc, 2'001 * kUs));
   EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
   builder.queries[index].headroom_ns = 1'999 * kUs;
-  Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindHold(plan, head), nullptr) << Describe(plan);
-  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldHeadroom);
+  EXPECT_TRUE(IsHeld(PlanOf("adaptive", builder), head, Reason::kHoldHeadroom));
   builder.queries[index].headroom_ns = 2'999 * kUs;
   app().target_tail = 2;
   EXPECT_EQ(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
@@ -76,10 +71,7 @@ TEST_F(BeGridsTest, AQueryThatComesFindsTimeForItsOwnQueue) {
   builder.snapshot.queued_ns = 5 * kMs;
   EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
   builder.snapshot.queued_ns = 5'001 * kUs;
-  const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindHold(plan, head), nullptr) << Describe(plan);
-  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldQueuedTime);
-  EXPECT_EQ(FindHold(plan, head)->limit_ns, 6 * kMs);
+  EXPECT_TRUE(IsHeld(PlanOf("adaptive", builder), head, Reason::kHoldQueuedTime, {}, 6 * kMs));
 }
 
 TEST_F(BeGridsTest, TwoAreOnTheDeviceAtATime) {
@@ -89,8 +81,7 @@ TEST_F(BeGridsTest, TwoAreOnTheDeviceAtATime) {
   builder.AddQuery(lc, 9 * kMs);
   Plan plan = PlanOf("adaptive", builder);
   EXPECT_EQ(plan.launches.size(), 2) << Describe(plan);
-  ASSERT_NE(FindHold(plan, third), nullptr);
-  EXPECT_EQ(FindHold(plan, third)->reason, Reason::kHoldWindow);
+  EXPECT_TRUE(IsHeld(plan, third, Reason::kHoldWindow));
   builder.AddRunningBe(be, kernel, kMs, {{kWholeDevice, Form::kOriginal}});
   plan = PlanOf("adaptive", builder);
   EXPECT_EQ(plan.launches.size(), 1) << Describe(plan);
@@ -101,20 +92,16 @@ TEST_F(BeGridsTest, TheRestOfAnEvictedTaskRunsBetweenQueries) {
   HeadView& rest = AddHead();
   rest.resumed = true;
   Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindLaunch(plan, rest), nullptr) << Describe(plan);
-  EXPECT_EQ(FindLaunch(plan, rest)->form, Form::kWorkers);
-  EXPECT_EQ(FindLaunch(plan, rest)->lane_class, LaneClass::kBe);
+  EXPECT_TRUE(IsLaunched(plan, rest, {.form = Form::kWorkers, .lane_class = LaneClass::kBe}));
   builder.lc_apps[0].idle_since_ns = builder.snapshot.now_ns - 1'999;
   plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindHold(plan, rest), nullptr) << Describe(plan);
-  EXPECT_EQ(FindHold(plan, rest)->reason, Reason::kHoldHysteresis);
+  ASSERT_TRUE(IsHeld(plan, rest, Reason::kHoldHysteresis));
   EXPECT_EQ(plan.replan_at_ns, builder.snapshot.now_ns + 1);
   const RunningView& workers =
       builder.AddRunningBe(be, kernel, kMs, {{kWholeDevice, Form::kWorkers}});
   builder.AddQuery(lc, 9 * kMs);
   plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindHold(plan, rest), nullptr) << Describe(plan);
-  EXPECT_EQ(FindHold(plan, rest)->reason, Reason::kHoldLcActive);
+  EXPECT_TRUE(IsHeld(plan, rest, Reason::kHoldLcActive));
   EXPECT_NE(FindEviction(plan, workers.task, kWholeDevice), nullptr);
 }
 
@@ -135,9 +122,7 @@ TEST_F(BeSegmentsTest, BesideAQueryThatHasTimeAGraphStartsInSegments) {
   EXPECT_FALSE(plan.routes[0].evict_overlapping) << "the next query does not evict them";
   EXPECT_EQ(plan.arrangement.segments, SegmentsRun::kBesideQueries);
   builder.queries[index].headroom_ns = 399 * kUs;
-  plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindHold(plan, head), nullptr);
-  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldHeadroom);
+  EXPECT_TRUE(IsHeld(PlanOf("adaptive", builder), head, Reason::kHoldHeadroom));
 }
 
 // Segments leave in time. Where more queries are late than a p99 allows, they leave earlier.
@@ -207,9 +192,7 @@ TEST_F(BeGridsTest, ARestCountsForTheGridsBehindIt) {
   HeadView& rest = AddHead(4'900 * kUs);
   rest.resumed = true;
   HeadView& head = AddHead(1'200 * kUs);
-  Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindHold(plan, head), nullptr) << Describe(plan);
-  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldQueuedTime);
+  EXPECT_TRUE(IsHeld(PlanOf("adaptive", builder), head, Reason::kHoldQueuedTime));
   head.remaining.duration_ns = kMs;
   EXPECT_EQ(PlanOf("adaptive", builder).launches.size(), 2);
 }

@@ -98,9 +98,7 @@ TEST_F(BePairsTest, AGainWithinTheErrorBarIsNone) {
   const HeadView& of_a = AddHead(one, a);
   AddHead(other, b);
   Pair(a, b, 1, 4, 4, 0.6F, 0.6F, 0.15F);
-  const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindLaunch(plan, of_a), nullptr);
-  EXPECT_EQ(FindLaunch(plan, of_a)->workers, 0) << "all: " << Describe(plan);
+  EXPECT_TRUE(IsLaunched(PlanOf("adaptive", builder), of_a, {.workers = 0})) << "all";
   Pair(a, b, 1, 4, 4, 0.6F, 0.6F, 0.1F);
   EXPECT_EQ(FindLaunch(PlanOf("adaptive", builder), of_a)->workers, 4 * kSms);
 }
@@ -146,9 +144,7 @@ TEST_F(BePairsTest, BehindATaskThatHasAllSmsNothingQueuesWhereTheNextTwoPair) {
   const HeadView& of_b = AddHead(other, b);
   Plan plan = PlanOf("adaptive", builder);
   EXPECT_EQ(plan.launches.size(), 0) << Describe(plan);
-  ASSERT_NE(FindHold(plan, of_b), nullptr);
-  EXPECT_EQ(FindHold(plan, of_b)->reason, Reason::kHoldWindow);
-  EXPECT_EQ(FindHold(plan, of_b)->limit_ns, 1);
+  EXPECT_TRUE(IsHeld(plan, of_b, Reason::kHoldWindow, {}, 1));
   of_a.task.followed = false;  // nothing comes after it
   plan = PlanOf("adaptive", builder);
   ASSERT_EQ(plan.launches.size(), 1) << Describe(plan);
@@ -202,9 +198,7 @@ TEST_F(BePairsTest, ATaskNearItsEndKeepsItsPartner) {
   Pair(a, b, 1, 4, 4, 0.6F, 0.6F);
   AddRunning(one, a, 4).task.remaining.duration_ns = 0;
   const HeadView& of_b = AddHead(other, b);
-  const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindLaunch(plan, of_b), nullptr) << Describe(plan);
-  EXPECT_EQ(FindLaunch(plan, of_b)->workers, 4 * kSms);
+  EXPECT_TRUE(IsLaunched(PlanOf("adaptive", builder), of_b, {.workers = 4 * kSms}));
 }
 
 TEST_F(BePairsTest, AQuotaAndWorkWithoutWorkersKeepAKernelOutOfPairs) {
@@ -227,8 +221,7 @@ TEST_F(BePairsTest, APairWhoseBlockTasksTakeLongerThanABudgetDoesNotStart) {
   AddHead(other, b);
   builder.lc_apps[static_cast<size_t>(lc)].blocking_budget_ns = 100 * kUs;
   Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindLaunch(plan, of_a, kWholeDevice), nullptr) << Describe(plan);
-  EXPECT_EQ(FindLaunch(plan, of_a, kWholeDevice)->workers, 0);
+  ASSERT_TRUE(IsLaunched(plan, of_a, {.workers = 0}, kWholeDevice));
   builder.lc_apps[static_cast<size_t>(lc)].blocking_budget_ns = 130 * kUs;
   plan = PlanOf("adaptive", builder);
   EXPECT_EQ(FindLaunch(plan, of_a, kWholeDevice)->workers, 4 * kSms) << Describe(plan);

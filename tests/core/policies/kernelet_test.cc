@@ -120,8 +120,7 @@ TEST_F(KerneletTest, LaunchesOneWaveOfEachKernelOfThePairWithTheLargestProfit) {
     EXPECT_EQ(launch->form, Form::kSlice);
     EXPECT_EQ(launch->blocks_max, 4 * 132);
   }
-  ASSERT_NE(FindHold(plan, of_b), nullptr);
-  EXPECT_EQ(FindHold(plan, of_b)->reason, Reason::kHoldWindow);
+  EXPECT_TRUE(IsHeld(plan, of_b, Reason::kHoldWindow));
 }
 
 TEST_F(KerneletTest, TheChoiceHasTheNextPairThatGains) {
@@ -164,8 +163,7 @@ TEST_F(KerneletTest, TheRatioIsTheOneWhoseSlicesEndTogether) {
   const HeadView& of_a = AddHead(a, 10 * kMs);
   const HeadView& of_b = AddHead(b, 20 * kMs);
   const Plan plan = PlanOf("kernelet", builder);
-  ASSERT_NE(FindLaunch(plan, of_a), nullptr);
-  EXPECT_EQ(FindLaunch(plan, of_a)->blocks_max, 6 * 132);
+  EXPECT_TRUE(IsLaunched(plan, of_a, {.blocks_max = 6 * 132}));
   EXPECT_EQ(FindLaunch(plan, of_b)->blocks_max, 3 * 132);
 }
 
@@ -270,8 +268,7 @@ TEST_F(KerneletTest, BaseRunsWholeKernelsInOrder) {
   const Plan plan = PlanOf("kernelet:base", builder);
   ASSERT_EQ(plan.launches.size(), 2);
   for (const HeadView* head : {&first, &second}) {
-    EXPECT_EQ(FindLaunch(plan, *head)->form, Form::kOriginal);
-    EXPECT_EQ(FindLaunch(plan, *head)->blocks_max, 0);
+    EXPECT_TRUE(IsLaunched(plan, *head, {.form = Form::kOriginal, .blocks_max = 0}));
   }
   EXPECT_EQ(FindHold(plan, third)->reason, Reason::kHoldWindow);
 }

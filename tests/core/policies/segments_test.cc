@@ -40,8 +40,7 @@ TEST_F(SegmentsPlanTest, AGraphKeepsTheBeSideWhileAQueryIsActive) {
   LcActive();
   const HeadView& step = AddStep();
   const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindLaunch(plan, step, be_place), nullptr) << Describe(plan);
-  EXPECT_EQ(FindLaunch(plan, step, be_place)->form, Form::kSegments);
+  EXPECT_TRUE(IsLaunched(plan, step, {.form = Form::kSegments}, be_place));
   EXPECT_EQ(plan.launches.size(), 1);
 }
 
@@ -52,8 +51,7 @@ TEST_F(SegmentsPlanTest, AGraphHasTheWholeDeviceWhileNoQueryIsActive) {
   const Plan plan = PlanOf("adaptive", builder);
   ASSERT_NE(FindLaunch(plan, step, kWholeDevice), nullptr) << Describe(plan);
   EXPECT_EQ(plan.launches.size(), 1) << Describe(plan);
-  ASSERT_NE(FindHold(plan, workers), nullptr);
-  EXPECT_EQ(FindHold(plan, workers)->reason, Reason::kHoldWindow);
+  EXPECT_TRUE(IsHeld(plan, workers, Reason::kHoldWindow));
 }
 
 TEST_F(SegmentsPlanTest, NothingIsLaunchedBesideAGraphOnTheWholeDevice) {
@@ -68,8 +66,7 @@ TEST_F(SegmentsPlanTest, NothingIsLaunchedBesideAGraphOnTheWholeDevice) {
 TEST_F(SegmentsPlanTest, AGraphOnTheBeSideLeavesForTheWholeDeviceWhenNoQueryIsActive) {
   const RunningView& running = AddRunningStep(be_place);
   const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindEviction(plan, running.task, be_place), nullptr) << Describe(plan);
-  EXPECT_EQ(FindEviction(plan, running.task, be_place)->reason, Reason::kEvictForLayout);
+  EXPECT_TRUE(IsEvicted(plan, running.task, be_place, Reason::kEvictForLayout));
   EXPECT_EQ(plan.launches.size(), 0) << "one launch of a graph at a time";
 }
 
@@ -91,9 +88,8 @@ TEST_F(SegmentsPlanTest, AGraphOnTheBeSideStaysWhileAQueryIsActive) {
 TEST_F(SegmentsPlanTest, AnActiveQueryEvictsAGraphFromTheWholeDevice) {
   LcActive();
   const RunningView& running = AddRunningStep(kWholeDevice);
-  const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_NE(FindEviction(plan, running.task, kWholeDevice), nullptr) << Describe(plan);
-  EXPECT_EQ(FindEviction(plan, running.task, kWholeDevice)->reason, Reason::kEvictForLc);
+  EXPECT_TRUE(
+      IsEvicted(PlanOf("adaptive", builder), running.task, kWholeDevice, Reason::kEvictForLc));
 }
 
 // Workers of other queues must not queue one behind the other before a graph for ever.
@@ -106,8 +102,7 @@ TEST_F(SegmentsPlanTest, NobodyGoesBeforeAGraphThatWaitsUntilItsPlaceIsEmpty) {
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_EQ(FindLaunch(plan, step), nullptr) << Describe(plan);
   EXPECT_EQ(FindLaunch(plan, next), nullptr) << Describe(plan);
-  ASSERT_NE(FindHold(plan, step), nullptr);
-  EXPECT_EQ(FindHold(plan, step)->reason, Reason::kHoldWindow);
+  EXPECT_TRUE(IsHeld(plan, step, Reason::kHoldWindow));
 }
 
 // They would have the SMs that its last segments wait for.
@@ -117,8 +112,7 @@ TEST_F(SegmentsPlanTest, NothingIsLaunchedOnTheSmsOfAGraphThatLeaves) {
   const HeadView& workers = builder.AddBeHead(other, kernel, 8 * kMs);
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_EQ(FindLaunch(plan, workers), nullptr) << Describe(plan);
-  ASSERT_NE(FindHold(plan, workers), nullptr);
-  EXPECT_EQ(FindHold(plan, workers)->reason, Reason::kHoldWindow);
+  EXPECT_TRUE(IsHeld(plan, workers, Reason::kHoldWindow));
 }
 
 // A graph that no partition holds has its turns while no query is active.
@@ -151,8 +145,7 @@ TEST_F(UnconfinableGraphTest, WorkersThatHadMoreLeaveForIt) {
   const RunningView& workers = AddWorkers(5 * kMs);
   const Plan plan = PlanOf("adaptive", builder);
   for (const PlaceIndex place : {be_place, lc_place}) {
-    ASSERT_NE(FindEviction(plan, workers.task, place), nullptr) << Describe(plan);
-    EXPECT_EQ(FindEviction(plan, workers.task, place)->reason, Reason::kEvictForLayout);
+    EXPECT_TRUE(IsEvicted(plan, workers.task, place, Reason::kEvictForLayout));
   }
 }
 
@@ -247,8 +240,7 @@ TEST_F(SegmentsPlanTest, AGraphWithLongSegmentsRunsInTheShareOfIdlePeriodsThatTh
     if (FindLaunch(plan, step, kWholeDevice) != nullptr) {
       ++launched;
     } else {
-      ASSERT_NE(FindHold(plan, step), nullptr) << Describe(plan);
-      EXPECT_EQ(FindHold(plan, step)->reason, Reason::kHoldBlocking);
+      EXPECT_TRUE(IsHeld(plan, step, Reason::kHoldBlocking));
     }
   }
   EXPECT_NEAR(static_cast<double>(launched) / kPeriods, share, 0.04);

@@ -48,8 +48,7 @@ TEST_F(SmguardTest, ALaterTaskGetsWhatRemainsAndTheNextIsHeld) {
   const Plan plan = PlanOf("smguard", builder);
   EXPECT_EQ(FindLaunch(plan, first)->workers, 40 * 8);
   EXPECT_EQ(FindLaunch(plan, second)->workers, 8 * 8);
-  ASSERT_NE(FindHold(plan, third), nullptr);
-  EXPECT_EQ(FindHold(plan, third)->reason, Reason::kHoldCapSm);
+  EXPECT_TRUE(IsHeld(plan, third, Reason::kHoldCapSm));
 }
 
 TEST_F(SmguardTest, TheQuotaBindsAllTasksOfTheApp) {
@@ -114,19 +113,15 @@ TEST_F(SmguardTest, AnAppBeyondAQuotaThatShrankGivesBackTheDifference) {
   builder.snapshot.capsms_free = 24;
   const RunningView& task =
       builder.AddRunningBe(app, kernel, 8 * kMs, {{kWholeDevice, Form::kWorkers, false, 24 * 8}});
-  const Plan plan = PlanOf("smguard", builder);
-  ASSERT_NE(FindEviction(plan, task.task, kWholeDevice), nullptr);
-  EXPECT_EQ(FindEviction(plan, task.task, kWholeDevice)->workers_to_keep, 16 * 8);
-  EXPECT_EQ(FindEviction(plan, task.task, kWholeDevice)->reason, Reason::kEvictForQuota);
+  EXPECT_TRUE(IsEvicted(PlanOf("smguard", builder), task.task, kWholeDevice, Reason::kEvictForQuota,
+                        16 * 8));
 }
 
 TEST_F(SmguardTest, PackedPutsBeOnWholeSmsRoundedDownAndLcOnTheOthers) {
   // 45 CapSMs: the split with 40 for BE, not the one with 48.
   const HeadView& head = builder.AddBeHead(AddBeApp(45, 0), kernel, 8 * kMs);
   const Plan plan = PlanOf("smguard:packed", builder);
-  ASSERT_NE(FindLaunch(plan, head), nullptr);
-  EXPECT_EQ(FindLaunch(plan, head)->place, builder.BePlace(92));
-  EXPECT_EQ(FindLaunch(plan, head)->workers, 40 * 8);
+  EXPECT_TRUE(IsLaunched(plan, head, {.place = builder.BePlace(92), .workers = 40 * 8}));
   EXPECT_EQ(plan.routes[0].place, builder.LcPlace(92));
 }
 
@@ -134,9 +129,8 @@ TEST_F(SmguardTest, PackedNeverCutsIntoTheReservation) {
   builder.lc_apps[0].reserved_capsms = 100;
   builder.snapshot.capsms_free = 32;
   const HeadView& head = builder.AddBeHead(AddBeApp(64, 0), kernel, 8 * kMs);
-  const Plan plan = PlanOf("smguard:packed", builder);
-  EXPECT_EQ(FindLaunch(plan, head)->place, builder.BePlace(108));
-  EXPECT_EQ(FindLaunch(plan, head)->workers, 24 * 8);
+  EXPECT_TRUE(IsLaunched(PlanOf("smguard:packed", builder), head,
+                         {.place = builder.BePlace(108), .workers = 24 * 8}));
 }
 
 // Nobody can bound its workers, so its place is what bounds it.
@@ -145,8 +139,7 @@ TEST_F(SmguardTest, WorkWithoutWorkersRunsInAPlaceWithinTheQuotaWhileAQueryIsAct
   const HeadView& library = builder.AddBeTask(AddBeApp(45, 0), TaskKind::kLibrary, 1 * kMs);
   for (const char* policy : {"smguard", "smguard:packed"}) {
     const Plan plan = PlanOf(policy, builder);
-    ASSERT_NE(FindLaunch(plan, library), nullptr) << policy;
-    EXPECT_EQ(FindLaunch(plan, library)->place, builder.BePlace(92)) << policy;
+    EXPECT_TRUE(IsLaunched(plan, library, {.place = builder.BePlace(92)})) << policy << policy;
   }
 }
 
@@ -156,8 +149,7 @@ TEST_F(SmguardTest, WorkWithoutWorkersKeepsItsOwnQuotaOnTheSideOfAllApps) {
   AddBeApp(24, 0);
   const Plan plan = PlanOf("smguard:packed", builder);
   EXPECT_EQ(plan.routes[0].place, builder.LcPlace(84));
-  ASSERT_NE(FindLaunch(plan, small), nullptr);
-  EXPECT_EQ(FindLaunch(plan, small)->place, builder.BePlace(108));
+  EXPECT_TRUE(IsLaunched(plan, small, {.place = builder.BePlace(108)}));
 }
 
 // It was accepted before the quota, and takes its turn while no query is active.
@@ -166,17 +158,13 @@ TEST_F(SmguardTest, WorkThatNoPlaceHoldsWithinItsQuotaIsHeldForAQueryWithTheSmal
   HeadView& anywhere = builder.AddBeTask(AddBeApp(48, 0), TaskKind::kLibrary, 1 * kMs);
   anywhere.confinable = false;
   const Plan turn = PlanOf("smguard", builder);
-  ASSERT_NE(FindLaunch(turn, library), nullptr);
-  EXPECT_EQ(FindLaunch(turn, library)->place, kWholeDevice);
+  EXPECT_TRUE(IsLaunched(turn, library, {.place = kWholeDevice}));
   EXPECT_EQ(FindLaunch(turn, anywhere), nullptr) << "one at a time";
   builder.lc_apps[0].active_queries = 1;
   const Plan plan = PlanOf("smguard", builder);
   EXPECT_EQ(FindLaunch(plan, library), nullptr);
   EXPECT_EQ(FindLaunch(plan, anywhere), nullptr);
-  ASSERT_NE(FindHold(plan, library), nullptr);
-  EXPECT_EQ(FindHold(plan, library)->reason, Reason::kHoldCapSm);
-  EXPECT_EQ(FindHold(plan, library)->value_ns, 8);
-  EXPECT_EQ(FindHold(plan, library)->limit_ns, 7);
+  EXPECT_TRUE(IsHeld(plan, library, Reason::kHoldCapSm, 8, 7));
   EXPECT_EQ(FindHold(plan, anywhere)->value_ns, 132);
   EXPECT_EQ(FindHold(plan, anywhere)->limit_ns, 48);
 }
@@ -184,9 +172,7 @@ TEST_F(SmguardTest, WorkThatNoPlaceHoldsWithinItsQuotaIsHeldForAQueryWithTheSmal
 // The reserved SMs are free when the next query comes.
 TEST_F(SmguardTest, WorkWithoutWorkersAndQuotaStaysOffTheReservedSms) {
   const HeadView& library = builder.AddBeTask(AddBeApp(0, 0), TaskKind::kLibrary, 1 * kMs);
-  const Plan plan = PlanOf("smguard", builder);
-  ASSERT_NE(FindLaunch(plan, library), nullptr);
-  EXPECT_EQ(FindLaunch(plan, library)->place, builder.BePlace(84));
+  EXPECT_TRUE(IsLaunched(PlanOf("smguard", builder), library, {.place = builder.BePlace(84)}));
 }
 
 TEST_F(SmguardTest, WorkWithoutWorkersTakesItsTurnWhenNoQueryIsActive) {
@@ -194,10 +180,8 @@ TEST_F(SmguardTest, WorkWithoutWorkersTakesItsTurnWhenNoQueryIsActive) {
   const HeadView& first = builder.AddBeTask(AddBeApp(48, 0), TaskKind::kLibrary, 1 * kMs);
   const HeadView& second = builder.AddBeTask(AddBeApp(48, 0), TaskKind::kOpaque, 1 * kMs);
   const Plan plan = PlanOf("smguard", builder);
-  ASSERT_NE(FindLaunch(plan, first), nullptr);
-  EXPECT_EQ(FindLaunch(plan, first)->place, builder.BePlace(84));
-  ASSERT_NE(FindHold(plan, second), nullptr) << "one at a time";
-  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldCapSm);
+  EXPECT_TRUE(IsLaunched(plan, first, {.place = builder.BePlace(84)}));
+  EXPECT_TRUE(IsHeld(plan, second, Reason::kHoldCapSm)) << "one at a time";
   builder.lc_apps[0].active_queries = 1;
   EXPECT_EQ(FindLaunch(PlanOf("smguard", builder), first), nullptr);
 }
@@ -244,9 +228,7 @@ TEST_F(SmguardTest, APackedQuotaIsASideOfTheDeviceAlsoWhereTheOthersAreSpread) {
   builder.be_apps.back().packed = true;
   const HeadView& head = builder.AddBeHead(packed, kernel, 8 * kMs);
   const Plan plan = PlanOf("smguard", builder);
-  ASSERT_NE(FindLaunch(plan, head), nullptr);
-  EXPECT_EQ(FindLaunch(plan, head)->place, builder.BePlace(92));
-  EXPECT_EQ(FindLaunch(plan, head)->workers, 40 * 8);
+  EXPECT_TRUE(IsLaunched(plan, head, {.place = builder.BePlace(92), .workers = 40 * 8}));
   EXPECT_EQ(plan.routes[0].place, kWholeDevice) << "LC keeps the device";
 }
 
@@ -261,9 +243,7 @@ TEST_F(SmguardTest, PackedQuotasThatLieInEachOtherTakeTurns) {
   EXPECT_EQ(FindHold(PlanOf("smguard", builder), head)->reason, Reason::kHoldCapSm);
   builder.running.clear();
   builder.be_apps[0].used_capsms = 0;
-  const Plan plan = PlanOf("smguard", builder);
-  ASSERT_NE(FindLaunch(plan, head), nullptr);
-  EXPECT_EQ(FindLaunch(plan, head)->place, builder.BePlace(108));
+  EXPECT_TRUE(IsLaunched(PlanOf("smguard", builder), head, {.place = builder.BePlace(108)}));
 }
 
 // The paper's: between queries BE has the reserved CapSMs too.
@@ -312,8 +292,8 @@ TEST_F(SmguardTest, AnAppWithAPackedReservationIsSizedByItAndBeHasTheOtherSide) 
     EXPECT_EQ(plan.routes[0].place, builder.LcPlace(68)) << policy;
     EXPECT_EQ(plan.routes[static_cast<size_t>(spread)].place, kWholeDevice) << policy;
     EXPECT_EQ(FindLaunch(plan, query)->place, builder.LcPlace(68)) << policy;
-    EXPECT_EQ(FindLaunch(plan, head)->place, builder.BePlace(68)) << policy;
-    EXPECT_EQ(FindLaunch(plan, head)->workers, 64 * 8) << policy;
+    EXPECT_TRUE(IsLaunched(plan, head, {.place = builder.BePlace(68), .workers = 64 * 8}))
+        << policy << policy;
   }
 }
 
@@ -321,9 +301,8 @@ TEST_F(SmguardTest, AnAppWithAPackedReservationIsSizedByItAndBeHasTheOtherSide) 
 TEST_F(SmguardTest, APackedReservationHoldsAlsoUnderActive) {
   builder.lc_apps[0].packed = true;
   const HeadView& head = builder.AddBeHead(AddBeApp(0, 0), kernel, 8 * kMs);
-  const Plan plan = PlanOf("smguard:active", builder);
-  EXPECT_EQ(FindLaunch(plan, head)->place, builder.BePlace(84));
-  EXPECT_EQ(FindLaunch(plan, head)->workers, 48 * 8);
+  EXPECT_TRUE(IsLaunched(PlanOf("smguard:active", builder), head,
+                         {.place = builder.BePlace(84), .workers = 48 * 8}));
 }
 
 TEST_F(SmguardTest, BeWorkFromBeforeAPackedReservationLeavesItsSide) {

@@ -20,6 +20,17 @@ struct Range {
   int32_t end;
 };
 
+template <class T>
+bool Fits(const std::optional<T>& expected, const T& actual) {
+  return !expected.has_value() || *expected == actual;
+}
+
+::testing::AssertionResult As(bool expected, const Plan& plan, const HeadView& task) {
+  if (expected) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "task " << task.task.value << " in the plan:\n"
+                                       << Describe(plan);
+}
+
 }  // namespace
 
 SnapshotBuilder::SnapshotBuilder(const std::vector<int32_t>& lc_sms) {
@@ -362,6 +373,36 @@ const PlannedEviction* FindEviction(const Plan& plan, const HeadView& task, Plac
     if (eviction.task == task.task && eviction.place == place) return &eviction;
   }
   return nullptr;
+}
+
+::testing::AssertionResult IsLaunched(const Plan& plan, const HeadView& task,
+                                      const LaunchIs& expected, PlaceIndex place) {
+  const PlannedLaunch* const launch = FindLaunch(plan, task, place);
+  return As(launch != nullptr && Fits(expected.form, launch->form) &&
+                Fits(expected.place, launch->place) &&
+                Fits(expected.lane_class, launch->lane_class) &&
+                Fits(expected.count, launch->count) && Fits(expected.workers, launch->workers) &&
+                Fits(expected.blocks_max, launch->blocks_max) &&
+                Fits(expected.fused_kernel, launch->fused_kernel) &&
+                Fits(expected.reason, launch->reason),
+            plan, task);
+}
+
+::testing::AssertionResult IsHeld(const Plan& plan, const HeadView& task, Reason reason,
+                                  std::optional<int64_t> value_ns,
+                                  std::optional<int64_t> limit_ns) {
+  const PlannedHold* const hold = FindHold(plan, task);
+  return As(hold != nullptr && hold->reason == reason && Fits(value_ns, hold->value_ns) &&
+                Fits(limit_ns, hold->limit_ns),
+            plan, task);
+}
+
+::testing::AssertionResult IsEvicted(const Plan& plan, const HeadView& task, PlaceIndex place,
+                                     Reason reason, std::optional<int32_t> workers_to_keep) {
+  const PlannedEviction* const eviction = FindEviction(plan, task, place);
+  return As(eviction != nullptr && eviction->reason == reason &&
+                Fits(workers_to_keep, eviction->workers_to_keep),
+            plan, task);
 }
 
 }  // namespace gpushare::core::testing

@@ -7,9 +7,12 @@
 #ifndef GPUSHARE_TESTS_CORE_POLICIES_SNAPSHOT_BUILDER_H_
 #define GPUSHARE_TESTS_CORE_POLICIES_SNAPSHOT_BUILDER_H_
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -124,6 +127,28 @@ const PlannedLaunch* FindLaunch(const Plan& plan, const HeadView& task,
                                 PlaceIndex place = kNoPlace);
 const PlannedHold* FindHold(const Plan& plan, const HeadView& task);
 const PlannedEviction* FindEviction(const Plan& plan, const HeadView& task, PlaceIndex place);
+
+// What a test expects of a launch. A field without a value may be anything.
+struct LaunchIs {
+  std::optional<Form> form = std::nullopt;
+  std::optional<PlaceIndex> place = std::nullopt;
+  std::optional<LaneClass> lane_class = std::nullopt;
+  std::optional<int32_t> count = std::nullopt;
+  std::optional<int32_t> workers = std::nullopt;
+  std::optional<int64_t> blocks_max = std::nullopt;
+  std::optional<KernelId> fused_kernel = std::nullopt;
+  std::optional<Reason> reason = std::nullopt;
+};
+
+// Whether the plan has the action that Find gives, and it is as expected. Failures show the plan.
+::testing::AssertionResult IsLaunched(const Plan& plan, const HeadView& task,
+                                      const LaunchIs& expected, PlaceIndex place = kNoPlace);
+::testing::AssertionResult IsHeld(const Plan& plan, const HeadView& task, Reason reason,
+                                  std::optional<int64_t> value_ns = std::nullopt,
+                                  std::optional<int64_t> limit_ns = std::nullopt);
+::testing::AssertionResult IsEvicted(const Plan& plan, const HeadView& task, PlaceIndex place,
+                                     Reason reason,
+                                     std::optional<int32_t> workers_to_keep = std::nullopt);
 
 }  // namespace gpushare::core::testing
 

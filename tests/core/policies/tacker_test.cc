@@ -147,9 +147,7 @@ TEST_F(TackerTest, WithNextToNoHeadroomAllKernelsOfTheQueryAreLaunched) {
   const HeadView& tc = Gemm(kTackerHeadroomNsMin, 7);
   const HeadView& cd = builder.AddBeHead(be, fft, 100 * kUs);
   const Plan plan = PlanOf("tacker", builder);
-  ASSERT_NE(FindLaunch(plan, tc), nullptr);
-  EXPECT_EQ(FindLaunch(plan, tc)->form, Form::kOriginal);
-  EXPECT_EQ(FindLaunch(plan, tc)->count, 7);
+  EXPECT_TRUE(IsLaunched(plan, tc, {.form = Form::kOriginal, .count = 7}));
   EXPECT_EQ(FindHold(plan, cd)->reason, Reason::kHoldHeadroom);
   EXPECT_EQ(plan.replan_at_ns, kNever);
 }
@@ -162,8 +160,7 @@ TEST_F(TackerTest, OtherBeKernelsWaitForTheNextDecision) {
   const HeadView& copy = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 20 * kUs);
   const Plan plan = PlanOf("tacker", builder);
   EXPECT_EQ(FindLaunch(plan, cd)->form, Form::kFused);
-  ASSERT_NE(FindHold(plan, other), nullptr);
-  EXPECT_EQ(FindHold(plan, other)->reason, Reason::kHoldWindow);
+  EXPECT_TRUE(IsHeld(plan, other, Reason::kHoldWindow));
   EXPECT_NE(FindLaunch(plan, copy), nullptr) << "copies do not use the SMs";
   EXPECT_EQ(plan.launches[0].count, 1);
   EXPECT_EQ(plan.replan_at_ns, kNever) << "the end of this kernel asks for the next decision";
@@ -193,8 +190,7 @@ TEST_F(TackerTest, OnlyTheQueryThatArrivedLastGivesWay) {
   const Plan plan = PlanOf("tacker", builder);
   EXPECT_EQ(plan.launches.size(), 2);
   for (int32_t i = 0; i < 2; ++i) EXPECT_EQ(plan.launches[i].form, Form::kOriginal);
-  ASSERT_NE(FindHold(plan, cd), nullptr);
-  EXPECT_EQ(FindHold(plan, cd)->reason, Reason::kHoldLcActive);
+  EXPECT_TRUE(IsHeld(plan, cd, Reason::kHoldLcActive));
   // Once the earlier query is on the device, its headroom does not matter.
   builder.heads.pop_front();
   builder.queries[0].headroom_ns = 1;
@@ -286,8 +282,7 @@ TEST_F(TackerTest, KernelsThatWaitForAPartnerCountAsQueued) {
   EXPECT_NE(FindLaunch(PlanOf("tacker", builder), head), nullptr);
   builder.queries[0].done_ns = 1 * kMs - 1;
   const Plan held = PlanOf("tacker", builder);
-  ASSERT_NE(FindHold(held, head), nullptr);
-  EXPECT_EQ(FindHold(held, head)->reason, Reason::kHoldQueuedTime);
+  EXPECT_TRUE(IsHeld(held, head, Reason::kHoldQueuedTime));
 }
 
 // A fused kernel ends when both parts have ended, and is charged so. The next kernel waits for that
@@ -315,8 +310,7 @@ TEST_F(TackerTest, AKernelWaitsForAPartnerOnlyBehindOtherWorkOfItsQuery) {
   builder.lc_apps[0].tasks_in_flight = 2;
   builder.queries[0].issued_ns = 200 * kUs;
   const Plan waits = PlanOf("tacker", builder);
-  ASSERT_NE(FindHold(waits, tc), nullptr);
-  EXPECT_EQ(FindHold(waits, tc)->reason, Reason::kHoldWindow);
+  EXPECT_TRUE(IsHeld(waits, tc, Reason::kHoldWindow));
   builder.lc_apps[0].tasks_in_flight = 1;
   EXPECT_EQ(FindLaunch(PlanOf("tacker", builder), tc)->count, 1);
   builder.lc_apps[0].tasks_in_flight = 2;
@@ -372,8 +366,7 @@ TEST_F(TackerTest, DirectFusesBlindly) {
   EXPECT_FALSE(plan.routes[0].fast_path);
   EXPECT_EQ(FindLaunch(plan, tc)->count, 1);
   EXPECT_FALSE(FindLaunch(plan, tc)->fused_kernel) << "the first registered";
-  ASSERT_NE(FindHold(plan, other), nullptr);
-  EXPECT_EQ(FindHold(plan, other)->reason, Reason::kHoldLcActive);
+  EXPECT_TRUE(IsHeld(plan, other, Reason::kHoldLcActive));
   // Without a query both run; the GEMM is not there to take one along.
   builder.queries.clear();
   builder.heads.pop_front();
@@ -387,8 +380,7 @@ TEST_F(TackerTest, DirectLaunchesAKernelWithoutAFusedOneAlone) {
   const HeadView& tc = Gemm(5 * kMs, 3);
   builder.AddBeHead(be, sgemm, 10 * kUs);
   const Plan plan = PlanOf("tacker:direct", builder);
-  EXPECT_EQ(FindLaunch(plan, tc)->form, Form::kOriginal);
-  EXPECT_EQ(FindLaunch(plan, tc)->count, 3);
+  EXPECT_TRUE(IsLaunched(plan, tc, {.form = Form::kOriginal, .count = 3}));
   EXPECT_TRUE(plan.routes[0].fast_path);
 }
 
@@ -406,13 +398,9 @@ TEST_F(TackerSegmentsTest, AGraphStartsInSegmentsWhereItsEvictionFitsTheHeadroom
   builder.AddQuery(lc, 200 * kUs);
   const HeadView& step = AddStep();
   Plan plan = PlanOf("tacker", builder);
-  ASSERT_NE(FindLaunch(plan, step), nullptr) << Describe(plan);
-  EXPECT_EQ(FindLaunch(plan, step)->form, Form::kSegments);
-  EXPECT_EQ(FindLaunch(plan, step)->lane_class, LaneClass::kBe);
+  EXPECT_TRUE(IsLaunched(plan, step, {.form = Form::kSegments, .lane_class = LaneClass::kBe}));
   builder.queries[0].headroom_ns -= 1;
-  plan = PlanOf("tacker", builder);
-  ASSERT_NE(FindHold(plan, step), nullptr);
-  EXPECT_EQ(FindHold(plan, step)->reason, Reason::kHoldHeadroom);
+  EXPECT_TRUE(IsHeld(PlanOf("tacker", builder), step, Reason::kHoldHeadroom));
 }
 
 TEST_F(TackerSegmentsTest, ARunningGraphIsEvictedWhenAHeadroomIsUsedUp) {
