@@ -58,6 +58,27 @@ double WorstOf(const std::vector<Judged>& judged) {
   return worst;
 }
 
+using Judge = void (*)(const Samples& samples, std::vector<Judged>& out);
+
+std::vector<Judged> By(Judge judge, const Samples& samples) {
+  std::vector<Judged> judged;
+  judge(samples, judged);
+  return judged;
+}
+
+SampleRow Counters(const std::string& kernel, const std::vector<CounterValue>& counters) {
+  SampleRow row;
+  row.what = SampleKind::kCounters;
+  row.kernel = kernel;
+  row.counters = counters;
+  return row;
+}
+
+int64_t CountHeldOut(const Samples& samples) {
+  return std::count_if(samples.rows.begin(), samples.rows.end(),
+                       [](const SampleRow& row) { return IsHeldOut(row); });
+}
+
 Samples Kernels() {
   Samples samples;
   samples.head.sm_count = kSms;
@@ -69,29 +90,11 @@ Samples Kernels() {
 
 TEST(JudgeKernels, PredictsHeldOutSizesOnly) {
   const Samples samples = Kernels();
-  std::vector<Judged> judged;
-  JudgeKernels(samples, judged);
-  const auto held = std::count_if(samples.rows.begin(), samples.rows.end(),
-                                  [](const SampleRow& row) { return IsHeldOut(row); });
+  const std::vector<Judged> judged = By(JudgeKernels, samples);
+  const int64_t held = CountHeldOut(samples);
   EXPECT_GT(held, 2);
   EXPECT_EQ(static_cast<int64_t>(judged.size()), 2 * held) << "the line, and the form that is kept";
   EXPECT_LT(WorstOf(judged), 0.01);
-}
-
-TEST(JudgeKernels, WhatIsHeldOutTrainsNothing) {
-  Samples samples = Kernels();
-  std::vector<Judged> before;
-  JudgeKernels(samples, before);
-  for (SampleRow& row : samples.rows) {
-    if (IsHeldOut(row)) row.ns = {1e9};
-  }
-  std::vector<Judged> after;
-  JudgeKernels(samples, after);
-  ASSERT_EQ(after.size(), before.size());
-  for (size_t i = 0; i < after.size(); ++i) {
-    EXPECT_EQ(after[i].predicted, before[i].predicted);
-    EXPECT_EQ(after[i].measured, 1e9);
-  }
 }
 
 TEST(JudgeKernels, PartsOfTheDeviceAndFewWorkersAreOtherConditions) {
@@ -106,8 +109,7 @@ TEST(JudgeKernels, PartsOfTheDeviceAndFewWorkersAreOtherConditions) {
     part.workers_per_sm = 1;
     samples.rows.push_back(part);
   }
-  std::vector<Judged> judged;
-  JudgeKernels(samples, judged);
+  const std::vector<Judged> judged = By(JudgeKernels, samples);
   EXPECT_LT(WorstOf(judged), 0.01);
 }
 
@@ -121,8 +123,7 @@ TEST(JudgeCopies, ABendInTheRateIsNoLine) {
       samples.rows.push_back(Copy(bytes, size * 1e-2 * slower));
     }
   }
-  std::vector<Judged> judged;
-  JudgeCopies(samples, judged);
+  const std::vector<Judged> judged = By(JudgeCopies, samples);
   ASSERT_GT(judged.size(), 3U);
   double sum = 0;
   for (const Judged& one : judged) sum += std::abs(one.predicted / one.measured - 1);
@@ -135,8 +136,7 @@ TEST(JudgeFused, TheCurveIsJudgedBetweenThePointsThatTrainIt) {
     const double r = load / 100.0;
     samples.rows.push_back(Fused(load, 1 + 0.2 * r + std::max(0.0, 0.9 * (r - 0.7))));
   }
-  std::vector<Judged> judged;
-  JudgeFused(samples, judged);
+  const std::vector<Judged> judged = By(JudgeFused, samples);
   EXPECT_EQ(judged.size(), 2U * (19 - 5));  // two models
   EXPECT_LT(WorstOf(judged), 0.05);
 }
@@ -148,8 +148,7 @@ TEST(JudgeFused, OtherRatiosAreAFamilyOfTheirOwn) {
     samples.rows.back().kernel = "fused_1_2";
     samples.rows.back().cuda_blocks = 2;
   }
-  std::vector<Judged> judged;
-  JudgeFused(samples, judged);
+  const std::vector<Judged> judged = By(JudgeFused, samples);
   ASSERT_FALSE(judged.empty());
   for (const Judged& one : judged) EXPECT_EQ(one.family, "fused kernels at other ratios");
 }
@@ -178,27 +177,11 @@ Samples Queries() {
 
 TEST(JudgeQueries, EachQueryHasAModelOverItsSizes) {
   const Samples samples = Queries();
-  std::vector<Judged> judged;
-  JudgeQueries(samples, judged);
-  const auto held = std::count_if(samples.rows.begin(), samples.rows.end(),
-                                  [](const SampleRow& row) { return IsHeldOut(row); });
+  const std::vector<Judged> judged = By(JudgeQueries, samples);
+  const int64_t held = CountHeldOut(samples);
   EXPECT_GT(held, 5);
   EXPECT_EQ(static_cast<int64_t>(judged.size()), held);
   EXPECT_LT(WorstOf(judged), 0.1);
-}
-
-TEST(JudgeQueries, WhatIsHeldOutTrainsNothingAndKernelsAreNoQueries) {
-  Samples samples = Queries();
-  std::vector<Judged> before;
-  JudgeQueries(samples, before);
-  for (SampleRow& row : samples.rows) {
-    if (IsHeldOut(row)) row.ns = {1e9};
-  }
-  samples.rows.push_back(Workers(100, 1));
-  std::vector<Judged> after;
-  JudgeQueries(samples, after);
-  ASSERT_EQ(after.size(), before.size());
-  for (size_t i = 0; i < after.size(); ++i) EXPECT_EQ(after[i].predicted, before[i].predicted);
 }
 
 SampleRow Contended(SampleKind what, bool to_device, int64_t bytes, double kept) {
@@ -217,10 +200,7 @@ Samples ContendedCopies() {
   samples.head.sm_count = kSms;
   for (int k = 0; k < 12; ++k) {
     const double dram = k / 11.0;
-    SampleRow counters;
-    counters.what = SampleKind::kCounters;
-    counters.kernel = "kernel" + std::to_string(k);
-    counters.counters = {{"dram", dram}};
+    const SampleRow counters = Counters("kernel" + std::to_string(k), {{"dram", dram}});
     samples.rows.push_back(counters);
     for (const bool to_device : {true, false}) {
       for (int64_t bytes = 1 << 16; bytes <= 1 << 28; bytes *= 8) {
@@ -244,8 +224,7 @@ Samples ContendedCopies() {
 }
 
 TEST(JudgeCopyContention, KeptSharesOfHeldOutPairsOfEachKind) {
-  std::vector<Judged> judged;
-  JudgeCopyContention(ContendedCopies(), judged);
+  const std::vector<Judged> judged = By(JudgeCopyContention, ContendedCopies());
   for (const char* family :
        {"copies beside a copy the other way", "copies beside kernels", "kernels beside copies"}) {
     const auto one = [&](const Judged& row) { return row.family == family; };
@@ -254,32 +233,19 @@ TEST(JudgeCopyContention, KeptSharesOfHeldOutPairsOfEachKind) {
   EXPECT_LT(WorstOf(judged), 0.01);
 }
 
-TEST(JudgeCopyContention, WhatIsHeldOutTrainsNothing) {
-  Samples samples = ContendedCopies();
-  std::vector<Judged> before;
-  JudgeCopyContention(samples, before);
-  for (SampleRow& row : samples.rows) {
-    if (row.alone_ns.empty() || !IsHeldOut(row)) continue;
-    row.ns = {row.alone_ns[0] * 7, row.alone_ns[1] * 7};
-  }
-  std::vector<Judged> after;
-  JudgeCopyContention(samples, after);
-  ASSERT_EQ(after.size(), before.size());
-  for (size_t i = 0; i < after.size(); ++i) EXPECT_EQ(after[i].predicted, before[i].predicted);
-}
-
 TEST(JudgeNeighbours, APairIsHeldOutOnEverySplit) {
   Samples samples;
   samples.head.sm_count = kSms;
   for (int k = 0; k < 24; ++k) {
     const double dram = k / 24.0;
-    SampleRow counters;
-    counters.what = SampleKind::kCounters;
-    counters.kernel = "be" + std::to_string(k);
+    SampleRow counters = Counters("be" + std::to_string(k), {{"instructions", 1000},
+                                                             {"issue", 0.5},
+                                                             {"dram", dram},
+                                                             {"l2", 0.3},
+                                                             {"tensor", 0},
+                                                             {"dram_bytes", 1000},
+                                                             {"dram_write_bytes", 300}});
     counters.block_tasks = 100;
-    counters.counters = {
-        {"instructions", 1000}, {"issue", 0.5},       {"dram", dram},           {"l2", 0.3},
-        {"tensor", 0},          {"dram_bytes", 1000}, {"dram_write_bytes", 300}};
     samples.rows.push_back(counters);
     for (const int32_t sms : {64, 96}) {
       SampleRow row;
@@ -294,8 +260,7 @@ TEST(JudgeNeighbours, APairIsHeldOutOnEverySplit) {
       samples.rows.push_back(row);
     }
   }
-  std::vector<Judged> judged;
-  JudgeNeighbours(samples, judged);
+  const std::vector<Judged> judged = By(JudgeNeighbours, samples);
   ASSERT_GT(judged.size(), 3U);
   EXPECT_EQ(judged.size() % 2, 0U);
   EXPECT_LT(WorstOf(judged), 0.03);
@@ -315,21 +280,27 @@ SampleRow Product(int64_t m, int64_t n, double ns) {
   return row;
 }
 
-TEST(JudgeLibraryCalls, HeldOutShapesByFamilyAndNoPartsOfTheDevice) {
+Samples Products() {
   Samples samples;
   samples.head.sm_count = kSms;
   for (int64_t m = 128; m <= 8192; m += m / 4) {
     for (const int64_t n : {768, 1024, 2048, 4096}) {
       const double flops = 2.0 * 4096 * static_cast<double>(m * n);
       samples.rows.push_back(Product(m, n, 3000 + flops / 500e3));
-      SampleRow part = samples.rows.back();
-      part.sms = 64;
-      part.ns = {1};
-      samples.rows.push_back(part);
     }
   }
-  std::vector<Judged> judged;
-  JudgeLibraryCalls(samples, judged);
+  return samples;
+}
+
+TEST(JudgeLibraryCalls, HeldOutShapesByFamilyAndNoPartsOfTheDevice) {
+  Samples samples = Products();
+  for (size_t i = 0, count = samples.rows.size(); i < count; ++i) {
+    SampleRow part = samples.rows[i];
+    part.sms = 64;
+    part.ns = {1};
+    samples.rows.push_back(part);
+  }
+  const std::vector<Judged> judged = By(JudgeLibraryCalls, samples);
   ASSERT_GT(judged.size(), 5U);
   EXPECT_LT(WorstOf(judged), 0.15);
   for (const Judged& one : judged) {
@@ -339,22 +310,13 @@ TEST(JudgeLibraryCalls, HeldOutShapesByFamilyAndNoPartsOfTheDevice) {
 }
 
 TEST(JudgeLibraryCalls, BlindShapesAreJudgedApartAndTrainNothing) {
-  Samples samples;
-  samples.head.sm_count = kSms;
-  for (int64_t m = 128; m <= 8192; m += m / 4) {
-    for (const int64_t n : {768, 1024, 2048, 4096}) {
-      const double flops = 2.0 * 4096 * static_cast<double>(m * n);
-      samples.rows.push_back(Product(m, n, 3000 + flops / 500e3));
-    }
-  }
-  std::vector<Judged> before;
-  JudgeLibraryCalls(samples, before);
+  Samples samples = Products();
+  const std::vector<Judged> before = By(JudgeLibraryCalls, samples);
   for (int64_t m = 200; m <= 8000; m += 200) {
     samples.rows.push_back(Product(m, 1536, 77e6));
     samples.rows.back().kernel = "blind." + samples.rows.back().kernel;
   }
-  std::vector<Judged> after;
-  JudgeLibraryCalls(samples, after);
+  const std::vector<Judged> after = By(JudgeLibraryCalls, samples);
   size_t blind = 0;
   size_t others = 0;
   for (const Judged& one : after) {
@@ -379,25 +341,26 @@ Samples SharedSmSamples() {
   const auto use = [](int kernel) { return 0.2 + 0.06 * kernel; };
   const auto name = [](int kernel) { return "kernel" + std::to_string(kernel); };
   for (int k = 0; k < kKernels; ++k) {
-    SampleRow row;
-    row.what = SampleKind::kCounters;
-    row.kernel = name(k);
+    SampleRow row = Counters(name(k), {{"alu", 0},
+                                       {"tensor", 0},
+                                       {"special", 0},
+                                       {"lsu", 0},
+                                       {"shared", 0},
+                                       {"l1", 0},
+                                       {"l2", 0},
+                                       {"issue", use(k)},
+                                       {"fma", use(k)},
+                                       {"dram", 0.6},
+                                       {"dram_bytes", 2.9e9},
+                                       {"instructions", 1e7},
+                                       {"global_instructions", 1e5},
+                                       {"global_requests", 1e5},
+                                       {"global_sectors", 4e5},
+                                       {"duration_ns", 1e6},
+                                       {"cycles", 2e6},
+                                       {"threads", 256},
+                                       {"workers_per_sm", kWorkersMax}});
     row.block_tasks = 1000;
-    for (const char* zero : {"alu", "tensor", "special", "lsu", "shared", "l1", "l2"}) {
-      row.counters.push_back({zero, 0});
-    }
-    row.counters.push_back({"issue", use(k)});
-    row.counters.push_back({"fma", use(k)});
-    row.counters.push_back({"dram", 0.6});
-    row.counters.push_back({"dram_bytes", 2.9e9});
-    row.counters.push_back({"instructions", 1e7});
-    row.counters.push_back({"global_instructions", 1e5});
-    row.counters.push_back({"global_requests", 1e5});
-    row.counters.push_back({"global_sectors", 4e5});
-    row.counters.push_back({"duration_ns", 1e6});
-    row.counters.push_back({"cycles", 2e6});
-    row.counters.push_back({"threads", 256});
-    row.counters.push_back({"workers_per_sm", kWorkersMax});
     samples.rows.push_back(row);
   }
   for (int a = 0; a < kKernels; ++a) {
@@ -430,8 +393,7 @@ std::vector<Judged> OfFamily(const std::vector<Judged>& judged, const std::strin
 }
 
 TEST(JudgeCoResident, APairIsHeldOutInBothOrdersAndAtEveryNumberOfWorkers) {
-  std::vector<Judged> judged;
-  JudgeCoResident(SharedSmSamples(), judged);
+  const std::vector<Judged> judged = By(JudgeCoResident, SharedSmSamples());
   const auto speeds = OfFamily(judged, "speeds on same SMs", "Gaussian process over counters");
   const auto pairs = OfFamily(judged, "throughput of pairs", "Gaussian process over counters");
   ASSERT_GT(speeds.size(), 30U);
@@ -441,30 +403,8 @@ TEST(JudgeCoResident, APairIsHeldOutInBothOrdersAndAtEveryNumberOfWorkers) {
   for (const Judged& pair : pairs) EXPECT_NEAR(pair.measured, 0.7, 0.35);
 }
 
-TEST(JudgeCoResident, WhatIsHeldOutTrainsNothing) {
-  Samples samples = SharedSmSamples();
-  std::vector<Judged> before;
-  JudgeCoResident(samples, before);
-  std::vector<Judged> after;
-  for (SampleRow& row : samples.rows) {
-    if (row.what != SampleKind::kBeside) continue;
-    const std::string pair =
-        "pair " + std::min(row.kernel, row.neighbour) + " " + std::max(row.kernel, row.neighbour);
-    if (IsHeldOut(pair)) row.ns = {row.ns[0] * 2};
-  }
-  JudgeCoResident(samples, after);
-  const auto old_speeds = OfFamily(before, "speeds on same SMs", "Gaussian process over counters");
-  const auto new_speeds = OfFamily(after, "speeds on same SMs", "Gaussian process over counters");
-  ASSERT_EQ(old_speeds.size(), new_speeds.size());
-  for (size_t i = 0; i < old_speeds.size(); ++i) {
-    EXPECT_EQ(old_speeds[i].predicted, new_speeds[i].predicted);
-    EXPECT_NE(old_speeds[i].measured, new_speeds[i].measured);
-  }
-}
-
 TEST(JudgeCoResident, TheChosenNeighbourIsNeverBetterThanTheBest) {
-  std::vector<Judged> judged;
-  JudgeCoResident(SharedSmSamples(), judged);
+  const std::vector<Judged> judged = By(JudgeCoResident, SharedSmSamples());
   const auto choices = OfFamily(judged, "choice of neighbour", "Gaussian process over counters");
   ASSERT_FALSE(choices.empty());
   for (const Judged& one : choices) EXPECT_LE(one.predicted, one.measured);
@@ -472,8 +412,7 @@ TEST(JudgeCoResident, TheChosenNeighbourIsNeverBetterThanTheBest) {
 
 // 10,000 instructions a block task, 1,000 of them in 1e5 ns alone, at 2 GHz on four schedulers.
 TEST(JudgeMarkov, MeasuredIpcFollowsFromCountersAndDurations) {
-  std::vector<Judged> judged;
-  JudgeMarkov(SharedSmSamples(), judged);
+  const std::vector<Judged> judged = By(JudgeMarkov, SharedSmSamples());
   const auto rows = OfFamily(judged, "IPC on same SMs", "Markov");
   ASSERT_GT(rows.size(), 30U);
   const double alone = 1e4 * 1000 / (1e5 * 2) / kSms / 4;
@@ -487,8 +426,7 @@ TEST(JudgeMarkov, MeasuredIpcFollowsFromCountersAndDurations) {
 
 // Kernel k uses 0.2 + 0.06 k of the issue slots alone.
 TEST(JudgeMarkovPipes, AKernelAloneHasItsCountedIpcWithEveryAddition) {
-  std::vector<Judged> judged;
-  JudgeMarkovPipes(SharedSmSamples(), judged);
+  const std::vector<Judged> judged = By(JudgeMarkovPipes, SharedSmSamples());
   std::vector<Judged> last;
   for (const char* model : {"Markov, pre-run", "Markov, pipes", "Markov, older first"}) {
     const auto ipc = OfFamily(judged, "IPC on same SMs", model);
@@ -513,12 +451,8 @@ Samples ScalingSamples() {
   Samples samples;
   samples.head.sm_count = kSms;
   for (const auto& [name, dram] : {std::pair("flat", 0.8), std::pair("steep", 0.1)}) {
-    SampleRow counters;
-    counters.what = SampleKind::kCounters;
-    counters.kernel = name;
-    counters.block_tasks = 1000;
-    counters.counters = {{"instructions", 1e6}, {"issue", 0.3}, {"dram", dram}};
-    samples.rows.push_back(counters);
+    samples.rows.push_back(Counters(name, {{"instructions", 1e6}, {"issue", 0.3}, {"dram", dram}}));
+    samples.rows.back().block_tasks = 1000;
   }
   for (int32_t sms = 8; sms <= kSms; sms += 4) {
     SampleRow row = Workers(1000, 1e6 / std::min(1.0, sms / (0.44 * kSms)));
@@ -549,8 +483,7 @@ Samples ScalingSamples() {
 }
 
 TEST(JudgeScaling, TheLineHoldsForLinesAndTheKneeForKnees) {
-  std::vector<Judged> judged;
-  JudgeScaling(ScalingSamples(), judged);
+  const std::vector<Judged> judged = By(JudgeScaling, ScalingSamples());
   const auto knees = OfFamily(judged, "kernels on fewer SMs", "knee from counters");
   const auto proportion = OfFamily(judged, "kernels on fewer SMs", "in proportion");
   const auto lines = OfFamily(judged, "kernels on fewer SMs", "a / m + b");
@@ -569,21 +502,58 @@ TEST(JudgeScaling, TheLineHoldsForLinesAndTheKneeForKnees) {
   EXPECT_GT(conflict[0].predicted, 4e5);
 }
 
-TEST(JudgeScaling, WhatIsHeldOutTrainsNothing) {
-  Samples samples = ScalingSamples();
-  std::vector<Judged> before;
-  JudgeScaling(samples, before);
-  for (SampleRow& row : samples.rows) {
-    // The whole device anchors what follows from counters.
-    if (IsHeldOut(row) && row.sms < kSms && !row.ns.empty()) row.ns = {1e9};
+struct HeldOutCase {
+  Judge judge;
+  Samples (*samples)();
+  bool (*held_out)(const SampleRow& row);
+  const char* family = nullptr;  // of what is compared; null: all
+  const char* model = nullptr;
+};
+
+bool IsHeldOutPair(const SampleRow& row) {
+  return row.what == SampleKind::kBeside &&
+         IsHeldOut("pair " + std::min(row.kernel, row.neighbour) + " " +
+                   std::max(row.kernel, row.neighbour));
+}
+
+TEST(JudgeModels, WhatIsHeldOutTrainsNothing) {
+  const auto held = [](const SampleRow& row) { return IsHeldOut(row); };
+  const auto contended = [](const SampleRow& row) {
+    return !row.alone_ns.empty() && IsHeldOut(row);
+  };
+  // The whole device anchors what follows from counters.
+  const auto scaled = [](const SampleRow& row) { return IsHeldOut(row) && row.sms < kSms; };
+  const HeldOutCase cases[] = {{JudgeKernels, Kernels, held},
+                               {JudgeQueries, Queries, held},
+                               {JudgeCopyContention, ContendedCopies, contended},
+                               {JudgeCoResident, SharedSmSamples, IsHeldOutPair,
+                                "speeds on same SMs", "Gaussian process over counters"},
+                               {JudgeScaling, ScalingSamples, scaled}};
+  for (const HeldOutCase& one : cases) {
+    SCOPED_TRACE(&one - cases);
+    Samples samples = one.samples();
+    const std::vector<Judged> before = By(one.judge, samples);
+    for (SampleRow& row : samples.rows) {
+      if (!one.held_out(row)) continue;
+      for (double& ns : row.ns) ns *= 7;
+    }
+    const std::vector<Judged> after = By(one.judge, samples);
+    ASSERT_FALSE(before.empty());
+    ASSERT_EQ(after.size(), before.size());
+    for (size_t i = 0; i < after.size(); ++i) {
+      if (one.family != nullptr && after[i].family != one.family) continue;
+      if (one.family != nullptr && after[i].model != one.model) continue;
+      EXPECT_EQ(after[i].predicted, before[i].predicted) << after[i].subject;
+      EXPECT_NE(after[i].measured, before[i].measured) << after[i].subject;
+    }
   }
-  std::vector<Judged> after;
-  JudgeScaling(samples, after);
-  ASSERT_EQ(after.size(), before.size());
-  for (size_t i = 0; i < after.size(); ++i) {
-    EXPECT_EQ(after[i].predicted, before[i].predicted) << after[i].subject;
-    EXPECT_EQ(after[i].measured, 1e9);
-  }
+}
+
+TEST(JudgeQueries, KernelsAreNoQueries) {
+  Samples samples = Queries();
+  const size_t queries = By(JudgeQueries, samples).size();
+  samples.rows.push_back(Workers(100, 1));
+  EXPECT_EQ(By(JudgeQueries, samples).size(), queries);
 }
 
 TEST(JudgeModels, NothingIsJudgedByNothing) { EXPECT_THAT(JudgeModels({}), IsEmpty()); }
