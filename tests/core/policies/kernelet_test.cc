@@ -93,43 +93,39 @@ class KerneletTest : public ::testing::Test {
     running.task.blocks_left = 20'000;
     return running.task;
   }
+  const Kernel a = AddKernel();
+  const Kernel b = AddKernel();
+  const Kernel c = AddKernel();
+
   // Both kernels at this speed, in each ratio.
-  void Pair(const Kernel& a, const Kernel& b, float speed) {
+  void Pair(const Kernel& one, const Kernel& other, float speed) {
     for (int32_t ratio = 0; ratio < kCoScheduleRatios; ++ratio) {
-      builder.CoSchedule(std::max(a.row, b.row), std::min(a.row, b.row), ratio) = {
+      builder.CoSchedule(std::max(one.row, other.row), std::min(one.row, other.row), ratio) = {
           {4, 4}, {speed, speed}, 0, 1 - 1 / (2 * speed)};
     }
+  }
+  void Speeds(float a_and_b, float a_and_c, float b_and_c) {
+    Pair(a, b, a_and_b);
+    Pair(a, c, a_and_c);
+    Pair(b, c, b_and_c);
   }
 };
 
 TEST_F(KerneletTest, LaunchesOneWaveOfEachKernelOfThePairWithTheLargestProfit) {
-  const Kernel a = AddKernel();
-  const Kernel b = AddKernel();
-  const Kernel c = AddKernel();
-  Pair(a, b, 0.6F);
-  Pair(a, c, 0.8F);
-  Pair(b, c, 0.7F);
+  Speeds(0.6F, 0.8F, 0.7F);
   const HeadView& of_a = AddHead(a);
   const HeadView& of_b = AddHead(b);
   const HeadView& of_c = AddHead(c);
   const Plan plan = PlanOf("kernelet", builder);
   ASSERT_EQ(plan.launches.size(), 2);
   for (const HeadView* head : {&of_a, &of_c}) {
-    const PlannedLaunch* launch = FindLaunch(plan, *head);
-    ASSERT_NE(launch, nullptr);
-    EXPECT_EQ(launch->form, Form::kSlice);
-    EXPECT_EQ(launch->blocks_max, 4 * 132);
+    EXPECT_TRUE(IsLaunched(plan, *head, {.form = Form::kSlice, .blocks_max = 4 * 132}));
   }
   EXPECT_TRUE(IsHeld(plan, of_b, Reason::kHoldWindow));
 }
 
 TEST_F(KerneletTest, TheChoiceHasTheNextPairThatGains) {
-  const Kernel a = AddKernel();
-  const Kernel b = AddKernel();
-  const Kernel c = AddKernel();
-  Pair(a, b, 0.9F);
-  Pair(a, c, 0.8F);
-  Pair(b, c, 0.4F);
+  Speeds(0.9F, 0.8F, 0.4F);
   const HeadView& of_a = AddHead(a);
   const HeadView& of_b = AddHead(b);
   AddHead(c);
@@ -154,8 +150,6 @@ TEST_F(KerneletTest, TheChoiceHasTheNextPairThatGains) {
 
 // Eq. 8: a block task of b takes twice as long as one of a, so that 6 of a and 3 of b end together.
 TEST_F(KerneletTest, TheRatioIsTheOneWhoseSlicesEndTogether) {
-  const Kernel a = AddKernel();
-  const Kernel b = AddKernel();
   Pair(a, b, 0.8F);
   builder.CoSchedule(b.row, a.row, 0).workers_per_sm = {6, 2};  // b first
   builder.CoSchedule(b.row, a.row, 1).workers_per_sm = {4, 4};
@@ -168,12 +162,7 @@ TEST_F(KerneletTest, TheRatioIsTheOneWhoseSlicesEndTogether) {
 }
 
 TEST_F(KerneletTest, KernelsThatAreAlikeArePairedOnlyWhereNoOthersAre) {
-  const Kernel a = AddKernel();
-  const Kernel b = AddKernel();
-  const Kernel c = AddKernel();
-  Pair(a, b, 0.9F);
-  Pair(a, c, 0.7F);
-  Pair(b, c, 0.6F);
+  Speeds(0.9F, 0.7F, 0.6F);
   const HeadView& of_a = AddHead(a);
   const HeadView& of_b = AddHead(b);
   builder.Counters(a.kernel) = {.instructions = 1, .issue = 0.9, .dram = 0.1};
@@ -188,12 +177,7 @@ TEST_F(KerneletTest, KernelsThatAreAlikeArePairedOnlyWhereNoOthersAre) {
 }
 
 TEST_F(KerneletTest, TheSameCoScheduleGoesOnUntilABetterOneArrives) {
-  const Kernel a = AddKernel();
-  const Kernel b = AddKernel();
-  const Kernel c = AddKernel();
-  Pair(a, b, 0.7F);
-  Pair(a, c, 0.6F);
-  Pair(b, c, 0.9F);
+  Speeds(0.7F, 0.6F, 0.9F);
   AddRunning(a);
   const HeadView& of_b = AddHead(b);
   Plan plan = PlanOf("kernelet", builder);
@@ -209,8 +193,6 @@ TEST_F(KerneletTest, TheSameCoScheduleGoesOnUntilABetterOneArrives) {
 
 // 2 % of overhead: the gap of 10 us is that share of 500 us, ten waves of 1,056 block tasks.
 TEST_F(KerneletTest, AKernelThatGainsBesideNoneRunsByItselfInLongSlices) {
-  const Kernel a = AddKernel();
-  const Kernel b = AddKernel();
   Pair(a, b, 0.45F);
   const HeadView& of_a = AddHead(a, 1 * kMs);  // a wave of 52.8 us
   AddHead(b);
@@ -223,8 +205,6 @@ TEST_F(KerneletTest, AKernelThatGainsBesideNoneRunsByItselfInLongSlices) {
 
 // Slices of 26 us with gaps of 10 us lose more than a CP of 0.17 gains.
 TEST_F(KerneletTest, ShortSlicesLoseToTheGapsBetweenThem) {
-  const Kernel a = AddKernel();
-  const Kernel b = AddKernel();
   Pair(a, b, 0.6F);
   AddHead(a, 600 * kUs);
   AddHead(b, 600 * kUs);
@@ -232,7 +212,6 @@ TEST_F(KerneletTest, ShortSlicesLoseToTheGapsBetweenThem) {
 }
 
 TEST_F(KerneletTest, QueriesComeFirst) {
-  const Kernel a = AddKernel();
   const int32_t lc = builder.AddLcApp(0.3, 500 * kUs, 1 * kMs, 1.05);
   AddHead(a);
   const HeadView& query = builder.AddLcHead(lc);
@@ -243,12 +222,7 @@ TEST_F(KerneletTest, QueriesComeFirst) {
 }
 
 TEST_F(KerneletTest, AHeadThatWaitedTooLongGetsTheNextPair) {
-  const Kernel a = AddKernel();
-  const Kernel b = AddKernel();
-  const Kernel c = AddKernel();
-  Pair(a, b, 0.9F);
-  Pair(a, c, 0.6F);
-  Pair(b, c, 0.55F);
+  Speeds(0.9F, 0.6F, 0.55F);
   builder.snapshot.now_ns = 2 * kBeWaitNsMax;
   const HeadView& of_c = AddHead(c);
   const HeadView& of_a = AddHead(a);
@@ -259,8 +233,6 @@ TEST_F(KerneletTest, AHeadThatWaitedTooLongGetsTheNextPair) {
 }
 
 TEST_F(KerneletTest, BaseRunsWholeKernelsInOrder) {
-  const Kernel a = AddKernel();
-  const Kernel b = AddKernel();
   Pair(a, b, 0.9F);
   const HeadView& first = AddHead(a);
   const HeadView& second = AddHead(b);
