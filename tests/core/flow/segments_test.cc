@@ -95,6 +95,27 @@ class SegmentsTest : public SimulatedSchedulerTest {
     EXPECT_TRUE(scheduler_->ReleaseTicket(ticket).ok());
     return record;
   }
+  CompletionRecord FinishOk(TicketId ticket) {
+    const CompletionRecord record = Finish(ticket);
+    EXPECT_EQ(record.verdict, Verdict::kOk);
+    return record;
+  }
+  // Queries one after another, with a gap that meets all phases of a step's segments; the slowest
+  // one's latency.
+  int64_t SlowestQuery(int queries, int64_t gap_ns = 1037 * kUs) {
+    int64_t slowest_ns = 0;
+    for (int i = 0; i < queries; ++i) {
+      Pass(gap_ns);
+      const CompletionRecord query = FinishOk(SubmitGraph(service_, query_, true));
+      slowest_ns = std::max(slowest_ns, query.complete_ns - query.submit_ns);
+    }
+    return slowest_ns;
+  }
+  std::vector<TicketId> SubmitSteps(KernelId step, int count) {
+    std::vector<TicketId> steps;
+    for (int i = 0; i < count; ++i) steps.push_back(SubmitGraph(train_, step, false));
+    return steps;
+  }
   void Pass(int64_t ns) { ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + ns).ok()); }
   // Two queues of an app that always has work, in tasks of so many milliseconds.
   void Flood(KernelId kernel, int64_t task_ms, AppId* app) {
@@ -157,8 +178,7 @@ class SegmentsTest : public SimulatedSchedulerTest {
 TEST_F(SegmentsTest, ABeGraphRunsInSegmentsOfTheDefaultLength) {
   Open("adaptive");
   EXPECT_EQ(Segments(), kStepNs / kSegmentNs);
-  const CompletionRecord record = Finish(SubmitGraph(train_, step_, false));
-  EXPECT_EQ(record.verdict, Verdict::kOk);
+  const CompletionRecord record = FinishOk(SubmitGraph(train_, step_, false));
   EXPECT_EQ(record.form, Form::kSegments);
   EXPECT_EQ(record.block_tasks, Segments());
   EXPECT_EQ(record.launches, 1);
@@ -169,14 +189,8 @@ TEST_F(SegmentsTest, ABeGraphRunsInSegmentsOfTheDefaultLength) {
 TEST_F(SegmentsTest, AQueryEvictsTheGraphWhichLosesNoSegment) {
   Open("adaptive:evict");
   const TicketId step = SubmitGraph(train_, step_, false);
-  int64_t slowest_ns = 0;
-  for (int i = 0; i < 8; ++i) {
-    Pass(1037 * kUs);
-    const CompletionRecord query = Finish(SubmitGraph(service_, query_, true));
-    slowest_ns = std::max(slowest_ns, query.complete_ns - query.submit_ns);
-  }
-  const CompletionRecord record = Finish(step);
-  EXPECT_EQ(record.verdict, Verdict::kOk);
+  const int64_t slowest_ns = SlowestQuery(8);
+  const CompletionRecord record = FinishOk(step);
   EXPECT_EQ(record.evictions, 8);
   EXPECT_EQ(record.launches, 9);
   EXPECT_EQ(record.block_tasks, Segments());
@@ -192,8 +206,7 @@ TEST_F(SegmentsTest, AnEvictionBeforeTheLastSegmentsLosesNoneOfThem) {
     const TicketId step = SubmitGraph(train_, step_, false);
     Pass(kStepNs - kMs + i * kSegmentNs / 2);
     Finish(SubmitGraph(service_, query_, true));
-    const CompletionRecord record = Finish(step);
-    EXPECT_EQ(record.verdict, Verdict::kOk);
+    const CompletionRecord record = FinishOk(step);
     EXPECT_EQ(record.block_tasks, Segments()) << "evicted at " << i;
   }
 }
@@ -202,10 +215,7 @@ TEST_F(SegmentsTest, AnEvictionBeforeTheLastSegmentsLosesNoneOfThem) {
 TEST_F(SegmentsTest, EachLaunchAloneOnTheWholeDeviceTeachesTheEvictionLatency) {
   Open("adaptive:evict");
   const TicketId step = SubmitGraph(train_, step_, false);
-  for (int i = 0; i < 4; ++i) {
-    Pass(1037 * kUs);
-    Finish(SubmitGraph(service_, query_, true));
-  }
+  SlowestQuery(4);
   Finish(step);
   ASSERT_EQ(latencies_.size(), 5U);
   for (const int64_t latency_ns : latencies_) {
@@ -248,16 +258,14 @@ TEST_F(SegmentsTest, AGraphThatIsNeverCutRunsWholeAndTellsWhy) {
   EXPECT_EQ(scheduler_->FindKernel(whole)->graph()->cut.whole_reason,
             "The kernel option segment_ns asks for the whole graph.");
   EXPECT_FALSE(scheduler_->FindKernel(whole)->evictable);
-  const CompletionRecord record = Finish(SubmitGraph(train_, whole, false));
-  EXPECT_EQ(record.verdict, Verdict::kOk);
+  const CompletionRecord record = FinishOk(SubmitGraph(train_, whole, false));
   EXPECT_EQ(record.form, Form::kGraph);
 }
 
 // Under a policy that never evicts, a graph runs as before.
 TEST_F(SegmentsTest, AFifoRunsItWhole) {
   Open("fifo");
-  const CompletionRecord record = Finish(SubmitGraph(train_, step_, false));
-  EXPECT_EQ(record.verdict, Verdict::kOk);
+  const CompletionRecord record = FinishOk(SubmitGraph(train_, step_, false));
   EXPECT_EQ(record.form, Form::kGraph);
   EXPECT_EQ(record.block_tasks, Segments());
 }
@@ -266,19 +274,9 @@ TEST_F(SegmentsTest, AFifoRunsItWhole) {
 TEST_F(SegmentsTest, AnElasticGraphMovesBetweenTheWholeDeviceAndTheBeSide) {
   Open("adaptive:elastic", 2);
   Finish(SubmitGraph(service_, query_, true));  // from here on its duration is known
-  std::vector<TicketId> steps;
-  steps.reserve(4);
-  for (int i = 0; i < 4; ++i) steps.push_back(SubmitGraph(train_, step_, false));
-  for (int i = 0; i < 20; ++i) {
-    Pass(1500 * kUs);
-    const CompletionRecord query = Finish(SubmitGraph(service_, query_, true));
-    EXPECT_EQ(query.verdict, Verdict::kOk);
-  }
-  for (const TicketId step : steps) {
-    const CompletionRecord record = Finish(step);
-    EXPECT_EQ(record.verdict, Verdict::kOk);
-    EXPECT_EQ(record.block_tasks, Segments());
-  }
+  const std::vector<TicketId> steps = SubmitSteps(step_, 4);
+  SlowestQuery(20, 1500 * kUs);
+  for (const TicketId step : steps) EXPECT_EQ(FinishOk(step).block_tasks, Segments());
   const std::set<PlaceIndex> places = PlacesOfSegments();
   EXPECT_EQ(places.count(kWholeDevice), 1U);
   EXPECT_GT(places.size(), 1U) << "only place " << *places.begin();
@@ -290,8 +288,7 @@ TEST_F(SegmentsTest, APartitionKeepsTheGraphOnTheBeSide) {
   const TicketId step = SubmitGraph(train_, step_, false);
   Pass(3 * kMs);
   Finish(SubmitGraph(service_, query_, true));
-  const CompletionRecord record = Finish(step);
-  EXPECT_EQ(record.verdict, Verdict::kOk);
+  const CompletionRecord record = FinishOk(step);
   EXPECT_EQ(record.evictions, 0);
   EXPECT_EQ(PlacesOfSegments().count(kWholeDevice), 0U);
 }
@@ -302,9 +299,7 @@ TEST_F(SegmentsTest, AGraphAndWorkersOfAnotherAppShareByWeight) {
   const KernelId kernel = *scheduler_->RegisterKernel(EvictableKernel("work", 25 * kUs));
   AppId other;
   Flood(kernel, 1, &other);
-  std::vector<TicketId> steps;
-  steps.reserve(5);
-  for (int i = 0; i < 5; ++i) steps.push_back(SubmitGraph(train_, step_, false));
+  const std::vector<TicketId> steps = SubmitSteps(step_, 5);
   Pass(60 * kMs);
   const CompletionRecord second = Finish(steps[1]);
   EXPECT_LT(second.complete_ns, 60 * kMs);
@@ -327,13 +322,8 @@ TEST_F(SegmentsTest, AGraphThatNoPartitionHoldsGetsItsTurnsBesideABusyApp) {
       kernel.evictable = evictable;
       AppId other;
       Flood(*scheduler_->RegisterKernel(kernel), evictable ? 40 : 4, &other);
-      std::vector<TicketId> steps;
-      steps.reserve(3);
-      for (int i = 0; i < 3; ++i) steps.push_back(SubmitGraph(train_, unconfinable, false));
-      for (int i = 0; i < 200; ++i) {
-        Pass(kMs);
-        Finish(SubmitGraph(service_, query_, true));
-      }
+      const std::vector<TicketId> steps = SubmitSteps(unconfinable, 3);
+      SlowestQuery(200, kMs);
       EXPECT_TRUE(*scheduler_->IsComplete(steps[evictable ? 2 : 0]));
       EXPECT_GT(scheduler_->StatsOf(other)->completed, 2);
       scheduler_ = nullptr;
@@ -367,11 +357,8 @@ TEST_F(SegmentsTest, ASecondTaskOfAGraphNeverStartsBeforeTheFirstIsComplete) {
       steps.push_back(SubmitGraph(train_, step_, false));
       steps.push_back(SubmitGraph(other, step_, false));
     }
-    for (int i = 0; i < 8; ++i) {
-      Pass(1537 * kUs);
-      Finish(SubmitGraph(service_, query_, true));
-    }
-    for (const TicketId step : steps) EXPECT_EQ(Finish(step).verdict, Verdict::kOk);
+    SlowestQuery(8, 1537 * kUs);
+    for (const TicketId step : steps) FinishOk(step);
     EXPECT_EQ(MostGraphsBegun(), 1);
   }
 }
@@ -384,8 +371,7 @@ TEST_F(SegmentsTest, ATaskThatEndsEarlyLetsTheNextOneOfItsGraphStart) {
   const TicketId second = SubmitGraph(other, step_, false);
   Pass(kMs);
   ASSERT_TRUE(scheduler_->Cancel(first).ok());
-  const CompletionRecord record = Finish(second);
-  EXPECT_EQ(record.verdict, Verdict::kOk);
+  const CompletionRecord record = FinishOk(second);
   EXPECT_EQ(record.hold_reason, Reason::kHoldWindow);
   EXPECT_EQ(Finish(first).verdict, Verdict::kCancelled);
 }
@@ -401,8 +387,8 @@ TEST_F(SegmentsTest, ATaskThatIsCancelledBeforeItStartsLetsNoOtherOfItsGraphStar
   ASSERT_TRUE(scheduler_->Cancel(cancelled).ok());
   Finish(SubmitGraph(service_, query_, true));  // evicts the first
   EXPECT_EQ(Finish(cancelled).verdict, Verdict::kCancelled);
-  EXPECT_EQ(Finish(third).verdict, Verdict::kOk);
-  EXPECT_EQ(Finish(first).verdict, Verdict::kOk);
+  FinishOk(third);
+  FinishOk(first);
   EXPECT_EQ(MostGraphsBegun(), 1);
 }
 
@@ -438,7 +424,7 @@ TEST_F(SegmentsTest, ASubmitThatFailsClaimsNoGraph) {
   other.simulation.nodes[0].repeat = kNodes;
   const TicketId held = SubmitGraph(spec.queue, *scheduler_->RegisterKernel(other), false);
   EXPECT_EQ(scheduler_->SubmitBe(spec).status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(Finish(SubmitGraph(service_, step_, true)).verdict, Verdict::kOk);
+  FinishOk(SubmitGraph(service_, step_, true));
   Finish(held);
   // A claim of an earlier task stays.
   EXPECT_EQ(scheduler_->SubmitBe(spec).status().code(), absl::StatusCode::kFailedPrecondition);
@@ -451,8 +437,7 @@ TEST_F(SegmentsTest, AGraphRunsOnceWhateverThePlanBounds) {
   for (const Form form : {Form::kGraph, Form::kSegments, Form::kFused}) {
     for (const LaneClass lane_class : {LaneClass::kPlain, LaneClass::kBe}) {
       ASSERT_TRUE(scheduler_->SetPolicy(LaunchAll(form, lane_class, 1)).ok());
-      const CompletionRecord record = Finish(SubmitGraph(train_, step_, false));
-      EXPECT_EQ(record.verdict, Verdict::kOk);
+      const CompletionRecord record = FinishOk(SubmitGraph(train_, step_, false));
       EXPECT_EQ(record.launches, 1);
       EXPECT_EQ(record.block_tasks, Segments());
       EXPECT_LT(record.measured_ns, kStepNs * 103 / 100) << "more than one execution";
@@ -472,8 +457,7 @@ TEST_F(SegmentsTest, AFormThatNoGraphHasIsDroppedAndRunsNothing) {
       EXPECT_GT(scheduler_->Stats().plan_entries_dropped, dropped);
       EXPECT_FALSE(*scheduler_->IsComplete(step));
       ASSERT_TRUE(scheduler_->SetPolicy(*MakePolicy("fifo")).ok());
-      const CompletionRecord record = Finish(step);
-      EXPECT_EQ(record.verdict, Verdict::kOk);
+      const CompletionRecord record = FinishOk(step);
       EXPECT_EQ(record.hold_reason, Reason::kHoldPlan);
       EXPECT_EQ(record.launches, 1);
     }
@@ -510,9 +494,8 @@ TEST_F(SegmentsTest, TheRestOfAGraphFailsNoQueryUnderAnyLaterPolicy) {
       for (const QueueId queue : services) queries.push_back(SubmitGraph(queue, small, true));
       Pass(kQueryNs * 3 / 4);  // one query at least is in flight
     }
-    for (const TicketId query : queries) EXPECT_EQ(Finish(query).verdict, Verdict::kOk);
-    const CompletionRecord record = Finish(step);
-    EXPECT_EQ(record.verdict, Verdict::kOk);
+    for (const TicketId query : queries) FinishOk(query);
+    const CompletionRecord record = FinishOk(step);
     EXPECT_EQ(record.block_tasks, Segments());
     EXPECT_EQ(SegmentsDone(step), Segments());
     EXPECT_GT(record.launches, 1);
@@ -520,64 +503,34 @@ TEST_F(SegmentsTest, TheRestOfAGraphFailsNoQueryUnderAnyLaterPolicy) {
   }
 }
 
-// A graph cannot keep some of its workers, so the next plan would evict it again.
-TEST_F(SegmentsTest, SmguardDoesNotEvictAGraphForAQuotaThatItsNextLaunchWouldExceedToo) {
-  Open("smguard");
-  ASSERT_TRUE(scheduler_->ReserveCapSm({.app = train_app_, .capsms = 20}).ok());
-  const TicketId step = SubmitGraph(train_, step_, false);
-  Pass(2 * kMs);
-  for (int i = 0; i < 3; ++i) {
-    Finish(SubmitGraph(service_, query_, true));
+// A quota evicts no graph: it cannot keep some of its workers, so that the next launch would exceed
+// the quota too. A reservation evicts it, as a whole, once a query.
+TEST_F(SegmentsTest, SmguardEvictsAGraphForAReservationAndNotForAQuota) {
+  const struct {
+    const char* reserved_by;
+    int32_t capsms;
+    int32_t evictions;
+  } cases[] = {{"train", 20, 0}, {"service", 32, 3}, {"nobody", 0, 0}};
+  for (const auto& one : cases) {
+    SCOPED_TRACE(one.reserved_by);
+    ASSERT_NO_FATAL_FAILURE(Open("smguard"));
+    if (one.capsms > 0) {
+      const AppId app = one.evictions > 0 ? service_app_ : train_app_;
+      ASSERT_TRUE(scheduler_->ReserveCapSm({.app = app, .capsms = one.capsms}).ok());
+    }
+    const TicketId step = SubmitGraph(train_, step_, false);
     Pass(kMs);
+    SlowestQuery(3, kMs);
+    const CompletionRecord record = FinishOk(step);
+    EXPECT_EQ(record.evictions, one.evictions);
+    EXPECT_EQ(record.launches, one.evictions + 1);
+    EXPECT_EQ(record.block_tasks, Segments());
+    scheduler_ = nullptr;
   }
-  const CompletionRecord record = Finish(step);
-  EXPECT_EQ(record.verdict, Verdict::kOk);
-  EXPECT_EQ(record.evictions, 0);
-  EXPECT_EQ(record.launches, 1);
-}
-
-TEST_F(SegmentsTest, SmguardEvictsAGraphForAReservationOnceAQuery) {
-  Open("smguard");
-  ASSERT_TRUE(scheduler_->ReserveCapSm({.app = service_app_, .capsms = 32}).ok());
-  const TicketId step = SubmitGraph(train_, step_, false);
-  Pass(2 * kMs);
-  for (int i = 0; i < 3; ++i) {
-    Finish(SubmitGraph(service_, query_, true));
-    Pass(kMs);
-  }
-  const CompletionRecord record = Finish(step);
-  EXPECT_EQ(record.verdict, Verdict::kOk);
-  EXPECT_EQ(record.evictions, 3);
-  EXPECT_EQ(record.launches, 4);
-}
-
-TEST_F(SegmentsTest, SmguardEvictsAGraphAsAWhole) {
-  Open("smguard");
-  const TicketId step = SubmitGraph(train_, step_, false);
-  Pass(2 * kMs);
-  for (int i = 0; i < 3; ++i) {
-    Finish(SubmitGraph(service_, query_, true));
-    Pass(kMs);
-  }
-  const CompletionRecord record = Finish(step);
-  EXPECT_EQ(record.verdict, Verdict::kOk);
-  EXPECT_EQ(record.block_tasks, Segments());
 }
 
 // The policies that hold BE work by its duration: a step of 10 ms fits no headroom of 5 ms.
-class DurationPolicies : public SegmentsTest, public testing::WithParamInterface<const char*> {
- protected:
-  // Queries in all phases of the step's segments; the slowest one's latency.
-  int64_t SlowestQuery(int queries) {
-    int64_t slowest_ns = 0;
-    for (int i = 0; i < queries; ++i) {
-      Pass(1037 * kUs);
-      const CompletionRecord query = Finish(SubmitGraph(service_, query_, true));
-      slowest_ns = std::max(slowest_ns, query.complete_ns - query.submit_ns);
-    }
-    return slowest_ns;
-  }
-};
+class DurationPolicies : public SegmentsTest, public testing::WithParamInterface<const char*> {};
 
 TEST_P(DurationPolicies, AStepRunsUnderLoadAndQueriesKeepTheirTarget) {
   target_ns_ = 5 * kMs;
@@ -586,8 +539,7 @@ TEST_P(DurationPolicies, AStepRunsUnderLoadAndQueriesKeepTheirTarget) {
   const TicketId step = SubmitGraph(train_, step_, false);
   EXPECT_LE(SlowestQuery(20), target_ns_);
   EXPECT_TRUE(*scheduler_->IsComplete(step)) << "31 ms of the device, 10 of them queries'";
-  const CompletionRecord record = Finish(step);
-  EXPECT_EQ(record.verdict, Verdict::kOk);
+  const CompletionRecord record = FinishOk(step);
   EXPECT_EQ(record.form, Form::kSegments);
   EXPECT_EQ(SegmentsDone(step), Segments());
 }
@@ -599,8 +551,7 @@ TEST_P(DurationPolicies, ATightTargetEvictsTheStepForEachQuery) {
   Finish(SubmitGraph(service_, query_, true));
   const TicketId step = SubmitGraph(train_, step_, false);
   EXPECT_LE(SlowestQuery(6), target_ns_);
-  const CompletionRecord record = Finish(step);
-  EXPECT_EQ(record.verdict, Verdict::kOk);
+  const CompletionRecord record = FinishOk(step);
   EXPECT_EQ(record.evictions, 6);
   EXPECT_EQ(record.launches, 7);
   EXPECT_EQ(SegmentsDone(step), Segments());
