@@ -56,12 +56,11 @@ void ExpectSame(JsonValue packed, JsonValue parsed, int& places) {
 }
 
 TEST(BuiltInProfileTest, IsTheFileValueByValue) {
-  const absl::StatusOr<JsonDocument> parsed =
-      models::ParseStrictJson(ProfileText(), "The profile", models::kProfileBytesMax);
-  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  const JsonDocument parsed =
+      models::ParseStrictJson(ProfileText(), "The profile", models::kProfileBytesMax).value();
   int places = 0;
   const JsonDocument packed = BuiltInProfile();
-  ASSERT_NO_FATAL_FAILURE(ExpectSame(packed.root(), parsed->root(), places));
+  ASSERT_NO_FATAL_FAILURE(ExpectSame(packed.root(), parsed.root(), places));
   EXPECT_GT(places, 1000);
 }
 
@@ -74,11 +73,10 @@ TEST(BuiltInProfileTest, ReadsAsTheFileReads) {
 }
 
 TEST(BuiltInProfileTest, WhatWasLearnedReadsAsItsTextReads) {
-  const absl::StatusOr<models::Profile> profile = models::ParseProfile(ProfileText());
-  ASSERT_TRUE(profile.ok()) << profile.status();
-  ASSERT_FALSE(profile->learned.empty());
+  const models::Profile profile = models::ParseProfile(ProfileText()).value();
+  ASSERT_FALSE(profile.learned.empty());
   const absl::StatusOr<models::Learned> packed = models::ReadLearned(BuiltInLearned());
-  const absl::StatusOr<models::Learned> parsed = models::ParseLearned(profile->learned);
+  const absl::StatusOr<models::Learned> parsed = models::ParseLearned(profile.learned);
   ASSERT_TRUE(packed.ok()) << packed.status();
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(models::FormatLearned(*packed), models::FormatLearned(*parsed));

@@ -51,13 +51,11 @@ class CaptureCallbackTest : public testing::Test {
     auto device = std::make_unique<CapturingDevice>();
     auto model = models::MakeOnlineModel(device->capabilities().profile);
     auto scheduler = core::Scheduler::Create(core::SchedulerOptions(), std::move(device),
-                                             std::move(model), *core::MakePolicy("adaptive"));
-    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
-    object->scheduler = *std::move(scheduler);
+                                             std::move(model), *core::MakePolicy("adaptive"))
+                         .value();
+    object->scheduler = std::move(scheduler);
     ASSERT_TRUE(object->scheduler->StartThread().ok());
-    auto handle = MakeHandle<gpushare_runtime>(std::move(object));
-    ASSERT_TRUE(handle.ok()) << handle.status();
-    runtime_ = *handle;
+    runtime_ = MakeHandle<gpushare_runtime>(std::move(object)).value();
     ASSERT_EQ(Register("plain", nullptr), GPUSHARE_OK) << gpushare_last_error_message();
   }
   void TearDown() override {

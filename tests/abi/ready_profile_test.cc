@@ -27,23 +27,19 @@ TEST(ReadyProfileTest, AFileGivesWhatItHoldsEachTime) {
   const std::string path = ::testing::TempDir() + "/gpushare_ready_profile_test.json";
   const std::string text = *core::ReadWholeFile(source, models::kProfileBytesMax);
   Write(path, text);
-  const auto first = ReadProfileFile(path);
-  ASSERT_TRUE(first.ok()) << first.status();
-  const auto again = ReadProfileFile(path);
-  ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(Text(*again), Text(*first));
-  const auto built_in = ReadBuiltInProfile();
-  ASSERT_TRUE(built_in.ok()) << built_in.status();
-  EXPECT_EQ(Text(*built_in), Text(*first)) << "the file is the one that is built in";
-  EXPECT_FALSE(first->learned.pairs.empty());
+  const auto first = ReadProfileFile(path).value();
+  const auto again = ReadProfileFile(path).value();
+  EXPECT_EQ(Text(again), Text(first));
+  const auto built_in = ReadBuiltInProfile().value();
+  EXPECT_EQ(Text(built_in), Text(first)) << "the file is the one that is built in";
+  EXPECT_FALSE(first.learned.pairs.empty());
 
-  models::Profile other = first->profile;
+  models::Profile other = first.profile;
   other.device.name = "another";
   Write(path, models::FormatProfile(other));
-  const auto changed = ReadProfileFile(path);
-  ASSERT_TRUE(changed.ok()) << changed.status();
-  EXPECT_EQ(changed->profile.device.name, "another");
-  EXPECT_TRUE(changed->learned.pairs.empty());
+  const auto changed = ReadProfileFile(path).value();
+  EXPECT_EQ(changed.profile.device.name, "another");
+  EXPECT_TRUE(changed.learned.pairs.empty());
 
   Write(path, text.substr(0, text.size() / 2));
   const auto cut = ReadProfileFile(path);

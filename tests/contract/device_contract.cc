@@ -74,9 +74,7 @@ core::FusedKernelDesc MakeFused() {
 }  // namespace
 
 void DeviceContract::SetUp() {
-  auto made = GetParam().make();
-  ASSERT_TRUE(made.ok()) << made.status();
-  device_ = *std::move(made);
+  device_ = GetParam().make().value();
   kernel_ = MakeKernel();
   graph_ = MakeGraph();
   if (GetParam().fill_kernels) GetParam().fill_kernels(kernel_, graph_);

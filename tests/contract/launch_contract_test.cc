@@ -157,11 +157,10 @@ TEST_P(LaunchContract, LaunchDoesNotWaitForTheDevice) {
 // Nothing polls between the two launches, as when the next query comes while one is being launched.
 TEST_P(LaunchContract, AQueryIsReportedWhileTheNextOneRuns) {
   if (!GetParam().work_takes_time) GTEST_SKIP() << "work takes no time on this device";
-  const absl::StatusOr<LaneIndex> lane =
-      device().CreateLane({core::kWholeDevice, core::LanePriority::kHigh, false});
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  const LaunchId query = Launch(Original(*lane, 100'000));
-  const LaunchId next = Launch(Original(*lane, 100'000));
+  const LaneIndex lane =
+      device().CreateLane({core::kWholeDevice, core::LanePriority::kHigh, false}).value();
+  const LaunchId query = Launch(Original(lane, 100'000));
+  const LaunchId next = Launch(Original(lane, 100'000));
   WaitForCount(1);
   EXPECT_TRUE(IsReported(query));
   EXPECT_FALSE(IsReported(next));

@@ -51,10 +51,9 @@ TEST(NullDeviceSpeed, AboveFiveMillionLaunchesASecond) {
 
 TEST(NullDevice, CompletionsAreBoundedAndTheMessageStatesTheBound) {
   const auto device = MakeNullDevice();
-  const auto lane = device->CreateLane(core::LaneSpec());
-  ASSERT_TRUE(lane.ok());
+  const auto lane = device->CreateLane(core::LaneSpec()).value();
   core::LaunchRequest request;
-  request.parts[0].lane = *lane;
+  request.parts[0].lane = lane;
   request.form = core::Form::kOpaque;
   int calls = 0;
   request.parts[0].work.host_user = &calls;

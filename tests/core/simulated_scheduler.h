@@ -31,14 +31,12 @@ class SimulatedSchedulerTest : public ::testing::Test {
   void StartScheduler(std::unique_ptr<Policy> policy,
                       const SchedulerOptions& options = SchedulerOptions(),
                       const sim::SimOptions& sim_options = sim::SimOptions()) {
-    auto device = sim::MakeSimDevice(sim_options);
-    ASSERT_TRUE(device.ok()) << device.status();
-    const DeviceProfile profile = (*device)->capabilities().profile;
+    auto device = sim::MakeSimDevice(sim_options).value();
+    const DeviceProfile profile = device->capabilities().profile;
     sms_ = profile.sm_count;
-    auto scheduler = Scheduler::Create(options, Wrap(*std::move(device)),
-                                       Wrap(models::MakeOnlineModel(profile)), std::move(policy));
-    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
-    scheduler_ = *std::move(scheduler);
+    scheduler_ = Scheduler::Create(options, Wrap(std::move(device)),
+                                   Wrap(models::MakeOnlineModel(profile)), std::move(policy))
+                     .value();
   }
 
   // The scheduler uses what a test's members hold (an event log, a policy's orders), so it ends

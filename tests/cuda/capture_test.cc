@@ -24,12 +24,8 @@ class CaptureTest : public GpuTest {
   void SetUp() override {
     GpuTest::SetUp();
     if (device_ == nullptr) return;
-    auto context = Context::Open(0);
-    ASSERT_TRUE(context.ok()) << context.status();
-    context_ = *std::move(context);
-    auto memory = DeviceMemory::Make(*context_, 2 * kBytes);
-    ASSERT_TRUE(memory.ok()) << memory.status();
-    memory_ = *std::move(memory);
+    context_ = Context::Open(0).value();
+    memory_ = DeviceMemory::Make(*context_, 2 * kBytes).value();
   }
 
   void Copy() {

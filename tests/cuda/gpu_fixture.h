@@ -23,12 +23,8 @@ class GpuTest : public testing::Test {
     if (const absl::Status gpu = CheckDevice(SystemDriver(), 0); !gpu.ok()) {
       GTEST_SKIP() << gpu.message();
     }
-    auto device = MakeCudaDevice(0, core::DeviceProfile());
-    ASSERT_TRUE(device.ok()) << device.status();
-    device_ = *std::move(device);
-    auto lane = device_->CreateLane(spec_);
-    ASSERT_TRUE(lane.ok()) << lane.status();
-    lane_ = *lane;
+    device_ = MakeCudaDevice(0, core::DeviceProfile()).value();
+    lane_ = device_->CreateLane(spec_).value();
   }
 
   // The next completion; the test fails if none comes within kHungNs.

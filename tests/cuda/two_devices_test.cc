@@ -92,33 +92,31 @@ TEST(DevicesTest, MakingAndUsingADeviceLeavesTheThreadWithoutAContext) {
   SkipWithout(0);
   if (IsSkipped()) return;
   std::thread([] {
-    const auto context = Context::Open(0);
-    ASSERT_TRUE(context.ok()) << context.status();
-    ASSERT_EQ(Current(**context), nullptr);
+    const auto context = Context::Open(0).value();
+    ASSERT_EQ(Current(*context), nullptr);
     {
       Gpu gpu(0);
-      EXPECT_EQ(Current(**context), nullptr) << "after the device was made";
+      EXPECT_EQ(Current(*context), nullptr) << "after the device was made";
       std::vector<uint8_t> bytes = Pattern(1);
       gpu.Copy(CopyDirection::kHostToDevice, gpu.memory(), bytes.data());
       gpu.Wait();
-      EXPECT_EQ(Current(**context), nullptr) << "after a launch and its report";
+      EXPECT_EQ(Current(*context), nullptr) << "after a launch and its report";
     }
-    EXPECT_EQ(Current(**context), nullptr) << "after the device's end";
+    EXPECT_EQ(Current(*context), nullptr) << "after the device's end";
   }).join();
 }
 
 TEST(DevicesTest, TheContextOfAnotherDeviceStaysCurrent) {
   SkipWithout(1);
   if (IsSkipped()) return;
-  const auto other = Context::Open(0);
-  ASSERT_TRUE(other.ok()) << other.status();
-  const ScopedContext current(**other);
+  const auto other = Context::Open(0).value();
+  const ScopedContext current(*other);
   Gpu gpu(1);
-  EXPECT_EQ(Current(**other), (*other)->primary());
+  EXPECT_EQ(Current(*other), other->primary());
   std::vector<uint8_t> bytes = Pattern(2);
   gpu.Copy(CopyDirection::kHostToDevice, gpu.memory(), bytes.data());
   gpu.Wait();
-  EXPECT_EQ(Current(**other), (*other)->primary());
+  EXPECT_EQ(Current(*other), other->primary());
 }
 
 TEST(DevicesTest, TwoDevicesWorkSideBySideAndCopyToEachOther) {

@@ -61,13 +61,12 @@ constexpr char kEverything[] =
         "d": {"e": true, "f": [{"g": "x\"\\\n\u00e4"}, {"h": false}]}, "i": ""})";
 
 TEST(JsonDocumentTest, WhatIsReadAndWrittenIsWhatTheLibraryWrites) {
-  const absl::StatusOr<JsonDocument> read = ParseStrictJson(kEverything, "The text", kBytesMax);
-  ASSERT_TRUE(read.ok()) << read.status();
+  const JsonDocument read = ParseStrictJson(kEverything, "The text", kBytesMax).value();
   const auto reference = nlohmann::ordered_json::parse(kEverything);
   for (const int indentation : {-1, 1, 2}) {
     std::string text;
     JsonWriter json(text, indentation);
-    Copy(read->root(), json);
+    Copy(read.root(), json);
     EXPECT_EQ(text, reference.dump(indentation));
   }
 }

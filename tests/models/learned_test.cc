@@ -27,24 +27,23 @@ TEST(LearnedTest, WhatIsWrittenIsReadBack) {
   learned.fused.push_back({"pair", 0.04, {{0.5, 1.1}, {2, 2.4}}});
   learned.queries.push_back({"service", {{}, {{3, 128, 2.5}}, 3, 0.1, 0.05}});
   const std::string text = FormatLearned(learned);
-  const absl::StatusOr<Learned> read = ParseLearned(text);
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(FormatLearned(*read), text);
-  EXPECT_EQ(read->queries.at(0).model.table.at(0).ratio, 2.5);
-  EXPECT_EQ(read->kernels.at(0).eviction.mean_ns, 250e3);
-  EXPECT_EQ(read->kernels.at(0).shape.round, 132);
-  EXPECT_EQ(read->kernels.at(0).beside_copies[core::kLinkOut].mean, 0.96);
-  EXPECT_EQ(read->kernels.at(0).beside_copies[core::kLinkIn].samples, 0);
-  ASSERT_EQ(read->kernels.at(0).shape.ratios.size(), 2U);
-  EXPECT_EQ(read->kernels.at(0).shape.ratios[1].ratio, 0.75);
-  EXPECT_EQ(read->copies.at(0).direction, 2);
-  EXPECT_EQ(read->copies.at(0).table.samples, 5);
-  EXPECT_EQ(read->copies.at(0).table.error, 0.25);
-  ASSERT_EQ(read->copies.at(0).table.points.size(), 1U);
-  EXPECT_EQ(read->copies.at(0).table.points[0].ratio, 1.5);
-  EXPECT_EQ(read->pairs.at(0).speed.mean, 0.5);
-  EXPECT_EQ(read->fused.at(0).error, 0.04);
-  EXPECT_EQ(read->fused.at(0).points.at(1).duration_ratio, 2.4);
+  const Learned read = ParseLearned(text).value();
+  EXPECT_EQ(FormatLearned(read), text);
+  EXPECT_EQ(read.queries.at(0).model.table.at(0).ratio, 2.5);
+  EXPECT_EQ(read.kernels.at(0).eviction.mean_ns, 250e3);
+  EXPECT_EQ(read.kernels.at(0).shape.round, 132);
+  EXPECT_EQ(read.kernels.at(0).beside_copies[core::kLinkOut].mean, 0.96);
+  EXPECT_EQ(read.kernels.at(0).beside_copies[core::kLinkIn].samples, 0);
+  ASSERT_EQ(read.kernels.at(0).shape.ratios.size(), 2U);
+  EXPECT_EQ(read.kernels.at(0).shape.ratios[1].ratio, 0.75);
+  EXPECT_EQ(read.copies.at(0).direction, 2);
+  EXPECT_EQ(read.copies.at(0).table.samples, 5);
+  EXPECT_EQ(read.copies.at(0).table.error, 0.25);
+  ASSERT_EQ(read.copies.at(0).table.points.size(), 1U);
+  EXPECT_EQ(read.copies.at(0).table.points[0].ratio, 1.5);
+  EXPECT_EQ(read.pairs.at(0).speed.mean, 0.5);
+  EXPECT_EQ(read.fused.at(0).error, 0.04);
+  EXPECT_EQ(read.fused.at(0).points.at(1).duration_ratio, 2.4);
 }
 
 TEST(LearnedTest, AKernelNeedsANameAndATextItsVersion) {
@@ -67,15 +66,13 @@ TEST(LearnedTest, NeighbourWeightsOfFormerFeaturesAreReadAsNothing) {
            weights + "]}}]}";
   };
   for (const int former : {9, 13}) {
-    const absl::StatusOr<Learned> old = ParseLearned(text(former));
-    ASSERT_TRUE(old.ok()) << old.status();
-    EXPECT_FALSE(old->kernels.at(0).neighbours.known);
-    EXPECT_EQ(old->kernels.at(0).neighbours.weights[0], 0);
+    const Learned old = ParseLearned(text(former)).value();
+    EXPECT_FALSE(old.kernels.at(0).neighbours.known);
+    EXPECT_EQ(old.kernels.at(0).neighbours.weights[0], 0);
   }
-  const absl::StatusOr<Learned> now = ParseLearned(text(10));
-  ASSERT_TRUE(now.ok()) << now.status();
-  EXPECT_TRUE(now->kernels.at(0).neighbours.known);
-  EXPECT_EQ(now->kernels.at(0).neighbours.weights[9], 1);
+  const Learned now = ParseLearned(text(10)).value();
+  EXPECT_TRUE(now.kernels.at(0).neighbours.known);
+  EXPECT_EQ(now.kernels.at(0).neighbours.weights[9], 1);
   EXPECT_THAT(ParseLearned(text(12)).status().message(), HasSubstr("has 12 numbers"));
 }
 
@@ -97,14 +94,13 @@ Learned WithCoResident() {
 
 TEST(LearnedTest, PairsOnTheSameSmsAreReadBack) {
   const std::string text = FormatLearned(WithCoResident());
-  const absl::StatusOr<Learned> read = ParseLearned(text);
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(FormatLearned(*read), text);
-  EXPECT_EQ(read->co_resident.kernels.at(1).values.back(), 0.25);
-  EXPECT_EQ(read->co_resident.workers.at(1).per_sm, 3);
-  EXPECT_EQ(read->co_resident.pairs.at(1).timed, 2);
-  EXPECT_EQ(read->co_resident.pairs.at(1).weight, -0.25);
-  EXPECT_EQ(read->co_resident.new_kernel_error, 0.3);
+  const Learned read = ParseLearned(text).value();
+  EXPECT_EQ(FormatLearned(read), text);
+  EXPECT_EQ(read.co_resident.kernels.at(1).values.back(), 0.25);
+  EXPECT_EQ(read.co_resident.workers.at(1).per_sm, 3);
+  EXPECT_EQ(read.co_resident.pairs.at(1).timed, 2);
+  EXPECT_EQ(read.co_resident.pairs.at(1).weight, -0.25);
+  EXPECT_EQ(read.co_resident.new_kernel_error, 0.3);
   // Nothing known takes no text.
   EXPECT_THAT(FormatLearned(Learned()), Not(HasSubstr("co_resident")));
 }
@@ -181,14 +177,13 @@ TEST(LearnedTest, LibraryCallsAreReadBack) {
   learned.library.classes = {Products(), Convolutions()};
   const std::string text = FormatLearned(learned);
   EXPECT_THAT(text, HasSubstr(R"("rows":"1250,18,3,512,512,512;1250,18,3,512,512,512;")"));
-  const absl::StatusOr<Learned> read = ParseLearned(text);
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(FormatLearned(*read), text);
-  const LibraryRow& product = read->library.classes.at(0).rows.at(1);
+  const Learned read = ParseLearned(text).value();
+  EXPECT_EQ(FormatLearned(read), text);
+  const LibraryRow& product = read.library.classes.at(0).rows.at(1);
   EXPECT_EQ(product.value, 1.25);
   EXPECT_TRUE(product.call.transpose_b);
   EXPECT_EQ(product.call.type, core::DataType::kBfloat16);
-  const LibraryRow& convolution = read->library.classes.at(1).rows.at(0);
+  const LibraryRow& convolution = read.library.classes.at(1).rows.at(0);
   EXPECT_EQ(convolution.call.padding, 1);
   EXPECT_EQ(convolution.call.operation, core::LibraryOperation::kConvolution);
   EXPECT_TRUE(convolution.call.channels_last);

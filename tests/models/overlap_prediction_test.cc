@@ -237,11 +237,10 @@ TEST_F(UnmetNeighbourTest, AMeasurementReplacesThePrediction) {
 }
 
 TEST_F(UnmetNeighbourTest, AProfileKeepsTheWeights) {
-  const auto learned = ParseLearned(model_->Save());
-  ASSERT_TRUE(learned.ok()) << learned.status();
-  ASSERT_FALSE(learned->kernels.empty());
-  EXPECT_TRUE(learned->kernels[0].neighbours.known);
-  EXPECT_DOUBLE_EQ(learned->kernels[0].neighbours.weights[1], -0.5);
+  const auto learned = ParseLearned(model_->Save()).value();
+  ASSERT_FALSE(learned.kernels.empty());
+  EXPECT_TRUE(learned.kernels[0].neighbours.known);
+  EXPECT_DOUBLE_EQ(learned.kernels[0].neighbours.weights[1], -0.5);
   // Eight weights are no model of ten.
   const std::string bad = R"({"schema_version":1,"kernels":[{"name":"a","neighbours":)"
                           R"({"weights":[1,2,3,4,5,6,7,8],"error":0.1}}]})";

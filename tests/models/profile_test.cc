@@ -113,37 +113,36 @@ std::string WithRecord(const std::string& fields) {
 
 TEST(ProfileTest, EveryFieldSurvivesTheRoundTrip) {
   const std::string text = FormatProfile(FullProfile());
-  absl::StatusOr<Profile> read = ParseProfile(text);
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(FormatProfile(*read), text);
+  Profile read = ParseProfile(text).value();
+  EXPECT_EQ(FormatProfile(read), text);
   const Profile full = FullProfile();
-  EXPECT_EQ(read->device.copy_latency_ns, full.device.copy_latency_ns);
-  EXPECT_EQ(read->device.pageable_d2h_bytes_per_ns, full.device.pageable_d2h_bytes_per_ns);
-  ASSERT_EQ(read->kernels.size(), 2u);
-  EXPECT_EQ(read->kernels[0].kind(), core::TaskKind::kGraph);
-  ASSERT_EQ(read->kernels[0].simulation.nodes.size(), 2u);
-  EXPECT_EQ(read->kernels[0].simulation.nodes[0].repeat, 16);
-  EXPECT_EQ(read->kernels[0].simulation.nodes[0].demand.l2, 1.0);
-  ASSERT_EQ(read->kernels[0].simulation.speed.size(), 3u);
-  EXPECT_EQ(read->kernels[0].simulation.speed[1].speed, 0.96);
-  EXPECT_FALSE(read->kernels[1].simulation.present);
-  EXPECT_EQ(read->learned, full.learned);
-  ASSERT_EQ(read->calibration.kernels.size(), 1u);
-  const KernelRecord& record = read->calibration.kernels[0];
+  EXPECT_EQ(read.device.copy_latency_ns, full.device.copy_latency_ns);
+  EXPECT_EQ(read.device.pageable_d2h_bytes_per_ns, full.device.pageable_d2h_bytes_per_ns);
+  ASSERT_EQ(read.kernels.size(), 2u);
+  EXPECT_EQ(read.kernels[0].kind(), core::TaskKind::kGraph);
+  ASSERT_EQ(read.kernels[0].simulation.nodes.size(), 2u);
+  EXPECT_EQ(read.kernels[0].simulation.nodes[0].repeat, 16);
+  EXPECT_EQ(read.kernels[0].simulation.nodes[0].demand.l2, 1.0);
+  ASSERT_EQ(read.kernels[0].simulation.speed.size(), 3u);
+  EXPECT_EQ(read.kernels[0].simulation.speed[1].speed, 0.96);
+  EXPECT_FALSE(read.kernels[1].simulation.present);
+  EXPECT_EQ(read.learned, full.learned);
+  ASSERT_EQ(read.calibration.kernels.size(), 1u);
+  const KernelRecord& record = read.calibration.kernels[0];
   EXPECT_EQ(record.intensity, Intensity::kMemory);
   EXPECT_EQ(record.flat_from_sms, 84);
   EXPECT_EQ(record.slice_block_tasks, 1056);
   EXPECT_EQ(record.workers_per_sm_least, 4);
-  ASSERT_EQ(read->calibration.co_resident.size(), 1u);
-  ASSERT_EQ(read->calibration.co_resident[0].points.size(), 2u);
-  EXPECT_EQ(read->calibration.co_resident[0].points[1].second_speed, 0.125);
-  ASSERT_EQ(read->calibration.fused.size(), 1u);
-  EXPECT_EQ(read->calibration.fused[0].verdict, FusedVerdict::kSlower);
-  EXPECT_EQ(read->calibration.fused[0].cuda_blocks, 3);
-  EXPECT_EQ(read->calibration.fused[0].points[1].duration_ratio, 2.4);
-  ASSERT_EQ(read->calibration.copies.size(), 1u);
-  EXPECT_FALSE(read->calibration.copies[0].to_device);
-  EXPECT_EQ(read->calibration.copies[0].duration_ns, 9000);
+  ASSERT_EQ(read.calibration.co_resident.size(), 1u);
+  ASSERT_EQ(read.calibration.co_resident[0].points.size(), 2u);
+  EXPECT_EQ(read.calibration.co_resident[0].points[1].second_speed, 0.125);
+  ASSERT_EQ(read.calibration.fused.size(), 1u);
+  EXPECT_EQ(read.calibration.fused[0].verdict, FusedVerdict::kSlower);
+  EXPECT_EQ(read.calibration.fused[0].cuda_blocks, 3);
+  EXPECT_EQ(read.calibration.fused[0].points[1].duration_ratio, 2.4);
+  ASSERT_EQ(read.calibration.copies.size(), 1u);
+  EXPECT_FALSE(read.calibration.copies[0].to_device);
+  EXPECT_EQ(read.calibration.copies[0].duration_ns, 9000);
 }
 
 // As they were written before there was one.
@@ -192,20 +191,18 @@ TEST(ProfileTest, TheSideOfTheRemainderIsWrittenAndRead) {
     profile.device.remainder_for_lc = for_lc;
     const std::string text = FormatProfile(profile);
     EXPECT_THAT(text, HasSubstr(absl::StrCat("\"remainder_for_lc\": ", for_lc ? "true" : "false")));
-    absl::StatusOr<Profile> read = ParseProfile(text);
-    ASSERT_TRUE(read.ok()) << read.status();
-    EXPECT_EQ(read->device.remainder_for_lc, for_lc);
+    Profile read = ParseProfile(text).value();
+    EXPECT_EQ(read.device.remainder_for_lc, for_lc);
   }
   EXPECT_THAT(ErrorOf("{\"schema_version\": 1, \"device\": {\"remainder_for_lc\": 1}}"),
               HasSubstr("true or false"));
 }
 
 TEST(ProfileTest, KeysThatAreLeftOutKeepTheirDefaults) {
-  absl::StatusOr<Profile> profile = ParseProfile("{\"schema_version\": 1, \"device\": {}}");
-  ASSERT_TRUE(profile.ok()) << profile.status();
-  EXPECT_EQ(profile->device.sm_count, core::DeviceProfile().sm_count);
-  EXPECT_TRUE(profile->kernels.empty());
-  EXPECT_EQ(profile->FindKernel("none"), nullptr);
+  Profile profile = ParseProfile("{\"schema_version\": 1, \"device\": {}}").value();
+  EXPECT_EQ(profile.device.sm_count, core::DeviceProfile().sm_count);
+  EXPECT_TRUE(profile.kernels.empty());
+  EXPECT_EQ(profile.FindKernel("none"), nullptr);
 }
 
 TEST(ProfileTest, AnUnknownKeyIsNamedWithItsPath) {
@@ -332,9 +329,8 @@ TEST(ProfileTest, SavingReplacesTheFileAndLeavesNoOther) {
   const std::string path = folder + "/profile.json";
   ASSERT_TRUE(SaveProfile(path, Profile()).ok());
   ASSERT_TRUE(SaveProfile(path, FullProfile()).ok());
-  absl::StatusOr<Profile> read = LoadProfile(path);
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(FormatProfile(*read), FormatProfile(FullProfile()));
+  Profile read = LoadProfile(path).value();
+  EXPECT_EQ(FormatProfile(read), FormatProfile(FullProfile()));
   EXPECT_EQ(std::system(("test \"$(ls '" + folder + "')\" = profile.json").c_str()), 0);
 }
 

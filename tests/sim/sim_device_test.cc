@@ -95,9 +95,8 @@ TEST_P(SimDeviceTest, ACompletionIsVisibleAfterItsLatencyAndNotBefore) {
 }
 
 TEST_P(SimDeviceTest, BusySmsAreThoseThatHoldBlocks) {
-  const auto place = device_->CreatePlace({0, 4, false});
-  ASSERT_TRUE(place.ok());
-  const auto lane = *device_->CreateLane({*place, core::LanePriority::kLow, true});
+  const auto place = device_->CreatePlace({0, 4, false}).value();
+  const auto lane = *device_->CreateLane({place, core::LanePriority::kLow, true});
   ASSERT_TRUE(device_->Launch(Workers(lane, "sincos_27us", 50 * 8 * 32, 1)).ok());
   const auto done = RunUntilIdle(*device_);
   const double expected = 32.0 * static_cast<double>(done[0].end_ns - done[0].start_ns);

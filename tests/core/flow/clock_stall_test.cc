@@ -33,10 +33,9 @@ class ClockStallTest : public ::testing::TestWithParam<const char*> {
   void SetUp() override {
     auto device = std::make_unique<SetClockDevice>(now_ns_);
     auto model = models::MakeOnlineModel(device->capabilities().profile);
-    auto scheduler = Scheduler::Create(SchedulerOptions(), std::move(device), std::move(model),
-                                       *MakePolicy(GetParam()));
-    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
-    scheduler_ = *std::move(scheduler);
+    scheduler_ = Scheduler::Create(SchedulerOptions(), std::move(device), std::move(model),
+                                   *MakePolicy(GetParam()))
+                     .value();
     for (const AppClass app_class : {AppClass::kLatencyCritical, AppClass::kBestEffort}) {
       AppOptions app;
       app.name = app_class == AppClass::kLatencyCritical ? "service" : "training";
@@ -61,8 +60,7 @@ class ClockStallTest : public ::testing::TestWithParam<const char*> {
         EXPECT_EQ(record.verdict, Verdict::kOk);
         ++*static_cast<int*>(user);
       };
-      const auto ticket = i % 2 == 0 ? scheduler_->SubmitLc(spec) : scheduler_->SubmitBe(spec);
-      ASSERT_TRUE(ticket.ok()) << ticket.status();
+      ASSERT_TRUE((i % 2 == 0 ? scheduler_->SubmitLc(spec) : scheduler_->SubmitBe(spec)).ok());
     }
     const absl::Status drained = scheduler_->Drain(now_ns_ + 10 * kSecondNs);
     ASSERT_TRUE(drained.ok()) << drained;

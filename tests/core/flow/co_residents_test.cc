@@ -214,9 +214,8 @@ TEST_F(CoResidentsTest, ACopyThatCameOrWentIsNotReported) {
   query.queue = lc_queue_;
   query.work.kind = TaskKind::kGraph;
   query.kernel = query_;
-  const auto ticket = scheduler_->SubmitLc(query);
-  ASSERT_TRUE(ticket.ok());
-  EXPECT_TRUE(scheduler_->Wait(*ticket, scheduler_->NowNs() + 100 * kMs).ok());
+  const auto ticket = scheduler_->SubmitLc(query).value();
+  EXPECT_TRUE(scheduler_->Wait(ticket, scheduler_->NowNs() + 100 * kMs).ok());
   ASSERT_EQ(seen_.size(), 1U);
   EXPECT_TRUE(seen_[0].has_co_residents);
   EXPECT_EQ(seen_[0].copies, 0);

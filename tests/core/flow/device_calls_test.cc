@@ -78,10 +78,9 @@ class DeviceCallsTest : public ::testing::Test {
     auto device = std::make_unique<WritingDevice>(diary_);
     device_ = device.get();
     auto model = models::MakeOnlineModel(device->capabilities().profile);
-    auto scheduler = Scheduler::Create(SchedulerOptions(), std::move(device), std::move(model),
-                                       *MakePolicy("adaptive:evict"));
-    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
-    scheduler_ = *std::move(scheduler);
+    scheduler_ = Scheduler::Create(SchedulerOptions(), std::move(device), std::move(model),
+                                   *MakePolicy("adaptive:evict"))
+                     .value();
     AppOptions options;
     options.name = "server";
     options.app_class = AppClass::kLatencyCritical;
@@ -103,14 +102,12 @@ class DeviceCallsTest : public ::testing::Test {
   }
   // The first task of a queue goes through the flow, which publishes the routes of the fast path.
   void OpenFastPath(KernelId kernel) {
-    const auto ticket = scheduler_->SubmitLc(Spec(kernel, QueryId{}));
-    ASSERT_TRUE(ticket.ok()) << ticket.status();
-    ASSERT_TRUE(scheduler_->Wait(*ticket, Soon()).ok());
+    const auto ticket = scheduler_->SubmitLc(Spec(kernel, QueryId{})).value();
+    ASSERT_TRUE(scheduler_->Wait(ticket, Soon()).ok());
     const int64_t before = scheduler_->Stats().fast_path_launches;
-    const auto fast = scheduler_->SubmitLc(Spec(kernel, QueryId{}));
-    ASSERT_TRUE(fast.ok()) << fast.status();
+    const auto fast = scheduler_->SubmitLc(Spec(kernel, QueryId{})).value();
     ASSERT_EQ(scheduler_->Stats().fast_path_launches, before + 1);
-    ASSERT_TRUE(scheduler_->Wait(*fast, Soon()).ok());
+    ASSERT_TRUE(scheduler_->Wait(fast, Soon()).ok());
     diary_.lines.clear();
   }
   // Only what never comes takes so long: a loaded machine may take seconds from a thread.
@@ -245,25 +242,24 @@ TEST(BlockedLanes, AreCountedAndUsedAsNotEvictable) {
   bool eviction_available = true;
   auto policy = std::make_unique<WatchingPolicy>(*MakePolicy("adaptive:evict"), eviction_available);
   const auto scheduler =
-      Scheduler::Create(SchedulerOptions(), std::move(device), std::move(model), std::move(policy));
-  ASSERT_TRUE(scheduler.ok()) << scheduler.status();
+      Scheduler::Create(SchedulerOptions(), std::move(device), std::move(model), std::move(policy))
+          .value();
   EXPECT_GT(refused, 0);
   EXPECT_GT(plain, refused) << "each has a lane in its place";
-  EXPECT_EQ((*scheduler)->Stats().evictions_blocked, refused);
+  EXPECT_EQ(scheduler->Stats().evictions_blocked, refused);
   AppOptions options;
   options.name = "train";
   options.app_class = AppClass::kBestEffort;
   TaskSpec spec;
-  spec.queue = *(*scheduler)->CreateQueue(*(*scheduler)->CreateApp(options));
+  spec.queue = *scheduler->CreateQueue(*scheduler->CreateApp(options));
   KernelDesc kernel;
   kernel.name = "work";
   kernel.evictable = true;
-  spec.kernel = *(*scheduler)->RegisterKernel(kernel);
+  spec.kernel = *scheduler->RegisterKernel(kernel);
   spec.work.block_tasks = 64;
-  const auto ticket = (*scheduler)->SubmitBe(spec);
-  ASSERT_TRUE(ticket.ok()) << ticket.status();
-  ASSERT_TRUE((*scheduler)->Wait(*ticket, (*scheduler)->NowNs() + 60'000 * kMs).ok());
-  EXPECT_EQ((*scheduler)->Record(*ticket)->verdict, Verdict::kOk);
+  const auto ticket = scheduler->SubmitBe(spec).value();
+  ASSERT_TRUE(scheduler->Wait(ticket, scheduler->NowNs() + 60'000 * kMs).ok());
+  EXPECT_EQ(scheduler->Record(ticket)->verdict, Verdict::kOk);
   EXPECT_FALSE(eviction_available);
 }
 

@@ -107,21 +107,19 @@ void World::Build(uint64_t seed) {
     faults.clock_jump_at_ns = Draw(0, 5 * kMs);
     faults.clock_jump_ns = Draw(0, 50 * kMs);
   }
-  auto device = sim::MakeSimDevice(options);
-  ASSERT_TRUE(device.ok()) << device.status();
+  auto device = sim::MakeSimDevice(options).value();
   auto model = models::MakeOnlineModel(options.profile);
   const std::vector<std::string> policies = {
       "fifo",           "priority",           "baymax",
       "smguard",        "smguard:packed",     "adaptive",
       "adaptive:evict", "adaptive:partition", "adaptive:elastic"};
-  auto policy = MakePolicy(policies[static_cast<size_t>(Draw(0, 8))]);
-  ASSERT_TRUE(policy.ok()) << policy.status();
+  auto policy = MakePolicy(policies[static_cast<size_t>(Draw(0, 8))]).value();
   SchedulerOptions scheduler_options;
   scheduler_options.hang_floor_ns = 20 * kMs;
   scheduler_options.splits_max = Chance(0.8) ? static_cast<int32_t>(Draw(1, kMaxSplits)) : 0;
   scheduler_options.events = &log_;
-  auto scheduler = Scheduler::Create(scheduler_options, *std::move(device), std::move(model),
-                                     *std::move(policy));
+  auto scheduler =
+      Scheduler::Create(scheduler_options, std::move(device), std::move(model), std::move(policy));
   if (!scheduler.ok()) return;  // out of memory at start: nothing was accepted
   scheduler_ = *std::move(scheduler);
   for (const KernelDesc& kernel :

@@ -134,12 +134,10 @@ class FusedLaunchTest : public SimulatedSchedulerTest {
     return spec;
   }
   void SubmitLc(int64_t rounds) {
-    const auto ticket = scheduler_->SubmitLc(Spec(lc_, tensor_, rounds));
-    ASSERT_TRUE(ticket.ok()) << ticket.status();
+    ASSERT_TRUE(scheduler_->SubmitLc(Spec(lc_, tensor_, rounds)).ok());
   }
   void SubmitBe(int64_t rounds) {
-    const auto ticket = scheduler_->SubmitBe(Spec(be_, cuda_, rounds));
-    ASSERT_TRUE(ticket.ok()) << ticket.status();
+    ASSERT_TRUE(scheduler_->SubmitBe(Spec(be_, cuda_, rounds)).ok());
   }
 
   // In small steps, with the flow's invariants checked after each.
@@ -286,10 +284,9 @@ TEST_F(FusedLaunchTest, APlanNamesTheVariantOfThePair) {
   fused.tensor_part = tensor_;
   fused.cuda_part = cuda_;
   fused.cuda_blocks = 2;
-  const auto variant = scheduler_->RegisterFusedKernel(fused);
-  ASSERT_TRUE(variant.ok()) << variant.status();
+  const auto variant = scheduler_->RegisterFusedKernel(fused).value();
   size_t done = 0;
-  for (const KernelId id : {KernelId{}, *variant, KernelId{variant->value + 1}}) {
+  for (const KernelId id : {KernelId{}, variant, KernelId{variant.value + 1}}) {
     orders_.variant = id;
     SubmitLc(10);
     SubmitBe(2);

@@ -139,14 +139,8 @@ class FusedPairsTest : public SimulatedSchedulerTest {
     spec.callback_user = &done_[name];
     return spec;
   }
-  void SubmitLc(const TaskSpec& spec) {
-    const auto ticket = scheduler_->SubmitLc(spec);
-    ASSERT_TRUE(ticket.ok()) << ticket.status();
-  }
-  void SubmitBe(const TaskSpec& spec) {
-    const auto ticket = scheduler_->SubmitBe(spec);
-    ASSERT_TRUE(ticket.ok()) << ticket.status();
-  }
+  void SubmitLc(const TaskSpec& spec) { ASSERT_TRUE(scheduler_->SubmitLc(spec).ok()); }
+  void SubmitBe(const TaskSpec& spec) { ASSERT_TRUE(scheduler_->SubmitBe(spec).ok()); }
   // Work without an end on both BE lanes, never a moment in which one of them is idle.
   void FloodBe() {
     for (int i = 0; i < 4; ++i) {

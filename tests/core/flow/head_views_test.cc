@@ -132,9 +132,7 @@ class HeadViewsTest : public ::testing::TestWithParam<int> {
       wait[0] = tickets_[static_cast<size_t>(Draw(static_cast<int>(tickets_.size())))];
       spec.wait_tickets = wait;
     }
-    const auto ticket = SubmitTask(*flow_, spec, queue.app->options.app_class);
-    ASSERT_TRUE(ticket.ok()) << ticket.status();
-    tickets_.push_back(*ticket);
+    tickets_.push_back(SubmitTask(*flow_, spec, queue.app->options.app_class).value());
   }
 
   // As Scheduler::Cancel.

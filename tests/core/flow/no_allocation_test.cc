@@ -23,12 +23,10 @@ class NoAllocationTest : public ::testing::TestWithParam<std::string> {
   void SetUp() override {
     auto device = null::MakeNullDevice();
     auto model = models::MakeOnlineModel(device->capabilities().profile);
-    auto policy = MakePolicy(GetParam());
-    ASSERT_TRUE(policy.ok()) << policy.status();
-    auto scheduler = Scheduler::Create(SchedulerOptions(), std::move(device), std::move(model),
-                                       *std::move(policy));
-    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
-    scheduler_ = *std::move(scheduler);
+    auto policy = MakePolicy(GetParam()).value();
+    scheduler_ = Scheduler::Create(SchedulerOptions(), std::move(device), std::move(model),
+                                   std::move(policy))
+                     .value();
 
     lc_queue_ = MakeQueue("service", AppClass::kLatencyCritical);
     be_queue_ = MakeQueue("train", AppClass::kBestEffort);
@@ -36,9 +34,7 @@ class NoAllocationTest : public ::testing::TestWithParam<std::string> {
     kernel.name = "kernel";
     kernel.evictable = true;
     kernel.solo_hint_ns = 100'000;
-    auto id = scheduler_->RegisterKernel(kernel);
-    ASSERT_TRUE(id.ok()) << id.status();
-    kernel_ = *id;
+    kernel_ = scheduler_->RegisterKernel(kernel).value();
     for (int round = 0; round < 50; ++round) Round();
   }
 

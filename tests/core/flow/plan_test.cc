@@ -90,10 +90,9 @@ class PlanTest : public ::testing::Test {
   void SetUp() override { Start(null::MakeNullDevice()); }
   void Start(std::unique_ptr<Device> device) {
     auto model = models::MakeOnlineModel(device->capabilities().profile);
-    auto scheduler = Scheduler::Create(SchedulerOptions(), std::move(device), std::move(model),
-                                       std::make_unique<HoldingPolicy>(seen_));
-    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
-    scheduler_ = *std::move(scheduler);
+    scheduler_ = Scheduler::Create(SchedulerOptions(), std::move(device), std::move(model),
+                                   std::make_unique<HoldingPolicy>(seen_))
+                     .value();
     KernelDesc kernel;
     kernel.name = "work";
     kernel.evictable = true;

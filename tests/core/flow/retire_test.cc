@@ -38,8 +38,7 @@ class RetireTest : public SimulatedSchedulerTest {
     train_ = AddQueue(AppClass::kBestEffort, "train");
   }
   void RegisterAnother(const char* name) {
-    const auto registered = scheduler_->RegisterKernel(Graph(name, kMs));
-    ASSERT_TRUE(registered.ok()) << registered.status();
+    ASSERT_TRUE(scheduler_->RegisterKernel(Graph(name, kMs)).ok());
   }
   Verdict Finish(TicketId ticket) {
     EXPECT_TRUE(scheduler_->Wait(ticket, scheduler_->NowNs() + 10'000 * kMs).ok());

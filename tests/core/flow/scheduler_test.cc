@@ -23,12 +23,10 @@ class SchedulerTest : public ::testing::TestWithParam<const char*> {
   void SetUp() override {
     auto device = null::MakeNullDevice();
     auto model = models::MakeOnlineModel(device->capabilities().profile);
-    auto policy = MakePolicy(GetParam());
-    ASSERT_TRUE(policy.ok()) << policy.status();
-    auto scheduler = Scheduler::Create(SchedulerOptions(), std::move(device), std::move(model),
-                                       *std::move(policy));
-    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
-    scheduler_ = *std::move(scheduler);
+    auto policy = MakePolicy(GetParam()).value();
+    scheduler_ = Scheduler::Create(SchedulerOptions(), std::move(device), std::move(model),
+                                   std::move(policy))
+                     .value();
     KernelDesc kernel;
     kernel.name = "work";
     kernel.evictable = true;
@@ -76,17 +74,15 @@ TEST_P(SchedulerTest, EveryTaskCompletesOnceAndItsCallbackRunsOnce) {
       static_cast<std::atomic<int>*>(user)->fetch_add(1);
     };
     spec.callback_user = &callbacks;
-    auto ticket = i % 3 == 0 ? scheduler_->SubmitLc(spec) : scheduler_->SubmitBe(spec);
-    ASSERT_TRUE(ticket.ok()) << ticket.status();
-    tickets.push_back(*ticket);
+    tickets.push_back(
+        (i % 3 == 0 ? scheduler_->SubmitLc(spec) : scheduler_->SubmitBe(spec)).value());
   }
   ASSERT_TRUE(scheduler_->Drain(Soon()).ok());
   EXPECT_EQ(callbacks.load(), 200);
   for (TicketId ticket : tickets) {
-    auto record = scheduler_->Record(ticket);
-    ASSERT_TRUE(record.ok());
-    EXPECT_EQ(record->verdict, Verdict::kOk);
-    EXPECT_EQ(record->block_tasks, 64);
+    auto record = scheduler_->Record(ticket).value();
+    EXPECT_EQ(record.verdict, Verdict::kOk);
+    EXPECT_EQ(record.block_tasks, 64);
     EXPECT_TRUE(scheduler_->ReleaseTicket(ticket).ok());
     EXPECT_FALSE(scheduler_->Record(ticket).ok()) << "a released ticket has no record";
   }

@@ -105,12 +105,11 @@ TEST(EventLogTest, AFileIsReadBackTheSame) {
     header.dropped = 7;
     header.blocked_lanes = uint64_t{1} << 63 | 5;
     ASSERT_TRUE(WriteEventLog(path, header, records).ok());
-    const absl::StatusOr<EventLogFile> file = ReadEventLog(path);
-    ASSERT_TRUE(file.ok()) << file.status();
-    EXPECT_EQ(file->header.seed, header.seed);
-    EXPECT_EQ(file->header.dropped, 7);
-    EXPECT_EQ(file->header.blocked_lanes, header.blocked_lanes);
-    EXPECT_EQ(Bytes(file->records), Bytes(records));
+    const EventLogFile file = ReadEventLog(path).value();
+    EXPECT_EQ(file.header.seed, header.seed);
+    EXPECT_EQ(file.header.dropped, 7);
+    EXPECT_EQ(file.header.blocked_lanes, header.blocked_lanes);
+    EXPECT_EQ(Bytes(file.records), Bytes(records));
   }
 }
 

@@ -36,9 +36,7 @@ class CarveOutGpuTest : public GpuTest {
     if (IsSkipped() || HasFatalFailure()) return;
     core::LaneSpec lc;
     lc.priority = core::LanePriority::kHigh;
-    const auto lane = device_->CreateLane(lc);
-    ASSERT_TRUE(lane.ok()) << lane.status();
-    lc_lane_ = *lane;
+    lc_lane_ = device_->CreateLane(lc).value();
     query_ = MakeSubject(*device_, core::KernelId{1}, "bfs", kQueryMs);
     workers_ = MakeSubject(*device_, core::KernelId{2}, "sgemm", kWorkersMs);
   }

@@ -27,9 +27,7 @@ class ContextTest : public testing::Test {
   void SetUp() override {
     const absl::Status gpu = CheckDevice(SystemDriver(), 0);
     if (!gpu.ok()) GTEST_SKIP() << gpu.message();
-    auto context = Context::Open(0);
-    ASSERT_TRUE(context.ok()) << context.status();
-    context_ = *std::move(context);
+    context_ = Context::Open(0).value();
     current_.emplace(*context_);
   }
 
@@ -53,9 +51,7 @@ class PlacesTest : public ContextTest {
     ASSERT_TRUE(split.ok()) << split;
     core::PlaceSpec spec;
     spec.groups = std::max(1, places_->groups() / 2);
-    const auto half = places_->Create(spec);
-    ASSERT_TRUE(half.ok()) << half.status();
-    half_ = *half;
+    half_ = places_->Create(spec).value();
   }
 
   void TearDown() override {

@@ -42,12 +42,10 @@ class SegmentsGpuTest : public GpuTest {
       for (const core::PlaceSpec& spec :
            {core::PlaceSpec{0, groups, true},
             core::PlaceSpec{groups, profile.Groups() - groups, false}}) {
-        const auto place = device_->CreatePlace(spec);
-        ASSERT_TRUE(place.ok()) << place.status();
-        const auto lane = device_->CreateLane({.place = *place, .evictable = true});
-        ASSERT_TRUE(lane.ok()) << lane.status();
-        places_.push_back(*place);
-        lanes_.push_back(*lane);
+        const auto place = device_->CreatePlace(spec).value();
+        const auto lane = device_->CreateLane({.place = place, .evictable = true}).value();
+        places_.push_back(place);
+        lanes_.push_back(lane);
       }
     }
   }
@@ -503,13 +501,12 @@ TEST_F(SegmentsGpuTest, ASchedulerKeepsQueriesShortBesideSteps) {
     void* const step = graphs_.back();
     graphs_.push_back(MakeChain(20, 20'000, sms, queries));
     void* const query = graphs_.back();
-    auto device = MakeCudaDevice(0, core::DeviceProfile());
-    ASSERT_TRUE(device.ok()) << device.status();
-    auto model = models::MakeOnlineModel((*device)->capabilities().profile);
-    auto scheduler = core::Scheduler::Create(core::SchedulerOptions(), *std::move(device),
-                                             std::move(model), *core::MakePolicy(name));
-    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
-    core::Scheduler& flow = **scheduler;
+    auto device = MakeCudaDevice(0, core::DeviceProfile()).value();
+    auto model = models::MakeOnlineModel(device->capabilities().profile);
+    auto scheduler = core::Scheduler::Create(core::SchedulerOptions(), std::move(device),
+                                             std::move(model), *core::MakePolicy(name))
+                         .value();
+    core::Scheduler& flow = *scheduler;
     const auto register_graph = [&](const char* kernel_name, void* graph, int64_t solo_ns) {
       core::KernelDesc kernel;
       kernel.name = kernel_name;

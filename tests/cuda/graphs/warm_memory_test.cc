@@ -29,11 +29,8 @@ class WarmMemoryGpuTest : public GpuTest {
     const core::DeviceProfile& profile = device_->capabilities().profile;
     for (const core::PlaceSpec& spec :
          {core::PlaceSpec{0, 2, true}, core::PlaceSpec{2, profile.Groups() - 2, false}}) {
-      const auto place = device_->CreatePlace(spec);
-      ASSERT_TRUE(place.ok()) << place.status();
-      const auto lane = device_->CreateLane({.place = *place, .evictable = false});
-      ASSERT_TRUE(lane.ok()) << lane.status();
-      lanes_.push_back(*lane);
+      const auto place = device_->CreatePlace(spec).value();
+      lanes_.push_back(device_->CreateLane({.place = place, .evictable = false}).value());
     }
     lanes_.push_back(lane_);
     log_ = MakeValues(kNodes + 1);

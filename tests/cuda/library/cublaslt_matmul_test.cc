@@ -25,15 +25,11 @@ class CublasLtMatmulTest : public ::testing::Test {
     ASSERT_NE(control_, nullptr);
     stream_state = CUDA_SUCCESS;
     api_.cuStreamQuery = &QueryStream;
-    auto backend = OpenCublasLt(api_);
-    ASSERT_TRUE(backend.ok()) << backend.status();
-    backend_ = *std::move(backend);
+    backend_ = OpenCublasLt(api_).value();
     core::KernelDesc kernel;
     kernel.code = core::LibraryCall{
         .operation = core::LibraryOperation::kMatmul, .m = 64, .n = 64, .k = 64};
-    auto plan = backend_->MakePlan(&handle_, kernel, 0);
-    ASSERT_TRUE(plan.ok()) << plan.status();
-    plan_ = *std::move(plan);
+    plan_ = backend_->MakePlan(&handle_, kernel, 0).value();
   }
 
   // Every algorithm before `first_good` answers `answer`.

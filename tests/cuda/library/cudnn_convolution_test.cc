@@ -38,9 +38,7 @@ class CudnnConvolutionTest : public testing::Test {
     control_ = OpenFakeLibrary<FakeCudnnControl>("libcudnn.so.9", "fake_cudnn_control");
     ASSERT_NE(control_, nullptr);
     control_->engines = {Engine(1)};
-    auto backend = OpenCudnn();
-    ASSERT_TRUE(backend.ok()) << backend.status();
-    backend_ = *std::move(backend);
+    backend_ = OpenCudnn().value();
     core::LibraryCall call;
     call.operation = core::LibraryOperation::kConvolution;
     call.type = core::DataType::kFloat16;

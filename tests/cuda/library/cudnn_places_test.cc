@@ -105,9 +105,8 @@ class CudnnPlacesTest : public PlacesTest {
   // Runs both forms on the same operands on part of the SMs. Not every engine takes an SM count; on
   // Hopper those for float16 and bfloat16 without groups do.
   void Compare(const core::LibraryCall& call) {
-    const auto plan = MakeCudnnConvolution(api_, handle_, call, part_.sms);
-    ASSERT_TRUE(plan.ok()) << plan.status();
-    const OperandBytes bytes = (*plan)->operands();
+    const auto plan = MakeCudnnConvolution(api_, handle_, call, part_.sms).value();
+    const OperandBytes bytes = plan->operands();
     const size_t element = BytesOf(call.type);
     core::LibraryArguments arguments;
     arguments.a = UploadRandom(bytes.a / element, call.type, 1);
@@ -128,7 +127,7 @@ class CudnnPlacesTest : public PlacesTest {
     const std::vector<float> got = Download(arguments.d, bytes.d / element, call.type);
     // Doubling the result is exact, and only the immediate function does it.
     arguments.alpha = 2;
-    const absl::Status immediate = (*plan)->Enqueue(handle_, stream_, workspace_, arguments);
+    const absl::Status immediate = plan->Enqueue(handle_, stream_, workspace_, arguments);
     ASSERT_TRUE(immediate.ok()) << immediate;
     const std::vector<float> twice = Download(arguments.d, bytes.d / element, call.type);
     for (size_t i = 0; i < got.size(); ++i) {

@@ -37,11 +37,9 @@ class SamplesFileTest : public ::testing::Test {
   std::string path() const { return folder_ + "/samples.jsonl"; }
   void Append(const std::string& text) const { std::ofstream(path(), std::ios::app) << text; }
   void Add(const SampleRow& row, bool simulated = false) const {
-    absl::StatusOr<SamplesWriter> writer =
-        SamplesWriter::Open(path(), {"NVIDIA H200", 132, simulated});
-    ASSERT_TRUE(writer.ok()) << writer.status();
-    writer->Add(row);
-    const absl::Status closed = writer->Close();
+    SamplesWriter writer = SamplesWriter::Open(path(), {"NVIDIA H200", 132, simulated}).value();
+    writer.Add(row);
+    const absl::Status closed = writer.Close();
     ASSERT_TRUE(closed.ok()) << closed;
   }
 
@@ -105,29 +103,28 @@ TEST_F(SamplesFileTest, EveryKindOfRowIsReadBack) {
   beside_copy.bytes = 8192;
   beside_copy.alone_ns = {90};
   Add(beside_copy);
-  const absl::StatusOr<Samples> samples = LoadSamples(path());
-  ASSERT_TRUE(samples.ok()) << samples.status();
-  EXPECT_EQ(samples->head.gpu_model, "NVIDIA H200");
-  ASSERT_EQ(samples->rows.size(), 8U);
-  EXPECT_EQ(samples->rows[0].workers_per_sm, 3);
-  EXPECT_EQ(samples->rows[0].form, core::Form::kWorkers);
-  EXPECT_THAT(samples->rows[0].ns, ElementsAre(100, 101, 99.5));
-  EXPECT_EQ(samples->rows[1].call.m, 128);
-  EXPECT_TRUE(samples->rows[2].both_ways);
-  EXPECT_FALSE(samples->rows[2].to_device);
-  EXPECT_EQ(samples->rows[3].neighbour, "streaming");
-  EXPECT_THAT(samples->rows[3].alone_ns, ElementsAre(50));
-  EXPECT_EQ(samples->rows[4].load_percent, 180);
-  EXPECT_EQ(samples->rows[5].counters[0].value, 0.25);
-  EXPECT_EQ(samples->rows[6].what, SampleKind::kCopyBeside);
-  EXPECT_EQ(samples->rows[6].neighbour_bytes, 16384);
-  EXPECT_FALSE(samples->rows[6].to_device);
-  EXPECT_THAT(samples->rows[6].alone_ns, ElementsAre(5));
-  EXPECT_EQ(samples->rows[7].what, SampleKind::kBesideCopy);
-  EXPECT_EQ(samples->rows[7].bytes, 8192);
-  EXPECT_FALSE(samples->rows[7].pinned);
-  EXPECT_TRUE(samples->rows[7].both_ways);
-  EXPECT_EQ(samples->rows[7].kernel, "sincos");
+  const Samples samples = LoadSamples(path()).value();
+  EXPECT_EQ(samples.head.gpu_model, "NVIDIA H200");
+  ASSERT_EQ(samples.rows.size(), 8U);
+  EXPECT_EQ(samples.rows[0].workers_per_sm, 3);
+  EXPECT_EQ(samples.rows[0].form, core::Form::kWorkers);
+  EXPECT_THAT(samples.rows[0].ns, ElementsAre(100, 101, 99.5));
+  EXPECT_EQ(samples.rows[1].call.m, 128);
+  EXPECT_TRUE(samples.rows[2].both_ways);
+  EXPECT_FALSE(samples.rows[2].to_device);
+  EXPECT_EQ(samples.rows[3].neighbour, "streaming");
+  EXPECT_THAT(samples.rows[3].alone_ns, ElementsAre(50));
+  EXPECT_EQ(samples.rows[4].load_percent, 180);
+  EXPECT_EQ(samples.rows[5].counters[0].value, 0.25);
+  EXPECT_EQ(samples.rows[6].what, SampleKind::kCopyBeside);
+  EXPECT_EQ(samples.rows[6].neighbour_bytes, 16384);
+  EXPECT_FALSE(samples.rows[6].to_device);
+  EXPECT_THAT(samples.rows[6].alone_ns, ElementsAre(5));
+  EXPECT_EQ(samples.rows[7].what, SampleKind::kBesideCopy);
+  EXPECT_EQ(samples.rows[7].bytes, 8192);
+  EXPECT_FALSE(samples.rows[7].pinned);
+  EXPECT_TRUE(samples.rows[7].both_ways);
+  EXPECT_EQ(samples.rows[7].kernel, "sincos");
 }
 
 // Rows of earlier files lack these keys, and later files have them only where they say something.
@@ -152,25 +149,22 @@ TEST_F(SamplesFileTest, RareKeysAreLeftOutAndReadBack) {
   std::getline(in, line);
   std::getline(in, line);
   EXPECT_THAT(line, ::testing::Not(HasSubstr("input_size")));
-  const absl::StatusOr<Samples> samples = LoadSamples(path());
-  ASSERT_TRUE(samples.ok()) << samples.status();
-  ASSERT_EQ(samples->rows.size(), 3U);
-  EXPECT_EQ(samples->rows[0].input_size, 0);
-  EXPECT_EQ(samples->rows[1].input_size, 48);
-  EXPECT_EQ(samples->rows[2].tensor_blocks, 1);
-  EXPECT_EQ(samples->rows[2].cuda_blocks, 2);
+  const Samples samples = LoadSamples(path()).value();
+  ASSERT_EQ(samples.rows.size(), 3U);
+  EXPECT_EQ(samples.rows[0].input_size, 0);
+  EXPECT_EQ(samples.rows[1].input_size, 48);
+  EXPECT_EQ(samples.rows[2].tensor_blocks, 1);
+  EXPECT_EQ(samples.rows[2].cuda_blocks, 2);
 }
 
 TEST_F(SamplesFileTest, ALineThatWasBeingWrittenCostsNothingElse) {
   Add(Solo());
   Append(R"({"what":"solo","ker)");
-  const absl::StatusOr<Samples> cut = LoadSamples(path());
-  ASSERT_TRUE(cut.ok()) << cut.status();
-  EXPECT_EQ(cut->rows.size(), 1U);
+  const Samples cut = LoadSamples(path()).value();
+  EXPECT_EQ(cut.rows.size(), 1U);
   Add(Solo());
-  const absl::StatusOr<Samples> mended = LoadSamples(path());
-  ASSERT_TRUE(mended.ok()) << mended.status();
-  EXPECT_EQ(mended->rows.size(), 2U);
+  const Samples mended = LoadSamples(path()).value();
+  EXPECT_EQ(mended.rows.size(), 2U);
 }
 
 TEST_F(SamplesFileTest, AFileIsOfOneDevice) {
@@ -204,17 +198,15 @@ TEST_F(SamplesFileTest, AHeadThatWasBeingWrittenIsWrittenAgain) {
 }
 
 TEST_F(SamplesFileTest, ARowIsOnDiskBeforeTheNextIsMeasured) {
-  absl::StatusOr<SamplesWriter> writer = SamplesWriter::Open(path(), {"NVIDIA H200", 132});
-  ASSERT_TRUE(writer.ok()) << writer.status();
-  writer->Add(Solo());
-  const absl::StatusOr<Samples> first = LoadSamples(path());
-  ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_EQ(first->rows.size(), 1U);
+  SamplesWriter writer = SamplesWriter::Open(path(), {"NVIDIA H200", 132}).value();
+  writer.Add(Solo());
+  const Samples first = LoadSamples(path()).value();
+  EXPECT_EQ(first.rows.size(), 1U);
   SampleRow impossible = Solo();
   impossible.ns = {-5};
-  writer->Add(impossible);
-  EXPECT_EQ(writer->left_out(), 1);
-  EXPECT_TRUE(writer->Close().ok());
+  writer.Add(impossible);
+  EXPECT_EQ(writer.left_out(), 1);
+  EXPECT_TRUE(writer.Close().ok());
   EXPECT_EQ(LoadSamples(path())->rows.size(), 1U);
 }
 

@@ -82,16 +82,15 @@ TEST_F(LikeKernelTest, ANewKernelGetsTheRecordOfTheNamedOneAndItsPairs) {
   EXPECT_EQ(mine->simulation.demand.dram, 0.5);
   ASSERT_EQ(mine->simulation.speed.size(), 2u);
   EXPECT_FALSE(mine->counters.present());  // those of the other are not its own
-  const absl::StatusOr<Learned> learned = ParseLearned(profile_.learned);
-  ASSERT_TRUE(learned.ok());
-  ASSERT_EQ(learned->pairs.size(), 5u);
-  EXPECT_EQ(learned->pairs[3].kernel, "graph");
-  EXPECT_EQ(learned->pairs[3].neighbour, "mine");
-  EXPECT_EQ(learned->pairs[3].speed.mean, 0.4);
-  EXPECT_EQ(learned->pairs[3].speed.samples, kPairSamplesTrusted);
-  EXPECT_EQ(learned->pairs[4].kernel, "busy");
-  EXPECT_EQ(learned->pairs[4].speed.samples, 3);  // no more than were measured
-  EXPECT_TRUE(learned->kernels.empty());
+  const Learned learned = ParseLearned(profile_.learned).value();
+  ASSERT_EQ(learned.pairs.size(), 5u);
+  EXPECT_EQ(learned.pairs[3].kernel, "graph");
+  EXPECT_EQ(learned.pairs[3].neighbour, "mine");
+  EXPECT_EQ(learned.pairs[3].speed.mean, 0.4);
+  EXPECT_EQ(learned.pairs[3].speed.samples, kPairSamplesTrusted);
+  EXPECT_EQ(learned.pairs[4].kernel, "busy");
+  EXPECT_EQ(learned.pairs[4].speed.samples, 3);  // no more than were measured
+  EXPECT_TRUE(learned.kernels.empty());
 }
 
 // As an LC kernel too, and the planner finds it.
@@ -106,10 +105,9 @@ TEST_F(LikeKernelTest, PairsAreKnownFromTheFirstPlanOn) {
     model->AddKernel(kernels[i]);
   }
   EXPECT_DOUBLE_EQ(model->neighbours().SpeedBeside(kernels[2], 4, kernels[3], 6), 0.9);
-  const absl::StatusOr<Learned> learned = ParseLearned(profile_.learned);
-  ASSERT_TRUE(learned.ok());
-  EXPECT_EQ(learned->pairs.back().kernel, "mine");
-  EXPECT_EQ(learned->pairs.back().neighbour, "slow");
+  const Learned learned = ParseLearned(profile_.learned).value();
+  EXPECT_EQ(learned.pairs.back().kernel, "mine");
+  EXPECT_EQ(learned.pairs.back().neighbour, "slow");
 }
 
 // Twice the instructions at half the rate take four times as long.

@@ -102,10 +102,9 @@ TEST_F(TrainProfileTest, EveryRepeatOfEverySizeTrainsTheLine) {
   const core::Prediction graph = Predict(1, 0);
   EXPECT_TRUE(graph.trained);
   EXPECT_NEAR(static_cast<double>(graph.duration_ns), 2e6, 2e4);
-  const absl::StatusOr<Learned> learned = ParseLearned(profile_.learned);
-  ASSERT_TRUE(learned.ok());
-  ASSERT_EQ(learned->kernels.size(), 2u);
-  EXPECT_EQ(learned->kernels[0].solo.samples, 12);
+  const Learned learned = ParseLearned(profile_.learned).value();
+  ASSERT_EQ(learned.kernels.size(), 2u);
+  EXPECT_EQ(learned.kernels[0].solo.samples, 12);
 }
 
 // Rows of kernels that keep half of their speed beside each other reach the scheduler's model.
@@ -174,13 +173,12 @@ TEST_F(TrainProfileTest, OnlyTheDurationsAloneStartAnew) {
   samples_.rows = {Solo("kernel", core::Form::kOriginal, 1000, {1e5, 1e5, 1e5})};
   ASSERT_TRUE(TrainProfile(samples_, {}, profile_).ok());
   EXPECT_EQ(Predict(0, 1000).duration_ns, 100'000);
-  const absl::StatusOr<Learned> after = ParseLearned(profile_.learned);
-  ASSERT_TRUE(after.ok());
-  EXPECT_EQ(after->kernels[0].solo.samples, 3);
-  EXPECT_EQ(after->kernels[0].eviction.mean_ns, 5000);
-  EXPECT_EQ(after->kernels[0].blocking.mean, 4000);
-  ASSERT_EQ(after->pairs.size(), 1u);
-  EXPECT_EQ(after->pairs[0].speed.mean, 0.5);
+  const Learned after = ParseLearned(profile_.learned).value();
+  EXPECT_EQ(after.kernels[0].solo.samples, 3);
+  EXPECT_EQ(after.kernels[0].eviction.mean_ns, 5000);
+  EXPECT_EQ(after.kernels[0].blocking.mean, 4000);
+  ASSERT_EQ(after.pairs.size(), 1u);
+  EXPECT_EQ(after.pairs[0].speed.mean, 0.5);
 }
 
 TEST_F(TrainProfileTest, CopiesOfOneDirectionTrainTheirTable) {
@@ -201,11 +199,10 @@ TEST_F(TrainProfileTest, CopiesOfOneDirectionTrainTheirTable) {
   }
   Profile profile = profile_;
   ASSERT_TRUE(TrainProfile(samples, TrainOptions(), profile).ok());
-  const absl::StatusOr<Learned> learned = ParseLearned(profile.learned);
-  ASSERT_TRUE(learned.ok());
-  ASSERT_EQ(learned->copies.size(), 1U);
-  EXPECT_FALSE(learned->copies[0].pinned);
-  EXPECT_EQ(learned->copies[0].table.points.size(), 3U);
+  const Learned learned = ParseLearned(profile.learned).value();
+  ASSERT_EQ(learned.copies.size(), 1U);
+  EXPECT_FALSE(learned.copies[0].pinned);
+  EXPECT_EQ(learned.copies[0].table.points.size(), 3U);
   const auto model = MakeOnlineModel(profile.device);
   ASSERT_TRUE(model->Load(profile.learned).ok());
   core::TaskFeatures copy;

@@ -31,10 +31,9 @@ class SchedulerThreadTest : public ::testing::TestWithParam<WaitMode> {
     options.wait_mode = GetParam();
     auto device = null::MakePacedDevice();
     auto model = models::MakeOnlineModel(device->capabilities().profile);
-    auto scheduler =
-        Scheduler::Create(options, std::move(device), std::move(model), *MakePolicy("adaptive"));
-    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
-    scheduler_ = *std::move(scheduler);
+    scheduler_ =
+        Scheduler::Create(options, std::move(device), std::move(model), *MakePolicy("adaptive"))
+            .value();
     lc_ = MakeQueue("service", AppClass::kLatencyCritical);
     be_ = MakeQueue("training", AppClass::kBestEffort);
     query_ = MakeKernel("query", kMs / 2);
@@ -184,11 +183,10 @@ TEST_P(SchedulerThreadTest, ACancellationWakesItsWaiterAndItsCallback) {
 // The region's end is the only thing that the parked thread hears of the region.
 TEST_P(SchedulerThreadTest, TheEndOfARegionWakesAParkedThread) {
   void* stream = nullptr;
-  const auto region = scheduler_->RegionBegin(lc_, kMs, &stream);
-  ASSERT_TRUE(region.ok()) << region.status();
+  const auto region = scheduler_->RegionBegin(lc_, kMs, &stream).value();
   SleepMs(50);
-  ASSERT_TRUE(scheduler_->RegionEnd(*region).ok());
-  Finish(*region);
+  ASSERT_TRUE(scheduler_->RegionEnd(region).ok());
+  Finish(region);
 }
 
 TEST_P(SchedulerThreadTest, AWaitEndsAtItsDeadline) {
