@@ -88,14 +88,8 @@ class KernelTask final : public Task {
       : subject_(std::move(subject)), kernel_(kernel) {}
 
   std::string Fill(TaskOptions& options) override {
-    const kernels::Workload& workload = subject_->workload();
     options.kernel = kernel_.get();
-    options.block_tasks = workload.block_tasks();
-    options.grid_x = static_cast<int32_t>(workload.grid().x);
-    options.grid_y = static_cast<int32_t>(workload.grid().y);
-    options.grid_z = static_cast<int32_t>(workload.grid().z);
-    options.arguments = workload.params();
-    options.arguments_size_bytes = workload.params_bytes();
+    kernels::FillTask(subject_->workload(), options);
     return SentenceOf([this] { subject_->Clear(); });
   }
   std::string Check(const gpushare_completion_record& record) override {
