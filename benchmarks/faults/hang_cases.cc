@@ -17,10 +17,7 @@ constexpr WaitParams kSpin = {.wait_ns = 2'500'000'000, .sleep_ns = 1000};
 constexpr int64_t kBlocks = 4;
 
 GpuApp::Options ShortHangs(const char* policy) {
-  GpuApp::Options options;
-  options.policy = policy;
-  options.hang_floor_ns = kHangFloorNs;
-  options.hang_factor = 5;
+  GpuApp::Options options = {.policy = policy, .hang_floor_ns = kHangFloorNs, .hang_factor = 5};
   return options;
 }
 

@@ -45,10 +45,7 @@ struct ConvolutionBuffers {
     Make(output, pixels * call.filters);
   }
   core::LibraryArguments operands() const {
-    core::LibraryArguments operands;
-    operands.a = input.data();
-    operands.b = weights.data();
-    operands.d = output.data();
+    core::LibraryArguments operands = {.a = input.data(), .b = weights.data(), .d = output.data()};
     return operands;
   }
 

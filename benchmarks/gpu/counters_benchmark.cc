@@ -28,9 +28,7 @@ using kernels::FormLauncher;
 constexpr double kSoloMs = 2;
 
 void Count(const CatalogueKernel& kernel, double solo_ms, FormLauncher& launcher) {
-  kernels::WorkloadOptions workload;
-  workload.solo_ms = solo_ms;
-  workload.sms = launcher.sms();
+  kernels::WorkloadOptions workload = {.solo_ms = solo_ms, .sms = launcher.sms()};
   const WorkloadTask made = MakeTask(kernel, workload);
   EventTimer timer;
   TimeOriginal(timer, launcher, made.task);  // loads the module

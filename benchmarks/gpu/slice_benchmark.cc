@@ -60,9 +60,7 @@ double MeasureOverhead(const Options& options, EventTimer& timer, FormLauncher& 
 // a large part of the whole task.
 WorkloadTask MakeTaskOfRounds(const CatalogueKernel& kernel, double solo_ms,
                               const SliceSizes& sizes) {
-  kernels::WorkloadOptions options;
-  options.solo_ms = solo_ms;
-  options.sms = static_cast<int32_t>(sizes.sms);
+  kernels::WorkloadOptions options = {.solo_ms = solo_ms, .sms = static_cast<int32_t>(sizes.sms)};
   const double wanted = kRoundsMin * sizes.sms * sizes.blocks_per_sm;
   WorkloadTask made = MakeTask(kernel, options);
   if (made.task.block_tasks() >= wanted) return made;

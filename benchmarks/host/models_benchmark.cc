@@ -50,9 +50,7 @@ struct Trained {
     model->AddFusedKernel(fused);
   }
   static TaskFeatures FeaturesOf(const KernelDesc& kernel, int64_t block_tasks) {
-    TaskFeatures features;
-    features.kernel = &kernel;
-    features.block_tasks = block_tasks;
+    TaskFeatures features = {.kernel = &kernel, .block_tasks = block_tasks};
     return features;
   }
   static Observation Solo(const KernelDesc& kernel, int64_t block_tasks) {

@@ -73,9 +73,7 @@ class PacedSubject final : public IdleSubject {
   };
 
   core::QueueId MakeQueue(const char* name, core::AppClass app_class) {
-    core::AppOptions app;
-    app.name = name;
-    app.app_class = app_class;
+    core::AppOptions app = {.name = name, .app_class = app_class};
     return Take(scheduler_->CreateQueue(Take(scheduler_->CreateApp(app))));
   }
   core::KernelId MakeKernel(const char* name, int64_t duration_ns) {

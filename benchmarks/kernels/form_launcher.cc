@@ -14,9 +14,7 @@ constexpr uint32_t kWorkersPerSmMax = 32;  // blocks that an SM holds at most
 constexpr unsigned kDriverVersion = 12000;
 
 Status Broken(const std::string& message) {
-  Status status;
-  status.code = -1;
-  status.message = message;
+  Status status = {.code = -1, .message = message};
   return status;
 }
 

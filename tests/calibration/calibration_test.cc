@@ -142,10 +142,7 @@ class CalibrationTest : public ::testing::TestWithParam<sim::Tier> {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::unique_ptr<BlindDevice> MakeDevice(const sim::FaultPlan& faults = {}) {
-    sim::SimOptions options;
-    options.profile = Truth().device;
-    options.tier = GetParam();
-    options.faults = faults;
+    sim::SimOptions options = {.profile = Truth().device, .tier = GetParam(), .faults = faults};
     return std::make_unique<BlindDevice>(*sim::MakeSimDevice(options));
   }
   absl::StatusOr<CalibrationResult> Run(const std::vector<CalibrationItem>& items) {

@@ -66,9 +66,7 @@ class SimulatedSchedulerTest : public ::testing::Test {
     return *scheduler_->CreateQueue(*scheduler_->CreateApp(options));
   }
   QueueId AddQueue(AppClass app_class, const std::string& name) {
-    AppOptions options;
-    options.name = name;
-    options.app_class = app_class;
+    AppOptions options = {.name = name, .app_class = app_class};
     return AddQueue(options);
   }
 

@@ -40,10 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   model->AddKernel(call);
   if (model->Load(text).ok()) {
     for (const gpushare::core::KernelDesc* one : {&kernel, &call}) {
-      gpushare::core::TaskFeatures features;
-      features.kernel = one;
-      features.kind = one->kind();
-      features.block_tasks = 1000;
+      gpushare::core::TaskFeatures features = {
+          .kernel = one, .kind = one->kind(), .block_tasks = 1000};
       const gpushare::core::Prediction prediction = model->durations().PredictSolo(features);
       if (prediction.duration_ns < 0 || prediction.duration_ns > gpushare::core::kMaxDurationNs) {
         std::abort();

@@ -28,9 +28,7 @@ TEST(CatalogueTest, EveryKernelIsFoundByItsOwnName) {
 }
 
 TEST(CatalogueTest, DurationsBecomeWholeWavesOfWorkers) {
-  WorkloadOptions options;
-  options.solo_ms = 10;
-  options.sms = 132;
+  WorkloadOptions options = {.solo_ms = 10, .sms = 132};
   EXPECT_EQ(CountBlockTasks(options, 50), 200U * 132 * 8);
   options.solo_ms = 0.01;  // less than a block task: one wave
   EXPECT_EQ(CountBlockTasks(options, 50), 132U * 8);

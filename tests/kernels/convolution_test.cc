@@ -21,12 +21,8 @@ constexpr uint32_t kWeightSeed = 12;
 
 ConvolutionShape Shape(uint32_t batch, uint32_t channels, uint32_t height, uint32_t width,
                        uint32_t filters) {
-  ConvolutionShape shape;
-  shape.batch = batch;
-  shape.channels = channels;
-  shape.height = height;
-  shape.width = width;
-  shape.filters = filters;
+  ConvolutionShape shape = {
+      .batch = batch, .channels = channels, .height = height, .width = width, .filters = filters};
   return shape;
 }
 

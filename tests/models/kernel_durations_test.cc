@@ -48,10 +48,7 @@ TEST(KernelDurations, RatiosAreOnTheirLineOverTheLogarithmAndStayBeyondTheLast) 
   DurationShape shape;
   shape.ratios = {{100, 1}, {400, 3}};
   KernelDurations model;
-  LinearState line;
-  line.has_line = true;
-  line.line_slope_ns = 1000;
-  line.squared_error = 0.01;
+  LinearState line = {.has_line = true, .line_slope_ns = 1000, .squared_error = 0.01};
   model.Restore(line, shape);
   EXPECT_EQ(NsAt(model, 50), 50000);
   EXPECT_EQ(NsAt(model, 100), 100000);
@@ -107,9 +104,7 @@ TEST(KernelDurations, MoreRatiosThanItKeepsAreLeftOut) {
 }
 
 TEST(KernelDurations, NoWorkAndTheMostWorkStayFinite) {
-  DurationShape shape;
-  shape.round = 132;
-  shape.ratios = {{100, 10}, {400, 10}};
+  DurationShape shape = {.round = 132, .ratios = {{100, 10}, {400, 10}}};
   const KernelDurations model = Learned(shape);
   EXPECT_GE(NsAt(model, 0), 0);
   EXPECT_LE(NsAt(model, std::numeric_limits<int64_t>::max() / 1000), 1e13);

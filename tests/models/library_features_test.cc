@@ -15,12 +15,8 @@ const LibraryDevice kDevice;
 
 core::LibraryCall Matmul(int64_t m, int64_t n, int64_t k,
                          core::DataType type = core::DataType::kFloat16) {
-  core::LibraryCall call;
-  call.operation = core::LibraryOperation::kMatmul;
-  call.type = type;
-  call.m = m;
-  call.n = n;
-  call.k = k;
+  core::LibraryCall call = {
+      .operation = core::LibraryOperation::kMatmul, .type = type, .m = m, .n = n, .k = k};
   return call;
 }
 

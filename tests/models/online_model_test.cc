@@ -56,10 +56,7 @@ KernelDesc Worker(uint32_t id, const std::string& name, int64_t block_task_ns) {
 }
 
 TaskFeatures Features(const KernelDesc& kernel, int64_t block_tasks) {
-  TaskFeatures features;
-  features.kernel = &kernel;
-  features.kind = kernel.kind();
-  features.block_tasks = block_tasks;
+  TaskFeatures features = {.kernel = &kernel, .kind = kernel.kind(), .block_tasks = block_tasks};
   return features;
 }
 
@@ -518,10 +515,7 @@ TEST_F(OnlineModelTest, CopiesAreLearnedByDirectionAndPinnedness) {
 }
 
 TEST_F(OnlineModelTest, OpaqueWorkIsChargedItsDeclarationThenWhatItWasWorth) {
-  TaskFeatures work;
-  work.kind = TaskKind::kOpaque;
-  work.app = 3;
-  work.declared_ns = 1000000;
+  TaskFeatures work = {.kind = TaskKind::kOpaque, .app = 3, .declared_ns = 1000000};
   EXPECT_EQ(model_->durations().PredictSolo(work).duration_ns, 1000000);
   Observation observation;
   observation.features = work;

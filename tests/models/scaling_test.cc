@@ -129,13 +129,8 @@ TEST(SpeedBesideNeighbourTest, DemandsShrinkWithTheSpeedOnFewerSms) {
 TEST(SpeedBesideNeighbourTest, AGraphAsksForTheMeanOfItsNodesOverItsTime) {
   KernelDesc graph = Kernel(0.01, 0.01);
   graph.simulation.node_gap_ns = 400'000;
-  GraphNode copy;
-  copy.duration_ns = 1'000'000;
-  copy.repeat = 4;
-  copy.demand = {.dram = 0.9, .l2 = 0.2};
-  GraphNode compute;
-  compute.duration_ns = 2'000'000;
-  compute.demand = {.dram = 0.2, .l2 = 0.9};
+  GraphNode copy = {.duration_ns = 1'000'000, .repeat = 4, .demand = {.dram = 0.9, .l2 = 0.2}};
+  GraphNode compute = {.duration_ns = 2'000'000, .demand = {.dram = 0.2, .l2 = 0.9}};
   graph.simulation.nodes = {copy, compute};
   const KernelDesc mean = Kernel((4 * 0.9 + 2 * 0.2) / 8, (4 * 0.2 + 2 * 0.9) / 8);
   for (const auto& [dram, l2] : {std::pair{0.9, 0.0}, std::pair{0.0, 0.9}}) {

@@ -18,11 +18,7 @@ constexpr int32_t kSms = 132;
 
 // As an H200 counted them (benchmarks/samples/h200.jsonl.gz).
 KernelCounters Counted(double dram, double issue, double l1) {
-  KernelCounters counters;
-  counters.instructions = 1000;
-  counters.dram = dram;
-  counters.issue = issue;
-  counters.l1 = l1;
+  KernelCounters counters = {.instructions = 1000, .issue = issue, .l1 = l1, .dram = dram};
   return counters;
 }
 KernelCounters Streaming() { return Counted(0.81, 0.03, 0.26); }

@@ -27,10 +27,7 @@ void ExpectWithin10Percent(double simulated, double measured) {
 class MeasuredTest : public testing::TestWithParam<Tier> {
  protected:
   Colocation FirstChain(const char* be, Mechanism mechanism) const {
-    Colocation colocation;
-    colocation.tier = GetParam();
-    colocation.be = be;
-    colocation.mechanism = mechanism;
+    Colocation colocation = {.tier = GetParam(), .be = be, .mechanism = mechanism};
     return colocation;
   }
   Colocation SecondChain(double load, const char* be, Mechanism mechanism) const {

@@ -261,11 +261,7 @@ const core::KernelDesc& Kernel(const std::string& name) {
 }
 
 std::unique_ptr<core::Device> MakeDevice(Tier tier, uint64_t seed, const FaultPlan& faults) {
-  SimOptions options;
-  options.profile = H200().device;
-  options.tier = tier;
-  options.seed = seed;
-  options.faults = faults;
+  SimOptions options = {.profile = H200().device, .seed = seed, .tier = tier, .faults = faults};
   auto device = Must(MakeSimDevice(options));
   for (const core::KernelDesc& kernel : H200().kernels) {
     const absl::Status status = device->PrepareKernel(kernel);

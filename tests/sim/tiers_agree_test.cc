@@ -28,9 +28,7 @@ TEST(TiersAgreeTest, UnderEviction) {
   for (const char* be :
        {"sincos_27us", "streaming_59us", "sincos_267us", "sincos_2700us", "sincos_2700us_yield"}) {
     SCOPED_TRACE(be);
-    Colocation colocation;
-    colocation.be = be;
-    colocation.mechanism = Mechanism::kEvictAll;
+    Colocation colocation = {.be = be, .mechanism = Mechanism::kEvictAll};
     ExpectTiersAgree(colocation);
   }
 }
@@ -39,21 +37,15 @@ TEST(TiersAgreeTest, OnPartitions) {
   for (Mechanism mechanism : {Mechanism::kPartition, Mechanism::kElastic}) {
     for (const char* be : {"sincos_27us", "ffma", "streaming"}) {
       SCOPED_TRACE(be);
-      Colocation colocation;
-      colocation.lc = "decode16";
-      colocation.lc_groups = 9;
-      colocation.be = be;
-      colocation.mechanism = mechanism;
+      Colocation colocation = {.lc = "decode16", .be = be, .mechanism = mechanism, .lc_groups = 9};
       ExpectTiersAgree(colocation);
     }
   }
 }
 
 TEST(TiersAgreeTest, UnderPriorities) {
-  Colocation colocation;
-  colocation.be = "sincos_267us";
-  colocation.mechanism = Mechanism::kPriority;
-  colocation.give_up_ns = 1'000'000'000;
+  Colocation colocation = {
+      .be = "sincos_267us", .mechanism = Mechanism::kPriority, .give_up_ns = 1'000'000'000};
   ExpectTiersAgree(colocation);
 }
 

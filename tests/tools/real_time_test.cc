@@ -24,9 +24,7 @@ namespace {
 using ::testing::HasSubstr;
 
 WorkItem Kernel(const std::string& name, int64_t block_tasks) {
-  WorkItem item;
-  item.kernel = name;
-  item.block_tasks = block_tasks;
+  WorkItem item = {.kernel = name, .block_tasks = block_tasks};
   return item;
 }
 
@@ -170,9 +168,7 @@ TEST_F(RealTimeTest, AWrongAnswerFailsTheRun) {
   const LcApp app = Chain(1);
   const BeApp be = Background();
   RunPlan plan = Plan("fifo");
-  LcPlan lc;
-  lc.app = &app;
-  lc.arrivals_ns = {0, 10'000};
+  LcPlan lc = {.app = &app, .arrivals_ns = {0, 10'000}};
   plan.lc.push_back(lc);
   plan.be.push_back({&be, false});
   CheckedWorkloads right(true);

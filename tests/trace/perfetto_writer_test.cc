@@ -229,10 +229,7 @@ void ExpectFlatSlices(const Decoded& decoded) {
 }
 
 EventRecord Record(EventType type, int64_t time_ns, uint64_t id) {
-  EventRecord record;
-  record.type = static_cast<uint8_t>(type);
-  record.time_ns = time_ns;
-  record.id = id;
+  EventRecord record = {.time_ns = time_ns, .id = id, .type = static_cast<uint8_t>(type)};
   return record;
 }
 

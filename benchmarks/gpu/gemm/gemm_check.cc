@@ -75,9 +75,7 @@ GemmMatrices::Comparison GemmMatrices::Compare() const {
 
 GemmNeighbour::GemmNeighbour(const std::string& kernel) {
   Require(launcher_.Init());
-  kernels::WorkloadOptions options;
-  options.solo_ms = kNeighbourMs;
-  options.sms = launcher_.sms();
+  kernels::WorkloadOptions options = {.solo_ms = kNeighbourMs, .sms = launcher_.sms()};
   made_ = MakeTask(KernelNamed(kernel), options);
   // An SM changes its split between L1 and shared memory only when it is empty: beside workers that
   // keep a large L1 no block of a GEMM would fit.

@@ -58,10 +58,8 @@ void Side::Size(double solo_ms) {
 }
 
 void Side::TakeWorkload(double solo_ms, uint32_t block_tasks) {
-  kernels::WorkloadOptions options;
-  options.solo_ms = solo_ms;
-  options.block_tasks = block_tasks;
-  options.sms = gpu_.sms();
+  kernels::WorkloadOptions options = {
+      .solo_ms = solo_ms, .block_tasks = block_tasks, .sms = gpu_.sms()};
   workload_.reset();  // first: two of them may not fit
   Require(kernels::MakeWorkload(kernel_, options, &workload_));
   task_.params = workload_->params();

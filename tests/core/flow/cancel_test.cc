@@ -18,10 +18,7 @@ class CancelTest : public SimulatedSchedulerTest {
  protected:
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(StartScheduler(*MakePolicy("adaptive")));
-    AppOptions options;
-    options.name = "train";
-    options.app_class = AppClass::kBestEffort;
-    const AppId app = *scheduler_->CreateApp(options);
+    const AppId app = *scheduler_->CreateApp({.name = "train", .app_class = AppClass::kBestEffort});
     queue_ = *scheduler_->CreateQueue(app);
     other_queue_ = *scheduler_->CreateQueue(app);
     KernelDesc kernel = EvictableKernel("work", 25 * kUs);

@@ -54,10 +54,7 @@ class DeferredCallsTest : public ::testing::Test {
     query_.work.block_tasks = 64;
   }
   QueueId AddQueue(AppClass app_class, const char* name) {
-    AppOptions options;
-    options.app_class = app_class;
-    options.name = name;
-    return *scheduler_->CreateQueue(*scheduler_->CreateApp(options));
+    return *scheduler_->CreateQueue(*scheduler_->CreateApp({.name = name, .app_class = app_class}));
   }
   // Counts its calls; the first one finds the device lost, by a query that it submits.
   TicketId SubmitOpaque(const char* app) {

@@ -81,9 +81,7 @@ class DeviceCallsTest : public ::testing::Test {
     scheduler_ = Scheduler::Create(SchedulerOptions(), std::move(device), std::move(model),
                                    *MakePolicy("adaptive:evict"))
                      .value();
-    AppOptions options;
-    options.name = "server";
-    options.app_class = AppClass::kLatencyCritical;
+    AppOptions options = {.name = "server", .app_class = AppClass::kLatencyCritical};
     queue_ = *scheduler_->CreateQueue(*scheduler_->CreateApp(options));
   }
 
@@ -155,10 +153,8 @@ TEST_F(DeviceCallsTest, OnlyLaunchesOfAnOpenQueryAnnounceMoreAndItsEndFlushesThe
 // The scheduler launches opaque work with no lock held, after the other launches of its Tick.
 TEST_F(DeviceCallsTest, AnOpaqueTaskIsNotOvertakenByTheTaskBehindItInItsQueue) {
   const KernelId kernel = Register();
-  AppOptions options;
-  options.name = "slow path";
-  options.app_class = AppClass::kLatencyCritical;
-  options.drop_late = true;
+  AppOptions options = {
+      .name = "slow path", .app_class = AppClass::kLatencyCritical, .drop_late = true};
   TaskSpec opaque;
   opaque.queue = *scheduler_->CreateQueue(*scheduler_->CreateApp(options));
   opaque.work.kind = TaskKind::kOpaque;
@@ -247,9 +243,7 @@ TEST(BlockedLanes, AreCountedAndUsedAsNotEvictable) {
   EXPECT_GT(refused, 0);
   EXPECT_GT(plain, refused) << "each has a lane in its place";
   EXPECT_EQ(scheduler->Stats().evictions_blocked, refused);
-  AppOptions options;
-  options.name = "train";
-  options.app_class = AppClass::kBestEffort;
+  AppOptions options = {.name = "train", .app_class = AppClass::kBestEffort};
   TaskSpec spec;
   spec.queue = *scheduler->CreateQueue(*scheduler->CreateApp(options));
   KernelDesc kernel;

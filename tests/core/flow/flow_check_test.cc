@@ -35,10 +35,7 @@ class FlowCheckTest : public ::testing::Test {
   }
 
   Task& AddTask(AppClass app_class, LaneClass lane_class, int64_t issued_ns) {
-    AppOptions options;
-    options.name = "app";
-    options.app_class = app_class;
-    App& app = **flow_.tables.CreateApp(options);
+    App& app = **flow_.tables.CreateApp({.name = "app", .app_class = app_class});
     flow_.ledger.AddApp(static_cast<int>(app.slot), app_class);
     const bool lc = app_class == AppClass::kLatencyCritical;
     (lc ? flow_.lc_apps : flow_.be_apps).Add(&app);

@@ -89,10 +89,7 @@ class HeadViewsTest : public ::testing::TestWithParam<int> {
   }
 
   App& CreateApp(AppClass app_class) {
-    AppOptions options;
-    options.name = "app";
-    options.app_class = app_class;
-    App& app = **flow_->tables.CreateApp(options);
+    App& app = **flow_->tables.CreateApp({.name = "app", .app_class = app_class});
     flow_->ledger.AddApp(static_cast<int>(app.slot), app_class);
     return app;
   }

@@ -39,9 +39,7 @@ class NoAllocationTest : public ::testing::TestWithParam<std::string> {
   }
 
   QueueId MakeQueue(const char* name, AppClass app_class) {
-    AppOptions options;
-    options.name = name;
-    options.app_class = app_class;
+    AppOptions options = {.name = name, .app_class = app_class};
     if (app_class == AppClass::kLatencyCritical) {
       options.promise.p99_bound = 1.05;
       // Loose enough that no policy holds BE work back for longer than the rounds last.

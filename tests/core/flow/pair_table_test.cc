@@ -55,10 +55,8 @@ class PairTableTest : public ::testing::Test {
   }
 
   QueueId AddQueue(AppClass app_class) {
-    AppOptions options;
-    options.name = "app" + std::to_string(++apps_);
-    options.app_class = app_class;
-    options.tasks_max = 64;
+    AppOptions options = {
+        .name = "app" + std::to_string(++apps_), .app_class = app_class, .tasks_max = 64};
     App& app = **flow_->tables.CreateApp(options);
     flow_->ledger.AddApp(static_cast<int>(app.slot), app_class);
     return QueueId{(*flow_->tables.CreateQueue(app))->id.load()};

@@ -102,10 +102,7 @@ class PlanTest : public ::testing::Test {
   }
 
   AppId MakeApp(AppClass app_class, const char* name) {
-    AppOptions options;
-    options.name = name;
-    options.app_class = app_class;
-    return *scheduler_->CreateApp(options);
+    return *scheduler_->CreateApp({.name = name, .app_class = app_class});
   }
   // One task on each of so many new queues.
   std::vector<TicketId> SubmitHeads(AppId app, int heads) {

@@ -107,10 +107,7 @@ TEST_F(RegionTest, NoneBeginsWhileTheRuntimeIsQuiesced) {
 
 // A quiesce waits for the regions that are open.
 TEST_F(RegionTest, ARegionThatWasRefusedHoldsUpNoQuiesce) {
-  AppOptions options;
-  options.name = "full";
-  options.app_class = AppClass::kLatencyCritical;
-  options.tasks_max = 1;
+  AppOptions options = {.name = "full", .app_class = AppClass::kLatencyCritical, .tasks_max = 1};
   const QueueId queue = AddQueue(options);
   scheduler_->Tick();
   const TicketId open = *scheduler_->RegionBegin(queue, kMs, nullptr);

@@ -36,10 +36,7 @@ class SchedulerTest : public ::testing::TestWithParam<const char*> {
   }
 
   QueueId MakeQueue(AppClass app_class, const char* name, AppId* app) {
-    AppOptions options;
-    options.name = name;
-    options.app_class = app_class;
-    *app = *scheduler_->CreateApp(options);
+    *app = *scheduler_->CreateApp({.name = name, .app_class = app_class});
     return *scheduler_->CreateQueue(*app);
   }
 
@@ -115,10 +112,7 @@ TEST_P(SchedulerTest, TasksOfAQueueRunInOrderOfSubmission) {
 }
 
 TEST_P(SchedulerTest, AFullAppIsRefusedAndItsNeighbourIsNot) {
-  AppOptions options;
-  options.name = "small";
-  options.app_class = AppClass::kBestEffort;
-  options.tasks_max = 4;
+  AppOptions options = {.name = "small", .app_class = AppClass::kBestEffort, .tasks_max = 4};
   const QueueId queue = *scheduler_->CreateQueue(*scheduler_->CreateApp(options));
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(scheduler_->SubmitBe(Spec(queue)).ok());
   const auto refused = scheduler_->SubmitBe(Spec(queue));

@@ -19,10 +19,8 @@ namespace {
 using ::testing::HasSubstr;
 
 EventRecord Record(EventType type, int64_t value) {
-  EventRecord record;
-  record.type = static_cast<uint8_t>(type);
-  record.time_ns = value;
-  record.id = static_cast<uint64_t>(value);
+  EventRecord record = {
+      .time_ns = value, .id = static_cast<uint64_t>(value), .type = static_cast<uint8_t>(type)};
   record.a = record.b = record.c = record.d = value;
   return record;
 }
@@ -100,10 +98,8 @@ TEST(EventLogTest, AFileIsReadBackTheSame) {
   const std::string path = ::testing::TempDir() + "/gpushare_event_log_round_trip.log";
   for (int count : {0, 1, 1000}) {
     const std::vector<EventRecord> records = SomeRecords(count);
-    EventLogHeader header;
-    header.seed = 0xfedcba9876543210u;
-    header.dropped = 7;
-    header.blocked_lanes = uint64_t{1} << 63 | 5;
+    EventLogHeader header = {
+        .seed = 0xfedcba9876543210u, .dropped = 7, .blocked_lanes = uint64_t{1} << 63 | 5};
     ASSERT_TRUE(WriteEventLog(path, header, records).ok());
     const EventLogFile file = ReadEventLog(path).value();
     EXPECT_EQ(file.header.seed, header.seed);
@@ -115,10 +111,7 @@ TEST(EventLogTest, AFileIsReadBackTheSame) {
 
 // Tools of others read these files, and later versions read those of this one.
 TEST(EventLogTest, TheHeaderIsThatOfTheFormat) {
-  EventLogHeader header;
-  header.seed = 0x0102030405060708;
-  header.dropped = 7;
-  header.blocked_lanes = 5;
+  EventLogHeader header = {.seed = 0x0102030405060708, .dropped = 7, .blocked_lanes = 5};
   const std::string bytes = FileOf(header, SomeRecords(3));
   EXPECT_EQ(bytes.substr(0, 8), "GPUSHLOG");
   const auto word = [&](size_t at, size_t size) {

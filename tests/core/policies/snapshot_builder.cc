@@ -139,9 +139,7 @@ FusedView& SnapshotBuilder::Fuse(int32_t tensor, int32_t cuda, double r0, double
 }
 
 int32_t SnapshotBuilder::AddQuery(int32_t lc_app, int64_t headroom_ns) {
-  QueryView query;
-  query.query = {queries.size() + 1};
-  query.lc_app = lc_app;
+  QueryView query = {.query = {queries.size() + 1}, .lc_app = lc_app};
   query.headroom_ns = query.serial_headroom_ns = headroom_ns;
   queries.push_back(query);
   ++lc_apps[static_cast<size_t>(lc_app)].active_queries;

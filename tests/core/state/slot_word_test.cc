@@ -40,12 +40,7 @@ TEST(SlotWordTest, TheGenerationWrapsAndTheMostWaitersFit) {
 
 class HoldersTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    AppOptions options;
-    options.name = "app";
-    options.tasks_max = 1;
-    app_ = *tables_.CreateApp(options);
-  }
+  void SetUp() override { app_ = *tables_.CreateApp({.name = "app", .tasks_max = 1}); }
   // A task in the app's only slot.
   TicketId Accept(uint64_t holders) {
     Task* task = tables_.AllocateTask(*app_);

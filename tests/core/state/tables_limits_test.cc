@@ -20,9 +20,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 AppOptions Options(int32_t tasks_max = 4) {
-  AppOptions options;
-  options.name = "app";
-  options.tasks_max = tasks_max;
+  AppOptions options = {.name = "app", .tasks_max = tasks_max};
   return options;
 }
 

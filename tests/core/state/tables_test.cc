@@ -18,9 +18,7 @@ constexpr int kTasks = 4;
 constexpr int kRounds = 50;
 
 AppOptions Options() {
-  AppOptions options;
-  options.name = "app";
-  options.tasks_max = kTasks;
+  AppOptions options = {.name = "app", .tasks_max = kTasks};
   return options;
 }
 

@@ -517,10 +517,7 @@ TEST_F(SegmentsGpuTest, ASchedulerKeepsQueriesShortBesideSteps) {
     const core::KernelId be_kernel = register_graph("step", step, kNodes * 9'500);
     const core::KernelId lc_kernel = register_graph("query", query, 20 * 22'000);
     const auto queue_of = [&](core::AppClass app_class, const char* app_name) {
-      core::AppOptions options;
-      options.name = app_name;
-      options.app_class = app_class;
-      return *flow.CreateQueue(*flow.CreateApp(options));
+      return *flow.CreateQueue(*flow.CreateApp({.name = app_name, .app_class = app_class}));
     };
     const core::QueueId lc = queue_of(core::AppClass::kLatencyCritical, "service");
     const core::QueueId be = queue_of(core::AppClass::kBestEffort, "train");

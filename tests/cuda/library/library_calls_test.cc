@@ -292,13 +292,8 @@ class LibraryCallsTest : public PlacesTest {
   if (!missing_.empty()) GTEST_SKIP() << missing_
 
 LibraryCall Product(DataType type, int64_t m, int64_t n, int64_t k, int64_t batch = 1) {
-  LibraryCall call;
-  call.operation = LibraryOperation::kMatmul;
-  call.type = type;
-  call.m = m;
-  call.n = n;
-  call.k = k;
-  call.batch = batch;
+  LibraryCall call = {
+      .operation = LibraryOperation::kMatmul, .type = type, .m = m, .n = n, .k = k, .batch = batch};
   return call;
 }
 
@@ -333,10 +328,8 @@ TEST_F(LibraryCallsTest, MatrixProductsMatchTheReference) {
         const Values b = Random(static_cast<size_t>(batch * call.k * call.n), type, 2);
         const Values c = Random(static_cast<size_t>(batch * call.m * call.n), type, 3);
         for (const core::LaneIndex lane : {kWhole, kPart}) {
-          LibraryArguments arguments;
-          arguments.a = Upload(a, type);
-          arguments.b = Upload(b, type);
-          arguments.d = Upload(Values(c.size(), 77), type);
+          LibraryArguments arguments = {
+              .a = Upload(a, type), .b = Upload(b, type), .d = Upload(Values(c.size(), 77), type)};
           ASSERT_NO_FATAL_FAILURE(Run(kernel, lane, arguments));
           ASSERT_NO_FATAL_FAILURE(
               ExpectNear(arguments.d, MatmulReference(call, a, b, {}, 1, 0), type));
@@ -404,9 +397,7 @@ TEST_F(LibraryCallsTest, AConvolutionAddsInPlaceAndNowhereElse) {
   const Values x = Random(SizeOf(call), call.type, 8);
   const Values filters = Random(16, call.type, 9);
   const Values before = Random(SizeOf(call), call.type, 10);
-  LibraryArguments arguments;
-  arguments.a = Upload(x, call.type);
-  arguments.b = Upload(filters, call.type);
+  LibraryArguments arguments = {.a = Upload(x, call.type), .b = Upload(filters, call.type)};
   arguments.c = arguments.d = Upload(before, call.type);
   arguments.alpha = 2;
   arguments.beta = 0.5F;

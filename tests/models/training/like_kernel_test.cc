@@ -19,10 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 
 core::KernelCounters Counters(double instructions, double issue, double dram) {
-  core::KernelCounters counters;
-  counters.instructions = instructions;
-  counters.issue = issue;
-  counters.dram = dram;
+  core::KernelCounters counters = {.instructions = instructions, .issue = issue, .dram = dram};
   return counters;
 }
 

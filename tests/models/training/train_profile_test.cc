@@ -69,10 +69,8 @@ class TrainProfileTest : public ::testing::Test {
     core::KernelDesc kernel = profile_.kernels[index];
     kernel.id = core::KernelId{1};
     model->AddKernel(kernel);
-    core::TaskFeatures features;
-    features.kernel = &kernel;
-    features.kind = kernel.kind();
-    features.block_tasks = block_tasks;
+    core::TaskFeatures features = {
+        .kernel = &kernel, .kind = kernel.kind(), .block_tasks = block_tasks};
     return model->durations().PredictSolo(features);
   }
 

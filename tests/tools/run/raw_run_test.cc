@@ -197,9 +197,7 @@ class TimedWorkloads final : public Workloads {
 };
 
 WorkItem Kernel(int64_t block_tasks) {
-  WorkItem item;
-  item.kernel = "kernel";
-  item.block_tasks = block_tasks;
+  WorkItem item = {.kernel = "kernel", .block_tasks = block_tasks};
   return item;
 }
 

@@ -18,10 +18,7 @@ constexpr int64_t kCount = 200'000;
 constexpr double kGapNs = 2e6;
 
 ArrivalRequest Request(uint64_t seed = 1) {
-  ArrivalRequest request;
-  request.mean_gap_ns = kGapNs;
-  request.queries_max = kCount;
-  request.seed = seed;
+  ArrivalRequest request = {.mean_gap_ns = kGapNs, .queries_max = kCount, .seed = seed};
   return request;
 }
 

@@ -32,9 +32,7 @@ TEST_P(AzureTraceTest, HasItsRowsItsShapeAndTheAskedLoad) {
   spec.times_ns = ParseTrace(ReadFile(path, kTraceBytesMax), path, "TIMESTAMP");
   EXPECT_EQ(spec.times_ns.size(), GetParam().rows);
 
-  ArrivalRequest request;
-  request.mean_gap_ns = 543'000 / 0.3;
-  request.queries_max = kQueriesMax;
+  ArrivalRequest request = {.mean_gap_ns = 543'000 / 0.3, .queries_max = kQueriesMax};
   const std::vector<int64_t> times = MakeArrivals(spec, request);
   ASSERT_EQ(times.size(), spec.times_ns.size());
   const auto gaps = static_cast<double>(times.size() - 1);

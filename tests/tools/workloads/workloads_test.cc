@@ -12,9 +12,7 @@ namespace {
 
 TEST(NoWorkloadsTest, TasksCarryWhatTheScenarioSays) {
   const std::unique_ptr<Workloads> workloads = MakeNoWorkloads();
-  WorkItem kernel;
-  kernel.kernel = "sincos_27us";
-  kernel.block_tasks = 1056;
+  WorkItem kernel = {.kernel = "sincos_27us", .block_tasks = 1056};
   WorkItem copy;
   copy.direction = CopyDirection::kDeviceToHost;
   copy.bytes = 4096;

@@ -79,10 +79,8 @@ void RunColocate(const ColocateArguments& arguments) {
 }
 
 void RunExplain(const ExplainArguments& arguments) {
-  ExplainOptions options;
-  options.folder = arguments.folder;
-  options.case_name = arguments.case_name;
-  options.policy = arguments.policy;
+  ExplainOptions options = {
+      .folder = arguments.folder, .case_name = arguments.case_name, .policy = arguments.policy};
   if (!arguments.ticket.empty()) options.ticket = TicketNumber(arguments.ticket);
   const Explanation explanation = Explain(options);
   Print(arguments.json ? JsonOf(explanation) : TextOf(explanation));

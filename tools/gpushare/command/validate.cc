@@ -30,10 +30,7 @@ Validated Validate(const std::string& name) {
   }
   const Scenario scenario = ParseScenario(text, file);
   RequireProfile(scenario);
-  DeviceChoice device;
-  device.device = "sim";
-  device.profile = scenario.profile;
-  device.seed = scenario.seed;
+  DeviceChoice device = {.device = "sim", .profile = scenario.profile, .seed = scenario.seed};
   Preflight(scenario, device, *MakeNoWorkloads(), scenario.policies);
   Validated validated = {
       file, true, scenario.name, scenario.lc.size(), scenario.be.size(), {}, scenario.policies};

@@ -89,9 +89,7 @@ void AddMeasured(std::string_view text, const std::string& file, MeasuredResults
   std::map<std::string, double> p50_alone_ns = P50AloneOf(*rows, file);
   for (size_t i = 0; i < rows->size(); ++i) {
     ObjectReader entry((*rows)[i], file, "rows[" + std::to_string(i) + "]");
-    MeasuredRow row;
-    row.case_name = entry.Name("case");
-    row.policy = entry.Name("policy");
+    MeasuredRow row = {.case_name = entry.Name("case"), .policy = entry.Name("policy")};
     Require(entry, "p99_over_alone");
     Require(entry, "be");
     row.p50_over_alone = P50OverAlone(entry, p50_alone_ns[row.case_name]);

@@ -312,9 +312,7 @@ void BeDriver::Record(const Slot& slot, const gpushare_completion_record& record
 
 BeWork BeDriver::Work() const {
   const std::lock_guard<std::mutex> lock(records_mutex_);
-  BeWork work;
-  work.tasks = count_.completed.load() - shut_down_;
-  work.evictions = evictions_;
+  BeWork work = {.tasks = count_.completed.load() - shut_down_, .evictions = evictions_};
   double done = 0;
   for (const Span& span : spans_) {
     done += span.work * OverlapShare(span.from_ns, span.to_ns, start_ns_, end_ns_);

@@ -42,10 +42,7 @@ class SchedulerThreadTest : public ::testing::TestWithParam<WaitMode> {
   }
 
   QueueId MakeQueue(const char* name, AppClass app_class) {
-    AppOptions app;
-    app.name = name;
-    app.app_class = app_class;
-    return *scheduler_->CreateQueue(*scheduler_->CreateApp(app));
+    return *scheduler_->CreateQueue(*scheduler_->CreateApp({.name = name, .app_class = app_class}));
   }
   KernelId MakeKernel(const char* name, int64_t duration_ns) {
     KernelDesc kernel;

@@ -25,10 +25,8 @@ constexpr GpuShape kGpu = {.sms = 132,
                            .bandwidth_bytes_per_s = 4.8e12};
 
 core::KernelCounters Counters(double issue, double memory_share) {
-  core::KernelCounters counters;
-  counters.instructions = 4000;
-  counters.memory_instructions = 4000 * memory_share;
-  counters.issue = issue;
+  core::KernelCounters counters = {
+      .instructions = 4000, .memory_instructions = 4000 * memory_share, .issue = issue};
   return counters;
 }
 
