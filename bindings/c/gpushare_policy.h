@@ -121,6 +121,10 @@ typedef struct gpushare_lc_app_view {
   // known; and the p99 in that queue, 0: unknown.
   int64_t lag_ns;
   int64_t shadow_p99_ns;
+  // Since when its first active query is the first; 0 without one. And how large the lag may become
+  // on a split by the promise; GPUSHARE_NEVER: no limit.
+  int64_t service_age_ns;
+  int64_t lag_slack_ns;
   // Factor on its speed while BE copies run. Index, as bits: 1 to the device, 2 from the device.
   float speed_beside_copies[4];
   gpushare_bool packed;  // its reservation is on whole SMs that no other app uses

@@ -21,7 +21,7 @@ GPUSHARE_ALL_FIELDS_CONVERTED(core::PlaceView, 2);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::SplitView, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::CopyState, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::Promise, 4);
-GPUSHARE_ALL_FIELDS_CONVERTED(core::LcAppView, 22);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::LcAppView, 23);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::BeAppView, 8);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::QueryView, 9);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::Prediction, 3);
@@ -100,6 +100,8 @@ gpushare_lc_app_view View(const core::LcAppView& app) {
   out.tail_need_per_ns = app.tail_need_per_ns;
   out.lag_ns = app.lag_ns;
   out.shadow_p99_ns = app.shadow_p99_ns;
+  out.service_age_ns = app.service_age_ns;
+  out.lag_slack_ns = app.promise.LagSlack(app.solo_ns, app.shadow_p99_ns);
   std::copy(app.speed_beside_copies.begin(), app.speed_beside_copies.end(),
             out.speed_beside_copies);
   out.packed = Bool(app.packed);

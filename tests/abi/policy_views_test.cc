@@ -96,6 +96,7 @@ TEST_F(PolicyViewsTest, AnAppThatPromisesNothingHasNoLimits) {
   EXPECT_EQ(seen.latency_limit_ns, GPUSHARE_NEVER);
   EXPECT_EQ(seen.p99_slack_ns, GPUSHARE_NEVER);
   EXPECT_EQ(seen.p50_slack_ns, GPUSHARE_NEVER);
+  EXPECT_EQ(seen.lag_slack_ns, GPUSHARE_NEVER);
   EXPECT_EQ(seen.split_p99_bound, 0);
   EXPECT_EQ(seen.split_target_ns, 0);
   EXPECT_EQ(seen.late_delay_ns, GPUSHARE_NEVER);
@@ -105,6 +106,7 @@ TEST_F(PolicyViewsTest, AnLcAppShowsWhatTheEvidenceSays) {
   values_.Fill(lc_.app.value, lc_.solo_ns, lc_.load, lc_.load_error, lc_.target_tail, lc_.peak_load,
                lc_.blocking_budget_ns, lc_.uncuttable_budget_ns, lc_.tail_rate, lc_.late_delay_ns,
                lc_.tail_credit, lc_.tail_need_per_ns, lc_.lag_ns, lc_.shadow_p99_ns,
+               lc_.service_age_ns,
                lc_.reserved_capsms, lc_.packed, lc_.active_queries, lc_.tasks_in_flight,
                lc_.idle_since_ns, lc_.main_kernel.value);
   lc_.speed_beside_copies = {1.0F, 0.9F, 0.8F, 0.7F};
@@ -123,6 +125,7 @@ TEST_F(PolicyViewsTest, AnLcAppShowsWhatTheEvidenceSays) {
   EXPECT_EQ(seen.tail_need_per_ns, lc_.tail_need_per_ns);
   EXPECT_EQ(seen.lag_ns, lc_.lag_ns);
   EXPECT_EQ(seen.shadow_p99_ns, lc_.shadow_p99_ns);
+  EXPECT_EQ(seen.service_age_ns, lc_.service_age_ns);
   EXPECT_EQ(seen.reserved_capsms, lc_.reserved_capsms);
   EXPECT_EQ(seen.packed, 1);
   EXPECT_EQ(seen.active_queries, lc_.active_queries);
