@@ -18,9 +18,9 @@ file(GLOB_RECURSE gpushare_checked_sources CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/examples/*.cu ${PROJECT_SOURCE_DIR}/tools/*.cu)
 set(stamp ${PROJECT_BINARY_DIR}/layers.stamp)
 add_custom_command(OUTPUT ${stamp}
-  COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tools/check_layers.py --root ${PROJECT_SOURCE_DIR}
+  COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/check_layers.py --root ${PROJECT_SOURCE_DIR}
   COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
-  DEPENDS ${PROJECT_SOURCE_DIR}/tools/check_layers.py ${gpushare_checked_sources}
+  DEPENDS ${PROJECT_SOURCE_DIR}/tools/check_layers.py ${PROJECT_SOURCE_DIR}/tools/gate.py ${gpushare_checked_sources}
   COMMENT "Checking the layer rules" VERBATIM)
 set(imports ${PROJECT_BINARY_DIR}/imports)
 add_custom_command(OUTPUT ${imports}.stamp
@@ -28,5 +28,6 @@ add_custom_command(OUTPUT ${imports}.stamp
           --depfile ${imports}.d
   COMMAND ${CMAKE_COMMAND} -E touch ${imports}.stamp
   DEPENDS ${PROJECT_SOURCE_DIR}/tools/check_imports.py ${PROJECT_SOURCE_DIR}/tools/check_layers.py
+          ${PROJECT_SOURCE_DIR}/tools/gate.py
   DEPFILE ${imports}.d COMMENT "Checking the Python imports for circles" VERBATIM)
 add_custom_target(gpushare_check_layers ALL DEPENDS ${stamp} ${imports}.stamp)

@@ -15,12 +15,11 @@ Exit code 0: all is well; 1: problems, printed with file and line; 2: bad use.
   check_docs.py --self-test      breaks each rule in a scratch folder and expects a report
 """
 
-import argparse
-import pathlib
 import re
 import sys
-import tempfile
 import textwrap
+
+import gate
 
 COLUMNS_MAX = 7
 SKIPPED_FOLDERS = {'.git', 'build', 'out', '.cache', 'node_modules'}
@@ -180,39 +179,18 @@ def self_test():
     }
     failures = []
 
-    def run(changes):
-        with tempfile.TemporaryDirectory() as scratch:
-            root = pathlib.Path(scratch)
-            for name, text in {**good, **changes}.items():
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                (root / name).write_text(text, encoding='utf-8')
-            return check(root)
-
-    if problems := run({}):
+    if problems := gate.problems_in(check, good):
         failures.append(f'a good tree is reported: {problems}')
     for what, (name, text, expected) in bad.items():
-        problems = run({name: text})
+        problems = gate.problems_in(check, {**good, name: text})
         if not any(expected in problem for problem in problems):
             failures.append(f'{what} is not reported: {problems}')
-    for failure in failures:
-        print(failure)
-    return 1 if failures else 0
+    return failures
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--root', type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
-    parser.add_argument('--self-test', action='store_true')
-    arguments = parser.parse_args()
-    if arguments.self_test:
-        return self_test()
-    if not arguments.root.is_dir():
-        print(f'{arguments.root} is no folder.', file=sys.stderr)
-        return 2
-    problems = check(arguments.root.resolve())
-    for problem in problems:
-        print(problem)
-    return 1 if problems else 0
+    arguments = gate.parser(__doc__).parse_args()
+    return gate.report(arguments, check, self_test, 'Every page passes.')
 
 
 if __name__ == '__main__':

@@ -17,12 +17,11 @@ with file and line; 2: bad use.
   check_functions.py --self-test   breaks each rule in a scratch folder and expects a report
 """
 
-import argparse
 import dataclasses
-import pathlib
 import re
 import sys
-import tempfile
+
+import gate
 
 LIMIT = 70
 # The most branches of a function, by folder.
@@ -275,18 +274,12 @@ def self_test():
     """Every broken rule is reported, a correct file is not."""
     failures = []
     for text, line in SELF_TEST:
-        with tempfile.TemporaryDirectory() as scratch:
-            root = pathlib.Path(scratch)
-            folder = root / next(iter(BRANCHES))
-            folder.mkdir(parents=True)
-            (folder / 'a.cc').write_text(text, encoding='utf-8')
-            (root / 'tests').mkdir()
-            (root / 'tests' / 'a_test.cc').write_text('void F() {\n' + LONG + '}\n', encoding='utf-8')
-            problems = check(root)
-            lines = line if isinstance(line, tuple) else (line,) if line else ()
-            expected = [f'{next(iter(BRANCHES))}/a.cc:{number}:' for number in lines]
-            if sorted(problem.split(' ')[0] for problem in problems) != expected:
-                failures.append(f'expected {expected}, reported {problems}, for:\n{text[:160]}')
+        problems = gate.problems_in(
+            check, {f'{next(iter(BRANCHES))}/a.cc': text, 'tests/a_test.cc': 'void F() {\n' + LONG + '}\n'})
+        lines = line if isinstance(line, tuple) else (line,) if line else ()
+        expected = [f'{next(iter(BRANCHES))}/a.cc:{number}:' for number in lines]
+        if sorted(problem.split(' ')[0] for problem in problems) != expected:
+            failures.append(f'expected {expected}, reported {problems}, for:\n{text[:160]}')
     return failures
 
 
@@ -300,23 +293,15 @@ def print_most(root, arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser(description='Checks the length and the branches of every function.')
-    parser.add_argument('--root', type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
+    parser = gate.parser('Checks the length of every function.')
     parser.add_argument('--list', type=int, default=0, metavar='N')
-    parser.add_argument('--self-test', action='store_true')
     parser.add_argument('--branches', type=int, default=0, metavar='N')
     arguments = parser.parse_args()
     root = arguments.root.resolve()
     if arguments.list or arguments.branches:
         print_most(root, arguments)
         return 0
-    problems = self_test() if arguments.self_test else check(root)
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    if not problems:
-        print(f'No function is longer than {LIMIT} lines without a reason.' if not arguments.self_test
-              else 'Every broken rule is reported.')
-    return 1 if problems else 0
+    return gate.report(arguments, check, self_test, f'No function is longer than {LIMIT} lines without a reason, or has too many branches.')
 
 
 if __name__ == '__main__':

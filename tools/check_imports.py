@@ -9,13 +9,12 @@ Exit code 0: all is well; 1: a circle, each is printed with the file and line of
   check_imports.py --self-test     plants circles in a scratch folder and expects a report of each
 """
 
-import argparse
 import ast
 import pathlib
 import sys
-import tempfile
 
-from check_layers import circle_lines, write_tree
+import gate
+from check_layers import circle_lines
 
 FOLDERS = ('bindings', 'tools', 'benchmarks', 'examples', 'tests', 'cmake')
 # Where an import finds a module, after the folder of the file that imports it.
@@ -145,30 +144,20 @@ def self_test():
     """Every planted circle is reported, nothing else is."""
     failures = []
     for expected, tree in (*SELF_TEST_BAD, ('', SELF_TEST_GOOD)):
-        with tempfile.TemporaryDirectory() as scratch:
-            root = pathlib.Path(scratch)
-            write_tree(root, tree)
-            problems = check(root)
-            if len(problems) != bool(expected) or expected not in ''.join(problems):
-                failures.append(f'expected "{expected}" for {next(iter(tree))}, reported: {problems}')
+        problems = gate.problems_in(check, tree)
+        if len(problems) != bool(expected) or expected not in ''.join(problems):
+            failures.append(f'expected "{expected}" for {next(iter(tree))}, reported: {problems}')
     return failures
 
 
 def main():
-    parser = argparse.ArgumentParser(description='Checks that Python imports form no circle.')
-    parser.add_argument('--root', type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
+    parser = gate.parser('Checks that Python imports form no circle.')
     parser.add_argument('--depfile', type=pathlib.Path)
-    parser.add_argument('--self-test', action='store_true')
     arguments = parser.parse_args()
     if arguments.depfile:
         files = ' '.join(str(path).replace(' ', '\\ ') for path in python_files(arguments.root.resolve()))
         arguments.depfile.write_text(f'{arguments.depfile.with_suffix(".stamp")}: {files}\n', encoding='utf-8')
-    problems = self_test() if arguments.self_test else check(arguments.root.resolve())
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    if not problems:
-        print('No imports form a circle.' if not arguments.self_test else 'Every circle is reported.')
-    return 1 if problems else 0
+    return gate.report(arguments, check, self_test, 'No imports form a circle.')
 
 
 if __name__ == '__main__':

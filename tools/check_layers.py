@@ -9,13 +9,13 @@ Exit code 0: all is well; 1: at least one include breaks a rule, each is printed
   check_layers.py --self-test     breaks each rule in a scratch folder and expects a report
 """
 
-import argparse
 import collections
 import dataclasses
 import pathlib
 import re
 import sys
-import tempfile
+
+import gate
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:<([^>]+)>|"([^"]+)")')
 SOURCE_SUFFIXES = {'.h', '.hpp', '.c', '.cc', '.cu', '.cuh'}
@@ -457,49 +457,23 @@ SELF_TEST_CHAINS = (
 )
 
 
-def write_tree(root, tree):
-    for name, lines in tree.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text('\n'.join(lines) + '\n', encoding='utf-8')
-
-
 def self_test():
     """Every broken rule is reported, nothing else is."""
-    failures = []
-    with tempfile.TemporaryDirectory() as scratch:
-        root = pathlib.Path(scratch)
-        write_tree(root, SELF_TEST_BAD)
-        problems = check(root)
-        for name, lines in SELF_TEST_BAD.items():
-            for number in range(1, len(lines) + 1):
-                if not any(problem.startswith(f'{name}:{number}:') for problem in problems):
-                    failures.append(f'{name}:{number} breaks a rule and is not reported: {lines[number - 1]}')
-    with tempfile.TemporaryDirectory() as scratch:
-        root = pathlib.Path(scratch)
-        write_tree(root, SELF_TEST_GOOD)
-        failures += [f'a correct file is reported: {problem}' for problem in check(root)]
+    problems = gate.problems_in(check, SELF_TEST_BAD)
+    failures = [f'{name}:{number} breaks a rule and is not reported: {line}'
+                for name, lines in SELF_TEST_BAD.items() for number, line in enumerate(lines, 1)
+                if not any(problem.startswith(f'{name}:{number}:') for problem in problems)]
+    failures += [f'a correct file is reported: {problem}' for problem in gate.problems_in(check, SELF_TEST_GOOD)]
     for expected, tree in SELF_TEST_CHAINS:
-        with tempfile.TemporaryDirectory() as scratch:
-            root = pathlib.Path(scratch)
-            write_tree(root, tree)
-            problems = check(root)
-            if len(problems) != 1 or expected not in problems[0]:
-                failures.append(f'expected "{expected}" for {next(iter(tree))}, reported: {problems}')
+        problems = gate.problems_in(check, tree)
+        if len(problems) != 1 or expected not in problems[0]:
+            failures.append(f'expected "{expected}" for {next(iter(tree))}, reported: {problems}')
     return failures
 
 
 def main():
-    parser = argparse.ArgumentParser(description='Checks the layer rules of the sources.')
-    parser.add_argument('--root', type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
-    parser.add_argument('--self-test', action='store_true')
-    arguments = parser.parse_args()
-    problems = self_test() if arguments.self_test else check(arguments.root.resolve())
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    if not problems:
-        print('The layer rules hold.' if not arguments.self_test else 'Every broken rule is reported.')
-    return 1 if problems else 0
+    arguments = gate.parser('Checks the layer rules of the sources.').parse_args()
+    return gate.report(arguments, check, self_test, 'The layer rules hold.')
 
 
 if __name__ == '__main__':

@@ -14,12 +14,12 @@ Exit code 0: all is well; 1: problems, printed with file and line; 2: bad use.
   check_text.py --self-test      breaks each rule in a scratch folder and expects a report
 """
 
-import argparse
 import pathlib
 import re
 import subprocess
 import sys
-import tempfile
+
+import gate
 
 SOURCE_SUFFIXES = {'.h', '.hpp', '.c', '.cc', '.cu', '.cuh'}
 TEXT_SUFFIXES = SOURCE_SUFFIXES | {'.md', '.py', '.sh', '.cmake', '.txt', '.json', '.in', '.map', '.abi', ''}
@@ -116,32 +116,19 @@ def self_test():
     }
     failures = []
     for tree, expected in ((bad, True), (good, False)):
-        with tempfile.TemporaryDirectory() as scratch:
-            root = pathlib.Path(scratch)
-            for name, text in tree.items():
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                (root / name).write_text(text, encoding='utf-8')
-            problems = check(root)
-            for name in tree:
-                reported = any(problem.startswith(name + ':') for problem in problems)
-                if reported != expected:
-                    failures.append(f'{name} is {"reported" if reported else "not reported"}: {problems}')
-            if expected and not any(problem.startswith('src/core:') for problem in problems):
-                failures.append('a folder without a README.md is not reported')
+        problems = gate.problems_in(check, tree)
+        for name in tree:
+            reported = any(problem.startswith(name + ':') for problem in problems)
+            if reported != expected:
+                failures.append(f'{name} is {"reported" if reported else "not reported"}: {problems}')
+        if expected and not any(problem.startswith('src/core:') for problem in problems):
+            failures.append('a folder without a README.md is not reported')
     return failures
 
 
 def main():
-    parser = argparse.ArgumentParser(description='Checks the text of every file.')
-    parser.add_argument('--root', type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
-    parser.add_argument('--self-test', action='store_true')
-    arguments = parser.parse_args()
-    problems = self_test() if arguments.self_test else check(arguments.root.resolve())
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    if not problems:
-        print('Every file passes.' if not arguments.self_test else 'Every broken rule is reported.')
-    return 1 if problems else 0
+    arguments = gate.parser('Checks the text of every file.').parse_args()
+    return gate.report(arguments, check, self_test, 'Every file passes.')
 
 
 if __name__ == '__main__':
