@@ -1,6 +1,6 @@
-// A kernel and copies at once; see beside_copies.h.
-
-#include "src/calibration/kernel/beside_copies.h"
+// Measures a kernel beside copies, and copies beside the kernel: rows for models, nothing else.
+//
+// A stage of a kernel (kernel.h), after its evictions and sizes. Threads: one.
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/calibration/kernel/kernel_stages.h"
 #include "src/calibration/launch/repeat.h"
 #include "src/calibration/launch/request.h"
 #include "src/core/base/status.h"

@@ -1,6 +1,7 @@
-// Durations of a kernel; see durations.h. docs/calibration.md has the formulas.
-
-#include "src/calibration/kernel/durations.h"
+// Measures how long a kernel and its block tasks take on the whole device.
+//
+// The first stage of a kernel. Ordinary and worker launches are timed in turn, so that a drift of
+// the clocks affects both alike. docs/calibration.md has the formulas. Threads: one.
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "src/calibration/base/statistics.h"
+#include "src/calibration/kernel/kernel_stages.h"
 #include "src/calibration/profile/profile.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/status.h"

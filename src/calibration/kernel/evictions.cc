@@ -1,6 +1,8 @@
-// Eviction latencies; see evictions.h.
-
-#include "src/calibration/kernel/evictions.h"
+// Measures eviction latencies of one kernel: whole tasks, evicted at random moments and resumed
+// until they are done.
+//
+// The last stage of a kernel. Invariant: the block tasks of all launches of a task add up to the
+// task; if they do not, the calibration fails. Threads: one.
 
 #include <algorithm>
 #include <utility>
@@ -8,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/calibration/base/statistics.h"
+#include "src/calibration/kernel/kernel_stages.h"
 #include "src/core/base/quantile.h"
 #include "src/core/base/random.h"
 #include "src/core/base/status.h"

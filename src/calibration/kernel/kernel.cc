@@ -5,12 +5,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "src/calibration/kernel/beside_copies.h"
-#include "src/calibration/kernel/durations.h"
-#include "src/calibration/kernel/evictions.h"
-#include "src/calibration/kernel/sizes.h"
-#include "src/calibration/kernel/slice.h"
-#include "src/calibration/kernel/speed.h"
+#include "src/calibration/kernel/kernel_stages.h"
 #include "src/core/base/status.h"
 
 namespace gpushare::models {

@@ -1,7 +1,7 @@
 // Measures one kernel: durations, block tasks and speeds; then, once all kernels have these, slices
 // and evictions.
 //
-// It runs the stages of durations.h and speed.h, or those of slice.h and evictions.h. Threads: one.
+// It runs the stages of kernel_stages.h. Threads: one.
 
 #ifndef GPUSHARE_SRC_CALIBRATION_KERNEL_KERNEL_H_
 #define GPUSHARE_SRC_CALIBRATION_KERNEL_KERNEL_H_

@@ -1,6 +1,4 @@
-// Sizes of a kernel; see sizes.h.
-
-#include "src/calibration/kernel/sizes.h"
+// Durations of a kernel at several sizes, as rows for models. Threads: one.
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/calibration/kernel/kernel_stages.h"
 #include "src/calibration/launch/request.h"
 #include "src/core/base/status.h"
 

@@ -1,6 +1,6 @@
-// Slices; see slice.h.
-
-#include "src/calibration/kernel/slice.h"
+// Measures the smallest slice of a kernel whose overhead is small enough (Kernelet 4.1).
+//
+// A slice is a part of the original grid, launched behind the slice before it. Threads: one.
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/calibration/kernel/kernel_stages.h"
 #include "src/calibration/launch/request.h"
 #include "src/core/base/overhead_search.h"
 #include "src/core/base/status.h"

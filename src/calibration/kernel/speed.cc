@@ -1,6 +1,8 @@
-// Speed over workers and SMs; see speed.h.
-
-#include "src/calibration/kernel/speed.h"
+// Measures the speed of a kernel over its workers an SM, and over numbers of SMs.
+//
+// After its durations. curves.h says what the curves mean. Invariants: at most
+// kMaxSpeedPoints sizes, the whole device the last of them; a partition that does not confine the
+// kernel is not measured. Threads: one.
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/calibration/base/statistics.h"
 #include "src/calibration/kernel/curves.h"
+#include "src/calibration/kernel/kernel_stages.h"
 #include "src/calibration/launch/request.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/status.h"
