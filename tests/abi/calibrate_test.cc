@@ -4,12 +4,13 @@
 #include <gmock/gmock.h>
 #include <gpushare/gpushare.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include "tests/temporary_folder.h"
 
 namespace {
 
@@ -57,10 +58,6 @@ void Progress(void* user, const gpushare_calibration_progress* progress) {
 class CalibrateApiTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "gpushare_calibrate_api_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
     output_ = folder_ + "/profile.json";
     kernels_[0].name = "sincos_267us";
     tasks_[0].block_tasks = 40 * 8 * 132;
@@ -77,7 +74,6 @@ class CalibrateApiTest : public ::testing::Test {
     options_.item_count = 2;
     options_.cancel = &told_.cancel;
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   gpushare_status Run() { return gpushare_calibrate(&options_, &Progress, &told_); }
   void ExpectRefused(gpushare_status status, const std::string& part) {
@@ -85,7 +81,8 @@ class CalibrateApiTest : public ::testing::Test {
     EXPECT_THAT(gpushare_last_error_message(), HasSubstr(part));
   }
 
-  std::string folder_;
+  const gpushare::TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
   std::string output_;
   Told told_;
   gpushare_kernel_options kernels_[2] = {GPUSHARE_KERNEL_OPTIONS_INIT,

@@ -3,17 +3,16 @@
 
 #include <gpushare/gpushare.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "tests/abi/api_fixture.h"
+#include "tests/temporary_folder.h"
 
 namespace {
 
@@ -38,18 +37,12 @@ std::string Row(int64_t m, int64_t n, int64_t k) {
 class LibraryCallTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "gpushare_calls_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
     profile_ = folder_ + "/trained.json";
     Train();
     api_.opening.profile_path = profile_.c_str();
     api_.Open({"sim", GPUSHARE_DRIVE_POLL});
   }
-  void TearDown() override {
-    api_.Close();
-    std::filesystem::remove_all(folder_);
-  }
+  void TearDown() override { api_.Close(); }
 
   void Train() {
     const std::string samples = folder_ + "/samples.jsonl";
@@ -102,7 +95,8 @@ class LibraryCallTest : public ::testing::Test {
     return call;
   }
 
-  std::string folder_;
+  const gpushare::TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
   std::string profile_;
   Api api_;
 };

@@ -5,10 +5,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -23,6 +21,7 @@
 #include "src/models/samples/row_times.h"
 #include "src/sim/sim_device.h"
 #include "tests/core/forwarding_device.h"
+#include "tests/temporary_folder.h"
 
 namespace gpushare::models {
 namespace {
@@ -132,14 +131,7 @@ double TrueSpeed(const core::KernelDesc& kernel, int32_t sms) {
 
 class CalibrationTest : public ::testing::TestWithParam<sim::Tier> {
  protected:
-  void SetUp() override {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "gpushare_calibration_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    options_.output_path = folder_ + "/profile.json";
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void SetUp() override { options_.output_path = folder_ + "/profile.json"; }
 
   std::unique_ptr<BlindDevice> MakeDevice(const sim::FaultPlan& faults = {}) {
     sim::SimOptions options = {.profile = Truth().device, .tier = GetParam(), .faults = faults};
@@ -158,7 +150,8 @@ class CalibrationTest : public ::testing::TestWithParam<sim::Tier> {
     return std::filesystem::exists(CheckpointPath(options_.output_path));
   }
 
-  std::string folder_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
   CalibrationOptions options_;
   sim::FaultPlan faults_;
   int32_t too_few_groups_ = -1;

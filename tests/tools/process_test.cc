@@ -21,6 +21,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/temporary_folder.h"
+
 namespace gpushare::tool {
 namespace {
 
@@ -138,15 +140,11 @@ constexpr char kScenario[] = R"json({
 class ProcessTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "gpushare_process_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
     ASSERT_NE(std::getenv("GPUSHARE_TEST_TOOL"), nullptr) << "the test needs the program";
     scenario_ = folder_ / "small.json";
     std::ofstream(scenario_) << kScenario;
     out_ = folder_ / "out";
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   Ending Run(const std::vector<std::string>& arguments, const Start& start = {}) const {
     return Child(arguments, folder_, start).Wait();
@@ -173,7 +171,8 @@ class ProcessTest : public ::testing::Test {
     return child.Wait();
   }
 
-  fs::path folder_;
+  const TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
   fs::path out_;
   std::string scenario_;
 };

@@ -4,9 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -14,6 +12,7 @@
 #include "src/models/samples/hold_out.h"
 #include "src/models/samples/query_name.h"
 #include "src/models/samples/row_times.h"
+#include "tests/temporary_folder.h"
 
 namespace gpushare::models {
 namespace {
@@ -26,14 +25,6 @@ constexpr char kHead[] = R"({"samples_version":1,"gpu_model":"NVIDIA H200","sm_c
 
 class SamplesFileTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "gpushare_samples_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::string path() const { return folder_ + "/samples.jsonl"; }
   void Append(const std::string& text) const { std::ofstream(path(), std::ios::app) << text; }
   void Add(const SampleRow& row, bool simulated = false) const {
@@ -43,7 +34,8 @@ class SamplesFileTest : public ::testing::Test {
     ASSERT_TRUE(closed.ok()) << closed;
   }
 
-  std::string folder_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
 };
 
 SampleRow Solo() {

@@ -5,7 +5,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/temporary_folder.h"
 #include "tests/tools/run_tool.h"
 
 namespace gpushare::tool {
@@ -25,15 +25,10 @@ using ::testing::HasSubstr;
 class CommandTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "gpushare_command_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
     const char* scenarios = std::getenv("GPUSHARE_TEST_SCENARIOS");
     ASSERT_NE(scenarios, nullptr) << "the test needs the folder of the scenarios";
     scenarios_ = scenarios;
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::string Smoke() const { return scenarios_ + "/smoke.json"; }
 
@@ -59,7 +54,8 @@ class CommandTest : public ::testing::Test {
     EXPECT_EQ(answer.err.find('\n'), answer.err.size() - 1) << answer.err;
   }
 
-  std::string folder_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
   std::string scenarios_;
 };
 

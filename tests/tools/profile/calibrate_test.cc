@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -14,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/temporary_folder.h"
 #include "tools/gpushare/base/errors.h"
 #include "tools/gpushare/command/command.h"
 #include "tools/gpushare/profile/calibrate_kernels.h"
@@ -28,10 +28,6 @@ using ::testing::HasSubstr;
 class CalibrateTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "gpushare_calibrate_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
     options_.device.device = "sim";
     const char* scenarios = std::getenv("GPUSHARE_TEST_SCENARIOS");
     ASSERT_NE(scenarios, nullptr) << "the test needs the folder of the scenarios";
@@ -40,7 +36,6 @@ class CalibrateTest : public ::testing::Test {
     options_.out = folder_ + "/deep/profile.json";
     options_.kernels = {"sincos_267us", "decode16"};
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   nlohmann::json Kernel(const std::string& name) const {
     std::ifstream in(options_.out);
@@ -51,7 +46,8 @@ class CalibrateTest : public ::testing::Test {
     return nullptr;
   }
 
-  std::string folder_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
   CalibrateOptions options_;
 };
 

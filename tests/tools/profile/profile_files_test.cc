@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/temporary_folder.h"
 #include "tools/gpushare/base/errors.h"
 #include "tools/gpushare/command/command.h"
 
@@ -32,15 +32,10 @@ ordered_json Read(const std::string& file) {
 class ProfileFilesTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "gpushare_profile_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
     const char* scenarios = std::getenv("GPUSHARE_TEST_SCENARIOS");
     ASSERT_NE(scenarios, nullptr) << "the test needs the folder of the scenarios";
     base_ = std::string(scenarios) + "/../../profiles/h200.json";
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::string Write(const std::string& name, const ordered_json& profile) const {
     std::string file = folder_ + "/" + name;
@@ -72,7 +67,8 @@ class ProfileFilesTest : public ::testing::Test {
     return profile;
   }
 
-  std::string folder_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
   std::string base_;
 };
 
