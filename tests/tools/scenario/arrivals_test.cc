@@ -6,7 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "tools/gpushare/base/errors.h"
@@ -43,6 +46,29 @@ double VariationOf(const std::vector<double>& values) {
   return std::sqrt(sum / static_cast<double>(values.size())) / mean;
 }
 
+ArrivalSpec Phases(std::vector<ArrivalPhase> phases, bool random = false) {
+  ArrivalSpec spec;
+  spec.kind = ArrivalKind::kPhases;
+  spec.phases = std::move(phases);
+  spec.random_phases = random;
+  return spec;
+}
+
+ArrivalSpec Batches(double mean_size) {
+  ArrivalSpec spec;
+  spec.kind = ArrivalKind::kBatches;
+  spec.batch_size = mean_size;
+  return spec;
+}
+
+// Share of the times that lie in [from, to) of a round.
+double ShareWithin(const std::vector<int64_t>& times, int64_t round, int64_t from, int64_t to) {
+  const auto inside = std::count_if(times.begin(), times.end(), [&](int64_t time) {
+    return time % round >= from && time % round < to;
+  });
+  return static_cast<double>(inside) / static_cast<double>(times.size());
+}
+
 TEST(ArrivalsTest, PeriodicIsExact) {
   ArrivalSpec spec;
   spec.kind = ArrivalKind::kPeriodic;
@@ -70,15 +96,77 @@ TEST(ArrivalsTest, GammaHasTheAskedVariation) {
 
 TEST(ArrivalsTest, BurstsKeepTheMeanRateAndTheSilences) {
   for (const bool random : {false, true}) {
-    ArrivalSpec spec;
-    spec.kind = ArrivalKind::kOnOff;
-    spec.on_ns = 50'000'000;
-    spec.off_ns = 100'000'000;
-    spec.random_spells = random;
+    const ArrivalSpec spec = Phases({{50'000'000, 1, 1}, {100'000'000, 0, 0}}, random);
     const std::vector<int64_t> times = MakeArrivals(spec, Request());
     EXPECT_NEAR(MeanOf(Gaps(times)), kGapNs, 0.05 * kGapNs) << random;
     if (random) continue;
     for (const int64_t time : times) ASSERT_LT(time % 150'000'000, 50'000'000);
+  }
+}
+
+TEST(ArrivalsTest, BurstsHaveTheTimesThatTheyAlwaysHad) {
+  // Pinned: published results have these arrivals.
+  ArrivalRequest request = Request();
+  request.queries_max = 4;
+  for (const bool random : {false, true}) {
+    const ArrivalSpec spec = Phases({{1'000'000, 1, 1}, {2'000'000, 0, 0}}, random);
+    const std::vector<int64_t> pinned =
+        random ? std::vector<int64_t>{1'340'558, 1'871'099, 8'047'184, 9'329'642}
+               : std::vector<int64_t>{3'340'558, 6'668'632, 9'199'173, 15'773'893};
+    EXPECT_EQ(MakeArrivals(spec, request), pinned) << random;
+  }
+}
+
+TEST(ArrivalsTest, EachPhaseHasItsShareOfTheQueries) {
+  const std::vector<int64_t> times =
+      MakeArrivals(Phases({{30'000'000, 1, 1}, {10'000'000, 5, 5}, {20'000'000, 2, 2}}), Request());
+  EXPECT_NEAR(MeanOf(Gaps(times)), kGapNs, 0.02 * kGapNs);
+  EXPECT_NEAR(ShareWithin(times, 60'000'000, 0, 30'000'000), 30.0 / 120, 0.01);
+  EXPECT_NEAR(ShareWithin(times, 60'000'000, 30'000'000, 40'000'000), 50.0 / 120, 0.01);
+}
+
+TEST(ArrivalsTest, ARampIsAStraightLineUpAndDown) {
+  const std::vector<int64_t> times =
+      MakeArrivals(Phases({{40'000'000, 0, 3}, {40'000'000, 3, 1}}), Request());
+  EXPECT_NEAR(MeanOf(Gaps(times)), kGapNs, 0.02 * kGapNs);
+  // Areas under the line: 60 going up, a quarter of it in the first half; 80 going down.
+  EXPECT_NEAR(ShareWithin(times, 80'000'000, 0, 20'000'000), 15.0 / 140, 0.01);
+  EXPECT_NEAR(ShareWithin(times, 80'000'000, 20'000'000, 40'000'000), 45.0 / 140, 0.01);
+  EXPECT_NEAR(ShareWithin(times, 80'000'000, 40'000'000, 60'000'000), 50.0 / 140, 0.01);
+}
+
+TEST(ArrivalsTest, RandomPhasesKeepTheMeanRateAndVisitEachOther) {
+  for (const std::vector<ArrivalPhase>& phases :
+       {std::vector<ArrivalPhase>{{50'000'000, 1, 1}, {20'000'000, 7, 7}},
+        std::vector<ArrivalPhase>{
+            {20'000'000, 1, 1}, {40'000'000, 5, 5}, {20'000'000, 0, 4}, {80'000'000, 8, 8}}}) {
+    const std::vector<double> gaps = Gaps(MakeArrivals(Phases(phases, true), Request()));
+    EXPECT_NEAR(MeanOf(gaps), kGapNs, 0.05 * kGapNs) << phases.size();
+    EXPECT_GT(VariationOf(gaps), 1.1) << phases.size();
+  }
+}
+
+TEST(ArrivalsTest, BatchesArriveAtOnceAndKeepTheMeanRate) {
+  const std::vector<int64_t> times = MakeArrivals(Batches(4), Request());
+  EXPECT_NEAR(MeanOf(Gaps(times)), kGapNs, 0.03 * kGapNs);
+  std::map<int64_t, int> sizes;
+  for (const int64_t time : times) ++sizes[time];
+  EXPECT_NEAR(static_cast<double>(times.size()) / static_cast<double>(sizes.size()), 4, 0.1);
+  int single = 0;
+  for (const auto& [time, size] : sizes) {
+    ASSERT_LE(size, 64);
+    single += size == 1 ? 1 : 0;
+  }
+  EXPECT_NEAR(static_cast<double>(single) / static_cast<double>(sizes.size()), 0.25, 0.01);
+  const std::vector<int64_t> alone = MakeArrivals(Batches(1), Request());
+  EXPECT_EQ(std::adjacent_find(alone.begin(), alone.end()), alone.end());
+}
+
+TEST(ArrivalsTest, PhasesAndBatchesFollowTheSeed) {
+  for (const ArrivalSpec& spec :
+       {Phases({{9'000'000, 1, 2}, {5'000'000, 4, 0}, {7'000'000, 3, 3}}, true), Batches(3)}) {
+    EXPECT_EQ(MakeArrivals(spec, Request(5)), MakeArrivals(spec, Request(5)));
+    EXPECT_NE(MakeArrivals(spec, Request(5)), MakeArrivals(spec, Request(6)));
   }
 }
 

@@ -139,6 +139,48 @@ TEST(ScenarioTest, MissingPartsAreNamed) {
   ExpectSentence(Changed("\"type\": \"gamma\", \"cv\": 2.5", "\"type\": \"weibull\""), "weibull");
 }
 
+std::string WithArrivals(const std::string& members) {
+  return Changed("\"type\": \"gamma\", \"cv\": 2.5", members);
+}
+
+TEST(ScenarioTest, PhasesAndBatchesAreRead) {
+  const Scenario scenario =
+      ParseScenario(WithArrivals(R"("type": "phases", "random": true, "phases": [
+          {"duration_ns": 5000, "rate": 1}, {"duration_ns": 7000, "rate": 0, "end_rate": 2.5}])"),
+                    "s.json");
+  const ArrivalSpec& phases = scenario.lc[1].arrivals;
+  EXPECT_EQ(phases.kind, ArrivalKind::kPhases);
+  EXPECT_TRUE(phases.random_phases);
+  ASSERT_EQ(phases.phases.size(), 2u);
+  EXPECT_DOUBLE_EQ(phases.phases[0].end_rate, 1);
+  EXPECT_EQ(phases.phases[1].duration_ns, 7000);
+  EXPECT_DOUBLE_EQ(phases.phases[1].rate, 0);
+  EXPECT_DOUBLE_EQ(phases.phases[1].end_rate, 2.5);
+  const Scenario batches =
+      ParseScenario(WithArrivals(R"("type": "batches", "mean_size": 2.5)"), "s.json");
+  EXPECT_EQ(batches.lc[1].arrivals.kind, ArrivalKind::kBatches);
+  EXPECT_DOUBLE_EQ(batches.lc[1].arrivals.batch_size, 2.5);
+}
+
+TEST(ScenarioTest, BadPhasesAndBatchesAreNamed) {
+  const auto with = [](const std::string& phases) {
+    return WithArrivals(R"("type": "phases", "phases": )" + phases);
+  };
+  ExpectSentence(WithArrivals(R"("type": "phases")"), "lc[1].arrivals.phases is missing or empty");
+  ExpectSentence(with("[]"), "phases is missing or empty");
+  ExpectSentence(with(R"([{"rate": 1}])"), "phases[0].duration_ns is missing");
+  ExpectSentence(with(R"([{"duration_ns": 5000}])"), "phases[0].rate is missing");
+  ExpectSentence(with(R"([{"duration_ns": 999, "rate": 1}])"), "duration_ns is 999");
+  ExpectSentence(with(R"([{"duration_ns": 5000, "rate": -1}])"), "phases[0].rate is -1");
+  ExpectSentence(with(R"([{"duration_ns": 5000, "rate": 1, "end_rate": 1e7}])"), "end_rate is");
+  ExpectSentence(with(R"([{"duration_ns": 5000, "rate": 1, "end": 2}])"), "unknown key 'end'");
+  ExpectSentence(with(R"([{"duration_ns": 5000, "rate": 0}])"), "phases have no rate above 0");
+  ExpectSentence(with(R"([{"duration_ns": 5000, "rate": 1}], "random": true)"), "another to go to");
+  ExpectSentence(WithArrivals(R"("type": "batches")"), "arrivals.mean_size is missing");
+  ExpectSentence(WithArrivals(R"("type": "batches", "mean_size": 0.5)"), "mean_size is 0.5");
+  ExpectSentence(WithArrivals(R"("type": "on_off", "off_ns": 5)"), "arrivals.on_ns is missing");
+}
+
 TEST(ScenarioTest, OversizedInputIsRefusedBeforeItIsRead) {
   const std::string huge(kScenarioBytesMax + 1, ' ');
   ExpectSentence(huge, "the limit is 16777216");

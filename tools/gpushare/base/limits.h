@@ -19,6 +19,15 @@ inline constexpr size_t kCasesMax = 1024;
 inline constexpr size_t kFusedPairsMax = 64;
 // Blocks of a part in a fused block: the library's own limit.
 inline constexpr int64_t kFusedBlocksMax = 32;
+// Phases of a stream of arrivals: a day in steps of five minutes has 288.
+inline constexpr size_t kPhasesMax = 1024;
+// The shortest phase: below the time of any query, and long enough that a silence of an hour is
+// passed at once.
+inline constexpr int64_t kPhaseNsMin = 1'000;
+// Rates are relative, so that a larger one is a unit error.
+inline constexpr double kPhaseRateMax = 1e6;
+// Mean queries of a batch.
+inline constexpr double kBatchSizeMax = 1'000;
 inline constexpr size_t kTasksPerQueryMax = 256;
 inline constexpr int64_t kQueriesMax = 1'000'000;
 inline constexpr int kQueuesPerAppMax = 16;

@@ -43,26 +43,76 @@ double Gap(const ArrivalSpec& spec, Random& random) {
   }
 }
 
-// A Poisson stream that runs only during bursts. Its rate is higher in proportion, so that the mean
-// rate is the same.
-void AddBursts(const ArrivalSpec& spec, const ArrivalRequest& request, Random& random,
+// Queries of a phase from its start to its end, in units of time at rate 1.
+double Area(const ArrivalPhase& phase, double length) {
+  return length * (phase.rate + phase.end_rate) / 2;
+}
+
+// Time from the start of a phase to the point with this area before it. The form of the quadratic
+// formula that also holds where the rate is constant or begins at 0.
+double TimeAtArea(const ArrivalPhase& phase, double length, double area) {
+  if (phase.rate == phase.end_rate) return area / phase.rate;
+  const double slope = (phase.end_rate - phase.rate) / length;
+  const double end_rate = std::sqrt(std::max(0.0, phase.rate * phase.rate + 2 * slope * area));
+  return 2 * area / (phase.rate + end_rate);
+}
+
+// The next one in turn, or any of the others.
+size_t NextPhase(const ArrivalSpec& spec, size_t phase, Random& random) {
+  const size_t count = spec.phases.size();
+  if (!spec.random_phases || count == 2) return (phase + 1) % count;
+  const auto others = static_cast<double>(count - 1);
+  const auto step = static_cast<size_t>(random.Uniform() * others);
+  return (phase + 1 + std::min(step, count - 2)) % count;
+}
+
+// A Poisson stream whose rate is that of the phases. All phases are equally frequent, also where
+// the next one is any of the others, so that the mean rate is that of one round.
+void AddPhases(const ArrivalSpec& spec, const ArrivalRequest& request, Random& random,
                Collector& out) {
-  const auto on_ns = static_cast<double>(spec.on_ns);
-  const auto off_ns = static_cast<double>(spec.off_ns);
-  const double gap_ns = request.mean_gap_ns * on_ns / (on_ns + off_ns);
-  double burst_start = 0;
-  double left_of_gap = gap_ns * random.Exponential();  // burst time left until the next arrival
+  double round_ns = 0;
+  double round_area = 0;
+  for (const ArrivalPhase& phase : spec.phases) {
+    const auto length = static_cast<double>(phase.duration_ns);
+    round_ns += length;
+    round_area += Area(phase, length);
+  }
+  const double gap = request.mean_gap_ns * round_area / round_ns;
+  double phase_start = 0;
+  double left_of_gap = gap * random.Exponential();  // area left until the next arrival
+  size_t index = 0;
   while (true) {
-    const double length = spec.random_spells ? on_ns * random.Exponential() : on_ns;
-    double at = 0;
-    while (at + left_of_gap < length) {
-      at += left_of_gap;
-      if (!out.Add(burst_start + at)) return;
-      left_of_gap = gap_ns * random.Exponential();
+    const ArrivalPhase& phase = spec.phases[index];
+    double length = static_cast<double>(phase.duration_ns);
+    if (spec.random_phases) length *= random.Exponential();
+    const double area = Area(phase, length);
+    double done = 0;
+    while (done + left_of_gap < area) {
+      done += left_of_gap;
+      if (!out.Add(phase_start + TimeAtArea(phase, length, done))) return;
+      left_of_gap = gap * random.Exponential();
     }
-    left_of_gap -= length - at;
-    burst_start += length + (spec.random_spells ? off_ns * random.Exponential() : off_ns);
-    if (request.duration_ns > 0 && burst_start >= static_cast<double>(request.duration_ns)) return;
+    left_of_gap -= area - done;
+    phase_start += length;
+    if (request.duration_ns > 0 && phase_start >= static_cast<double>(request.duration_ns)) return;
+    index = NextPhase(spec, index, random);
+  }
+}
+
+// Poisson batches of geometric size, each at one point in time. The bound cuts off less than 2e-7
+// of the queries.
+void AddBatches(const ArrivalSpec& spec, const ArrivalRequest& request, Random& random,
+                Collector& out) {
+  constexpr double kSizeOverMeanMax = 16;
+  const double size_max = kSizeOverMeanMax * spec.batch_size;
+  const double decay = -std::log1p(-1 / spec.batch_size);  // infinite at mean 1: all are single
+  double time_ns = 0;
+  while (true) {
+    time_ns += request.mean_gap_ns * spec.batch_size * random.Exponential();
+    const auto more = static_cast<int64_t>(std::min(random.Exponential() / decay, size_max - 1));
+    for (int64_t i = 0; i <= more; ++i) {
+      if (!out.Add(time_ns)) return;
+    }
   }
 }
 
@@ -94,8 +144,11 @@ std::vector<int64_t> MakeArrivals(const ArrivalSpec& spec, const ArrivalRequest&
     case ArrivalKind::kTrace:
       AddRecorded(spec, request, out);
       break;
-    case ArrivalKind::kOnOff:
-      AddBursts(spec, request, random, out);
+    case ArrivalKind::kPhases:
+      AddPhases(spec, request, random, out);
+      break;
+    case ArrivalKind::kBatches:
+      AddBatches(spec, request, random, out);
       break;
     default: {
       double time_ns = 0;

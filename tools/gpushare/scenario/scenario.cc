@@ -37,6 +37,38 @@ void ReadExplicitTimes(ObjectReader& in, ArrivalSpec& spec) {
   }
 }
 
+// Bursts and silences in turn.
+void ReadOnOff(ObjectReader& in, ArrivalSpec& spec) {
+  const int64_t on_ns = in.Integer("on_ns", 0, 1, kDurationNsMax);
+  const int64_t off_ns = in.Integer("off_ns", 0, 0, kDurationNsMax);
+  if (on_ns == 0) in.Fail("on_ns", "is missing");
+  spec.phases = {{on_ns, 1, 1}, {off_ns, 0, 0}};
+  spec.random_phases = in.Flag("random", false);
+}
+
+void ReadPhases(ObjectReader& in, const std::string& file, ArrivalSpec& spec) {
+  const Json* phases = in.Array("phases", kPhasesMax);
+  if (phases == nullptr || phases->empty()) in.Fail("phases", "is missing or empty");
+  bool silent = true;
+  for (size_t i = 0; i < phases->size(); ++i) {
+    ObjectReader reader((*phases)[i], file, At(in.Where("phases"), i));
+    if (!reader.Has("rate")) reader.Fail("rate", "is missing");
+    if (!reader.Has("duration_ns")) reader.Fail("duration_ns", "is missing");
+    ArrivalPhase phase;
+    phase.duration_ns = reader.Integer("duration_ns", 0, kPhaseNsMin, kDurationNsMax);
+    phase.rate = reader.Number("rate", 0, 0, kPhaseRateMax);
+    phase.end_rate = reader.Number("end_rate", phase.rate, 0, kPhaseRateMax);
+    reader.Finish();
+    silent = silent && phase.rate == 0 && phase.end_rate == 0;
+    spec.phases.push_back(phase);
+  }
+  if (silent) in.Fail("phases", "have no rate above 0, and one of them must");
+  spec.random_phases = in.Flag("random", false);
+  if (spec.random_phases && spec.phases.size() < 2) {
+    in.Fail("phases", "has one entry, and with 'random' there must be another to go to");
+  }
+}
+
 ArrivalSpec ReadArrivals(const Json& json, const std::string& file, const std::string& where) {
   ObjectReader in(json, file, where);
   ArrivalSpec spec;
@@ -49,11 +81,15 @@ ArrivalSpec ReadArrivals(const Json& json, const std::string& file, const std::s
     spec.kind = ArrivalKind::kGamma;
     spec.cv = in.NumberAbove("cv", 1, 0, 100);
   } else if (type == "on_off") {
-    spec.kind = ArrivalKind::kOnOff;
-    spec.on_ns = in.Integer("on_ns", 0, 1, kDurationNsMax);
-    spec.off_ns = in.Integer("off_ns", 0, 0, kDurationNsMax);
-    if (spec.on_ns == 0) in.Fail("on_ns", "is missing");
-    spec.random_spells = in.Flag("random", false);
+    spec.kind = ArrivalKind::kPhases;
+    ReadOnOff(in, spec);
+  } else if (type == "phases") {
+    spec.kind = ArrivalKind::kPhases;
+    ReadPhases(in, file, spec);
+  } else if (type == "batches") {
+    spec.kind = ArrivalKind::kBatches;
+    spec.batch_size = in.Number("mean_size", 0, 1, kBatchSizeMax);
+    if (!in.Has("mean_size")) in.Fail("mean_size", "is missing");
   } else if (type == "closed_loop") {
     spec.kind = ArrivalKind::kClosedLoop;
     spec.clients = static_cast<int>(in.Integer("clients", 1, 1, 1024));
@@ -71,8 +107,8 @@ ArrivalSpec ReadArrivals(const Json& json, const std::string& file, const std::s
     spec.scaled = in.Flag("scaled", true);
   } else {
     in.Fail("type", "is '" + type.substr(0, kNameBytesMax) +
-                        "', and it must be periodic, poisson, gamma, on_off, closed_loop, "
-                        "explicit or trace");
+                        "', and it must be periodic, poisson, gamma, on_off, phases, batches, "
+                        "closed_loop, explicit or trace");
   }
   in.Finish();
   return spec;

@@ -18,25 +18,34 @@ enum class ArrivalKind : uint8_t {
   kPeriodic,
   kPoisson,
   kGamma,
-  kOnOff,
+  kPhases,
+  kBatches,
   kClosedLoop,
   kExplicit,
   kTrace,
 };
 
+// A stretch of time in which the rate of a Poisson stream goes from `rate` to `end_rate` in a
+// straight line. Rates are relative: the mean over all phases is the app's load.
+struct ArrivalPhase {
+  int64_t duration_ns = 0;  // mean, where the lengths are random
+  double rate = 0;
+  double end_rate = 0;
+};
+
 struct ArrivalSpec {
   ArrivalKind kind = ArrivalKind::kPoisson;
-  double cv = 1;                  // gamma: coefficient of variation of the gaps
-  int64_t on_ns = 0;              // on_off: mean length of a burst
-  int64_t off_ns = 0;             // on_off: mean length of a silence
-  bool random_spells = false;     // on_off: exponential lengths instead of fixed ones
-  int clients = 1;                // closed_loop
-  int64_t think_ns = 0;           // closed_loop: mean time from an answer to the next request
-  bool random_think = false;      // closed_loop: exponential instead of fixed
-  std::vector<int64_t> times_ns;  // explicit, ascending
-  bool scaled = true;             // explicit and trace: stretched to the load
-  std::string path;               // trace: as written; variables and the folder resolve at load
-  std::string time_column;        // trace: header of the column, empty: the first one
+  double cv = 1;                     // gamma: coefficient of variation of the gaps
+  std::vector<ArrivalPhase> phases;  // phases (and on_off, which is two of them), round and round
+  bool random_phases = false;        // phases: exponential lengths, and the next one is any other
+  double batch_size = 1;             // batches: mean number of queries in one
+  int clients = 1;                   // closed_loop
+  int64_t think_ns = 0;              // closed_loop: mean time from an answer to the next request
+  bool random_think = false;         // closed_loop: exponential instead of fixed
+  std::vector<int64_t> times_ns;     // explicit, ascending
+  bool scaled = true;                // explicit and trace: stretched to the load
+  std::string path;                  // trace: as written; variables and the folder resolve at load
+  std::string time_column;           // trace: header of the column, empty: the first one
 };
 
 enum class CopyDirection : uint8_t { kNone = 0, kHostToDevice = 1, kDeviceToHost = 2 };
