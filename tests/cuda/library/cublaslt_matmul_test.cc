@@ -27,8 +27,8 @@ class CublasLtMatmulTest : public ::testing::Test {
     api_.cuStreamQuery = &QueryStream;
     backend_ = OpenCublasLt(api_).value();
     core::KernelDesc kernel;
-    kernel.code = core::LibraryCall{
-        .operation = core::LibraryOperation::kMatmul, .m = 64, .n = 64, .k = 64};
+    kernel.code =
+        core::LibraryCall{.operation = core::LibraryOperation::kMatmul, .m = 64, .n = 64, .k = 64};
     plan_ = backend_->MakePlan(&handle_, kernel, 0).value();
   }
 

@@ -65,8 +65,8 @@ core::KernelDesc Product(uint32_t id) {
   core::KernelDesc kernel;
   kernel.id = core::KernelId{id};
   kernel.name = "product";
-  kernel.code = core::LibraryCall{
-      .operation = core::LibraryOperation::kMatmul, .m = 64, .n = 64, .k = 64};
+  kernel.code =
+      core::LibraryCall{.operation = core::LibraryOperation::kMatmul, .m = 64, .n = 64, .k = 64};
   return kernel;
 }
 
