@@ -63,13 +63,48 @@ FastPathResult LaunchPrepared(Flow& flow, Task& task) {
   return FastPathResult::kFailed;
 }
 
+namespace {
+
+// Whether the flow has nothing of the queue to launch first, and room for one more launch.
+bool IsNext(const Queue& queue) {
+  return queue.unlaunched.load(std::memory_order_acquire) == 0 &&
+         queue.deferred.load(std::memory_order_acquire) == 0 &&
+         queue.in_flight.load(std::memory_order_acquire) < kLcWindow;
+}
+
+// Fills the lane and the place of the task's launch: those of the route, or where the queue has
+// work in flight. False: the flow launches it.
+bool PlacePart(const Flow& flow, const Task& task, const LcRoute& route, Part& part) {
+  const Queue& queue = *task.queue;
+  const auto is_usable = [&](LaneIndex lane) {
+    return lane != kNoLane && flow.lanes.lane(lane).usable.load(std::memory_order_acquire);
+  };
+  const bool in_order = queue.in_flight.load(std::memory_order_acquire) > 0;
+  const LaneIndex behind = in_order ? queue.lane.load(std::memory_order_relaxed) : kNoLane;
+  if (in_order && !is_usable(behind)) return false;
+  // Behind this lane it would wait for both parts of a fused launch; the launch stage waits for
+  // one.
+  if (in_order &&
+      flow.lanes.lane(behind).fused_partners_pending.load(std::memory_order_relaxed) > 0) {
+    return false;
+  }
+  const bool goes_on = in_order && flow.lanes.GoesOn(behind, route.place);
+  part.after_lane = goes_on ? behind : kNoLane;
+  part.lane = in_order && !goes_on ? behind
+                                   : flow.lanes.Pick(route.place, route.lane_class, task.app->slot);
+  if (!is_usable(part.lane)) return false;
+  const Lane& lane = flow.lanes.lane(part.lane);
+  part.place = lane.spec.place;
+  // Pick avoids a lane with segments; a queue in order stays on its own.
+  if (lane.holds_segments.load(std::memory_order_relaxed)) return false;
+  return part.place == kWholeDevice || task.work.kernel == nullptr || task.work.kernel->confinable;
+}
+
+}  // namespace
+
 FastPathResult TryFastPath(Flow& flow, Task& task) {
-  Queue& queue = *task.queue;
   App& app = *task.app;
-  if (!task.wait_tickets.empty() || app.options.drop_late) return FastPathResult::kNotTaken;
-  if (queue.unlaunched.load(std::memory_order_acquire) != 0) return FastPathResult::kNotTaken;
-  if (queue.deferred.load(std::memory_order_acquire) != 0) return FastPathResult::kNotTaken;
-  if (queue.in_flight.load(std::memory_order_acquire) >= kLcWindow) {
+  if (!task.wait_tickets.empty() || app.options.drop_late || !IsNext(*task.queue)) {
     return FastPathResult::kNotTaken;
   }
   // Enter before reading the switch and the route: quiesce and a narrower route wait for callers
@@ -90,37 +125,14 @@ FastPathResult TryFastPath(Flow& flow, Task& task) {
   Part& part = task.progress.parts.Add();
   part.form = OrdinaryForm(task.work.kind);
   part.blocks_asked = task.work.block_tasks;
-  const bool in_order = queue.in_flight.load(std::memory_order_acquire) > 0;
-  const LaneIndex behind = in_order ? queue.lane.load(std::memory_order_relaxed) : kNoLane;
-  const bool goes_on = behind != kNoLane && flow.lanes.GoesOn(behind, route.place);
-  part.lane =
-      in_order && !goes_on ? behind : flow.lanes.Pick(route.place, route.lane_class, app.slot);
-  if (goes_on) part.after_lane = behind;
-  const auto is_usable = [&](LaneIndex lane) {
-    return lane != kNoLane && flow.lanes.lane(lane).usable.load(std::memory_order_acquire);
-  };
-  const bool usable = is_usable(part.lane) && (!goes_on || is_usable(behind));
-  // Behind this lane it would wait for both parts of a fused launch; the launch stage waits for
-  // one.
-  const bool behind_fused =
-      usable && in_order &&
-      flow.lanes.lane(behind).fused_partners_pending.load(std::memory_order_relaxed) > 0;
-  // Pick avoids such a lane; a queue in order stays on its own.
-  const bool behind_segments =
-      usable && flow.lanes.lane(part.lane).holds_segments.load(std::memory_order_relaxed);
-  part.place = usable ? flow.lanes.lane(part.lane).spec.place : kNoPlace;
-  const bool confined = part.place != kWholeDevice;
-  if (!usable || behind_fused || behind_segments ||
-      (confined && task.work.kernel != nullptr && !task.work.kernel->confinable)) {
-    return give_up();
-  }
-  // The queue may still use the lane of an older, larger route. Its work in flight keeps the gate
-  // from narrowing.
-  if (in_order && !goes_on && route.evict_overlapping) {
-    flow.gate.WidenLanes(flow.lanes.EvictableLanes(part.place));
-  }
+  if (!PlacePart(flow, task, route, part)) return give_up();
   task.progress.evicts = route.evict_overlapping;
-  if (task.progress.evicts) EvictForRoute(flow, task, route, part.place);
+  if (task.progress.evicts) {
+    // The queue may still use the lane of an older, larger route. Its work in flight keeps the gate
+    // from narrowing.
+    if (part.place != route.place) flow.gate.WidenLanes(flow.lanes.EvictableLanes(part.place));
+    EvictForRoute(flow, task, route, part.place);
+  }
   const FastPathResult result = LaunchPrepared(flow, task);
   return result == FastPathResult::kNotTaken ? give_up() : result;
 }
