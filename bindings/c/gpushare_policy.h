@@ -121,8 +121,9 @@ typedef struct gpushare_lc_app_view {
   // known; and the p99 in that queue, 0: unknown.
   int64_t lag_ns;
   int64_t shadow_p99_ns;
-  // Since when its first active query is the first; 0 without one. And how large the lag may become
-  // on a split by the promise; GPUSHARE_NEVER: no limit.
+  // How long its oldest active query has been the oldest, which the lag counts as its service so
+  // far; 0: no active query. And how large the lag may become on a split by the promise;
+  // GPUSHARE_NEVER: no limit.
   int64_t service_age_ns;
   int64_t lag_slack_ns;
   // Factor on its speed while BE copies run. Index, as bits: 1 to the device, 2 from the device.

@@ -190,11 +190,6 @@ class CudaDevice final : public core::Device {
     }
     if (loss_.lost()) return loss_.AsStatus();
     const ScopedContext current(*context_);
-    if (request.after_lane != core::kNoLane) {
-      absl::Status ordered = lanes_.OrderAfter(*lane, request.after_lane);
-      loss_.Record(ordered);
-      if (!ordered.ok()) return ordered;
-    }
     if (request.form == core::Form::kOpaque && request.parts[0].work.host_function != nullptr) {
       return CallAndLaunch(*lane, request);
     }
@@ -340,6 +335,7 @@ class CudaDevice final : public core::Device {
           lane, request.parts[0].lane, lane.launched.load(std::memory_order_relaxed) + 1);
       if (!status.ok()) return status;
       lanes_.MarkQueryBefore(lane);
+      if (status = OrderAfter(lane, request); !status.ok()) return status;
       callback.emplace(lane);
     }
     if (absl::Status status = launcher_->WaitForEvents(lane, request); !status.ok()) {
@@ -349,6 +345,25 @@ class CudaDevice final : public core::Device {
     request.parts[0].work.host_function(lane.stream, request.parts[0].work.host_user);
     const LaneLock lock(lane);
     return LaunchLocked(lane, request);
+  }
+
+  // After the marks of what was launched before: they would wait too. It takes the other lane's
+  // mutex inside this one's. No thread takes them the other way round, because work goes on in
+  // larger places alone, and the lanes of a fused launch are of one place.
+  absl::Status OrderAfter(const CudaLane& lane, const core::LaunchRequest& request) {
+    if (request.after_lane == core::kNoLane) return absl::OkStatus();
+    absl::Status status = lanes_.OrderAfter(lane, request.after_lane);
+    loss_.Record(status);
+    return status;
+  }
+
+  // The launch starts when the other lane's newest launch has ended, at the earliest.
+  void NoteAfter(InFlightLaunch& entry, const core::LaunchRequest& request) const {
+    if (request.after_lane == core::kNoLane) return;
+    entry.after = lanes_.Find(request.after_lane);
+    if (entry.after != nullptr) {
+      entry.after_sequence = entry.after->launched.load(std::memory_order_acquire);
+    }
   }
 
   absl::Status LaunchLocked(CudaLane& lane, const core::LaunchRequest& request) {
@@ -362,6 +377,11 @@ class CudaDevice final : public core::Device {
     if (entry.segments) return LaunchSegments(lane, sequence, request);
     NoteWorkersCounter(request.parts[0]);
     lanes_.MarkQueryBefore(lane);
+    // CallAndLaunch has ordered what the application's function enqueued.
+    const bool ordered = request.form == core::Form::kOpaque;
+    if (!ordered) status = OrderAfter(lane, request);
+    if (!status.ok()) return status;
+    NoteAfter(entry, request);
     status = launcher_->Enqueue(lane, sequence, request);
     if (!status.ok()) {
       loss_.Record(status);

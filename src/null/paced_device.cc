@@ -74,6 +74,10 @@ class PacedDevice final : public core::Device {
       due = Due();
       due.launch = part.launch;
       due.start_ns = std::max(now_ns, lane_ns);
+      if (request.after_lane != core::kNoLane) {
+        due.start_ns =
+            std::max(due.start_ns, lane_end_ns_[static_cast<size_t>(request.after_lane)]);
+      }
       due.end_ns = lane_ns = due.start_ns + DurationOf(part);
     }
     return status;

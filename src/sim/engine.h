@@ -67,8 +67,7 @@ struct Launch {
   const Place* place = nullptr;
   const PreparedKernel* kernel = nullptr;
   core::TimeNs issued_until_ns = 0;
-  int32_t after =
-      -1;  // slot of the launch of another lane that must have ended, and its generation
+  int32_t after = -1;  // slot of another lane's launch that must end first, and its generation
   uint32_t after_generation = 0;
   core::TimeNs start_ns = core::kNever;
   core::TimeNs end_ns = 0;
@@ -393,7 +392,7 @@ class Engine {
   Table<Lane> lanes_;
   Table<int32_t> lanes_of_place_;  // by place, the number of its lanes
   Table<HardwareQueue> queues_;    // hardware_queues for each place
-  int32_t launches_behind_ = 0;    // launches whose `after` has not ended
+  int32_t launches_behind_ = 0;    // launches with an `after`, which are not dispatched yet
   Table<WaitingWrite> writes_;
   Table<Launch> launches_;
   std::vector<int32_t> free_slots_;

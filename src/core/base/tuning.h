@@ -168,14 +168,13 @@ inline constexpr double kTargetTailSteps = 16;
 // of 1.045 and BE of 0.577 with all of it, 1.031 and 0.557 with these shares and
 // kTailCreditMin, 1.042 and 0.537 with 0.8 for both and no least credit. Ranges 0.6 to 1.
 inline constexpr double kBoundShareOfSplit = 0.8;
-
-// A queue that left a split by its lag comes back when the lag is below this share of what would
-// have made it leave, or when it is empty.
-inline constexpr double kLagReturn = 0.25;
-// Steps to which the largest slowdown of a side is rounded, so that a shadow's p99, which moves all
-// the time, seldom asks a new question.
-inline constexpr double kSlowdownSteps = 256;
 inline constexpr double kBoundShareOfWait = 0.9;
+// A queue that left a split by its lag comes back when the lag is below this share of what made it
+// leave, or when it is empty: a queue that has just caught up would leave again. Range 0 to 0.5.
+inline constexpr double kLagReturn = 0.25;
+// The largest slowdown of a side is rounded down to 1 / steps, so that the p99 of a shadow, which
+// moves all the time, seldom asks a new question. Range 64 to 1,024.
+inline constexpr double kSlowdownSteps = 256;
 // The most that is left of a wide bound, as a share of the p99 alone. Range 0.01 to 0.1.
 inline constexpr double kBoundMarginMax = 0.02;
 

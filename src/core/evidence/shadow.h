@@ -82,7 +82,7 @@ class Shadow {
     return std::max<int64_t>(0, now_ns + left_ns_ - served_ns - end_ns_);
   }
 
-  // Since when the first active query is the first; 0 without one.
+  // How long the oldest active query has been the oldest; 0 without one.
   int64_t ServiceAgeNs(TimeNs now_ns) const {
     return queries_ == 0 ? 0 : std::max<int64_t>(0, now_ns - first_since_ns_);
   }

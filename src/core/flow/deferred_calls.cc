@@ -93,6 +93,7 @@ void DeferredCalls::Launch(LaunchRequest& request) {
     failure = what;
   };
   const GuardedEnqueue guard(request, on_failure);
+  if (request.after_lane != kNoLane) flow_.device->FlushLane(request.after_lane);
   const absl::Status status = CatchExhaustion([&] { return flow_.device->Launch(request); });
   if (!failure.empty()) ReportEnqueueFailure(flow_, ticket, failure);
   DeviceCompletion refused;

@@ -78,7 +78,9 @@ struct LcAppView {
   // has if it gets the whole device now, and the p99 there; 0: unknown.
   int64_t lag_ns = 0;
   int64_t shadow_p99_ns = 0;
-  int64_t service_age_ns = 0;  // since when its first active query is the first; 0 without one
+  // How long its oldest active query has been the oldest: what the shadow counts as its service so
+  // far. 0: no active query.
+  int64_t service_age_ns = 0;
   int32_t reserved_capsms = 0;
   bool packed = false;          // its reservation is placed on whole SMs
   int32_t active_queries = 0;   // begun or submitted and not done

@@ -24,6 +24,14 @@ void FailWithoutSignal(const InFlightLaunch& launch, core::DeviceCompletion& out
   out.error_code = static_cast<int32_t>(launch.signal_error);
 }
 
+// Whether the launch comes after one of another lane that is not reported yet. Reported first, that
+// one tells when this one started, and a queue's launches are reported in their order.
+bool IsBehind(const InFlightLaunch& launch) {
+  return launch.after != nullptr &&
+         launch.after->reported.load(std::memory_order_acquire) < launch.after_sequence &&
+         !launch.after->abandoned.load(std::memory_order_acquire);
+}
+
 }  // namespace
 
 void CompletionPoller::Finish(CudaLane& lane, core::DeviceCompletion& completion, bool beside) {
@@ -55,8 +63,11 @@ size_t CompletionPoller::CollectMarked(CudaLane& lane, core::TimeNs now_ns, uint
   const uint64_t first = lane.reported.load(std::memory_order_relaxed) + 1;
   const auto launches = static_cast<int64_t>(last - first + 1);
   const core::TimeNs end_ns = now_ns - profile_.completion_latency_ns;
-  const core::TimeNs start_ns = std::max(
+  core::TimeNs start_ns = std::max(
       lane.last_end_ns, std::min(end_ns, lane.At(first).launched_ns + profile_.launch_latency_ns));
+  if (const CudaLane* const after = lane.At(first).after; after != nullptr) {
+    start_ns = std::max(start_ns, std::min(end_ns, after->last_end_ns));
+  }
   const int64_t share_ns = std::max<int64_t>(0, end_ns - start_ns) / launches;
   for (uint64_t sequence = first; sequence <= last && count < out.size(); ++sequence) {
     const InFlightLaunch& launch = lane.At(sequence);
@@ -79,7 +90,7 @@ size_t CompletionPoller::Collect(const DriverApi& api, CudaLane& lane, core::Tim
   while (count < out.size()) {
     const uint64_t reported = lane.reported.load(std::memory_order_relaxed);
     const uint64_t launched = lane.launched.load(std::memory_order_acquire);
-    if (reported == launched) break;
+    if (reported == launched || IsBehind(lane.At(reported + 1))) break;
     if (const InFlightLaunch& first = lane.At(reported + 1); first.workers) {
       // A part whose stream belongs to an abandoned lane will never report; skip it.
       const bool over =
@@ -105,7 +116,8 @@ size_t CompletionPoller::Collect(const DriverApi& api, CudaLane& lane, core::Tim
     // end the feed knows.
     for (uint64_t sequence = reported + 1; sequence <= last; ++sequence) {
       const InFlightLaunch& launch = lane.At(sequence);
-      if (launch.workers || launch.segments) last = sequence - 1;
+      const bool behind = sequence > reported + 1 && launch.after != nullptr;
+      if (launch.workers || launch.segments || behind) last = sequence - 1;
     }
     if (last <= reported) break;
     count = CollectMarked(lane, now_ns, last, out, count);

@@ -41,6 +41,9 @@ struct InFlightLaunch {
   bool collected = false;  // reported before the launch in front of it
   // For the second part of a fused launch, the lane whose stream runs it; null otherwise.
   const CudaLane* stream_lane = nullptr;
+  // The lane whose launch of this number it comes after; null: none.
+  const CudaLane* after = nullptr;
+  uint64_t after_sequence = 0;
   // The driver's answer to the launch's signal event. If it is an error, the launch runs and then
   // completes as failed.
   CUresult signal_error = CUDA_SUCCESS;

@@ -127,11 +127,12 @@ class LibraryCalls::Impl {
   }
 
   absl::Status Prepare(const KernelDesc& kernel) {
-    const core::LibraryCall& shapes = *kernel.library_call();
-    if (shapes.operation == core::LibraryOperation::kNone) {
+    const core::LibraryCall* const given = kernel.library_call();
+    if (given == nullptr || given->operation == core::LibraryOperation::kNone) {
       return absl::InvalidArgumentError(
-          absl::StrCat("Kernel '", kernel.name, "' is of kind library and has no library call."));
+          absl::StrCat("Kernel '", kernel.name, "' has no library call."));
     }
+    const core::LibraryCall& shapes = *given;
     if (kernel.id.value > core::kMaxKernels) {
       return absl::InvalidArgumentError(absl::StrCat("Kernel '", kernel.name, "' has the id ",
                                                      kernel.id.value, ", and the limit is ",

@@ -4,6 +4,7 @@
 
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/guarded_enqueue.h"
+#include "src/core/flow/verbs/launch_task.h"
 #include "src/core/flow/verbs/request.h"
 #include "src/core/seams/native_code.h"
 #include "src/core/seams/ordinary_form.h"
@@ -32,8 +33,11 @@ FastPathResult LaunchPrepared(Flow& flow, Task& task) {
   task.record.launches = 1;
   Lane& lane = flow.lanes.lane(part.lane);
   lane.in_flight.fetch_add(1, std::memory_order_relaxed);
-  queue.lane.store(part.lane, std::memory_order_relaxed);
-  if (!task.progress.is_region) queue.in_flight.fetch_add(1, std::memory_order_acq_rel);
+  // A region has both since its begin.
+  const bool is_region = task.progress.is_region;
+  const LaneIndex lane_before = queue.lane.load(std::memory_order_relaxed);
+  if (!is_region) queue.lane.store(part.lane, std::memory_order_relaxed);
+  if (!is_region) queue.in_flight.fetch_add(1, std::memory_order_acq_rel);
   // The launch hands the task to the flow: it may complete before the next line runs.
   LaunchRequest request = MakeRequest(task, part);
   const QuerySlot* const query = task.explicit_query;
@@ -57,7 +61,8 @@ FastPathResult LaunchPrepared(Flow& flow, Task& task) {
   }
   flow.launches.Free(part.launch);
   lane.in_flight.fetch_sub(1, std::memory_order_relaxed);
-  if (!task.progress.is_region) queue.in_flight.fetch_sub(1, std::memory_order_acq_rel);
+  if (!is_region) queue.in_flight.fetch_sub(1, std::memory_order_acq_rel);
+  if (!is_region) queue.lane.store(lane_before, std::memory_order_relaxed);
   task.progress.parts.Clear();
   task.record.error_code = NativeCodeOf(status);
   return FastPathResult::kFailed;
@@ -88,7 +93,7 @@ bool PlacePart(const Flow& flow, const Task& task, const LcRoute& route, Part& p
       flow.lanes.lane(behind).fused_partners_pending.load(std::memory_order_relaxed) > 0) {
     return false;
   }
-  const bool goes_on = in_order && flow.lanes.GoesOn(behind, route.place);
+  const bool goes_on = in_order && MayGoOn(flow, behind, route.place);
   part.after_lane = goes_on ? behind : kNoLane;
   part.lane = in_order && !goes_on ? behind
                                    : flow.lanes.Pick(route.place, route.lane_class, task.app->slot);

@@ -56,7 +56,8 @@ void RecordCoResidents(Flow& flow, Task& task, Part& part) {
   }
   for (Task* other : flow.running_lc) {
     if (other == &task || other->progress.parts.empty()) continue;
-    const bool before_us = other->progress.parts[0].lane == part.lane;
+    const LaneIndex its = other->progress.parts[0].lane;
+    const bool before_us = its == part.lane || its == part.after_lane;
     if (!before_us) {
       LinkCoResidents(task, *other);
       part.had_co_residents = true;

@@ -34,7 +34,8 @@ bool IsAhead(const Flow& flow, const Task& other, const Task& task, const Part& 
                              ? its.launched_ns < part.launched_ns
                              : other.progress.sequence < task.progress.sequence;
     const bool shares = (flow.lanes.place(part.place).overlaps >> its.place & 1) != 0;
-    if (earlier && (its.lane == part.lane || (shares && !copy))) return true;
+    const bool in_order = its.lane == part.lane || its.lane == part.after_lane;
+    if (earlier && (in_order || (shares && !copy))) return true;
   }
   return false;
 }

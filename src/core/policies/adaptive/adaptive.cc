@@ -168,6 +168,10 @@ const Arrangement& AdaptivePolicy::Choose(const Snapshot& snapshot) {
   left_ = best;
   left_.split = kNoSplit;
   left_.value = best.whole_value;
+  left_.shift = LatencyShift();
+  left_.runner_up = best.split;
+  left_.runner_up_value = best.value;
+  left_.runner_up_shift = best.shift;
   return left_;
 }
 

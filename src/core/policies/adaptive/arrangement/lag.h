@@ -7,13 +7,14 @@
 // its speed on the side:
 //
 //   2 S (1 / v - 1) <= B        the side may be chosen: a burst finds LC there with two queries
-//   D + S (1 / v - 1) <= B      it may take one more query
+//                               (the question's slowdown_max)
+//   D + S (1 / v - 1) <= B      it may take one more query (MayTakeQueries)
 //
 // Else queries go to the whole device, until D + S (1 / v - 1) is below kLagReturn of B or no query
-// is left. What is in flight on the side counts in D at the side's speed. An eviction that every
-// budget accepts counts by half: that is its mean, by which the p99 moves. Speeds were measured of
-// one app, so apps that have queries at the same time share the whole device. Loads only choose
-// among what this allows. Pure.
+// is left. What is in flight on the side counts in D, at its speed there with the BE side empty. Of
+// an eviction that every budget accepts, half is no lag: it is in the budget already, and on the
+// mean the query meets half of it. Speeds were measured of one app, so apps that have queries at
+// the same time share the whole device. Loads only choose among what this allows. Pure.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ARRANGEMENT_LAG_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ARRANGEMENT_LAG_H_
