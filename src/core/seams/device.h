@@ -6,8 +6,8 @@
 //
 // Contract
 // - Launches on one lane start in order; lanes of one place run side by side as the device allows.
-//   A launch that names an `after_lane` waits for that lane's earlier launches too, and may wait for
-//   ever if that lane hangs.
+//   A launch that names an `after_lane` waits for that lane's earlier launches too, and may wait
+//   for ever if that lane hangs.
 // - Every accepted launch is reported by PollCompletions exactly once, unless the device hangs:
 //   then the scheduler times it out and calls AbandonLane.
 // - A launch whose signal event cannot be recorded is accepted, runs to its end, and is reported as
