@@ -147,9 +147,8 @@ inline constexpr double kTargetLateShare = 0.008;
 // peak had a p99 of up to 1.07 times the target where all of it was planned with (H100, 600
 // queries): a split's speed is known within 2 %, and the queue amplifies the error. Range 0.8 to 1.
 inline constexpr double kTargetPlanned = 0.9;
-// The LC side of a split must carry the app's peak load, and at least this. Its queries leave a
-// side when their queue is empty, which a burst prevents on a side that is too small. Range 0.3 to
-// 0.8.
+// The LC side of a split must carry the app's peak load, and at least this: a burst on a
+// side that is too small costs lag before its queries leave it. Range 0.3 to 0.8.
 inline constexpr double kTargetLoadFloor = 0.5;
 // The peak load starts at 1, where the p99 alone is stated at kTargetLoadFloor. Time constant of
 // its fall to the present load, ns. Range 0.5 to 10 s.
@@ -194,7 +193,7 @@ inline constexpr int64_t kTailQueriesStep = 64;
 // 0.35 in an M/D/1 queue of any load from 0.05 on. Closer ones show no queue. Range 0.05 to 0.2.
 inline constexpr double kTailSpanMin = 0.125;
 
-// Least share of idle periods (idle_share.h) in which BE work runs beyond the bounds. Less is left
+// Least share of idle periods (shift.h) in which BE work runs beyond the bounds. Less is left
 // to the tail account. Range 0.01 to 0.2.
 inline constexpr double kIdleShareMin = 0.04;
 // The share is rounded down to 1 / steps before a layout is chosen. Range 8 to 64.

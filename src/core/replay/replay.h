@@ -38,8 +38,8 @@ struct ReplayResult {
   std::string difference;  // the first one, as a sentence; empty when it matches
 };
 
-// One replay. The caller repeats what the log does not hold: the device's capabilities, the
-// scheduler's options, policy, cost model, apps, queues and kernels, in the order of the run.
+// Replays one log. The caller first makes what the log does not hold: the device's capabilities,
+// the scheduler's options, policy, cost model, apps, queues and kernels, in the order of the run.
 //
 //   auto replayer = Replayer::Create(log);                       // 1. checks the log
 //   options.events = &replayer->events();                        // 2. a scheduler of one's own

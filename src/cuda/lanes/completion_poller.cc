@@ -24,8 +24,8 @@ void FailWithoutSignal(const InFlightLaunch& launch, core::DeviceCompletion& out
   out.error_code = static_cast<int32_t>(launch.signal_error);
 }
 
-// Whether the launch comes after one of another lane that is not reported yet. Reported first, that
-// one tells when this one started, and a queue's launches are reported in their order.
+// Whether the launch comes after a launch of another lane that is not reported yet. The end of the
+// earlier launch gives the start of the later one, so the earlier one is reported first.
 bool IsBehind(const InFlightLaunch& launch) {
   return launch.after != nullptr &&
          launch.after->reported.load(std::memory_order_acquire) < launch.after_sequence &&

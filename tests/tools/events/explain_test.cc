@@ -142,7 +142,7 @@ TEST(ExplainTest, TellsWhatThePlanChoseAndWhatWasNextBest) {
   EXPECT_THAT(story, Not(HasSubstr("132 SMs")));
 }
 
-// The shift stands behind its choice in the log; that of an earlier choice is not told.
+// In a log the event with the shifts follows its choice. Only the last choice is explained.
 TEST(ExplainTest, TellsWhatBothWouldDoToLatencies) {
   std::vector<gpushare_event> events = {Choice(0, kLayoutChoice, 1'000'400, 132, -1)};
   gpushare_event shift = Event(GPUSHARE_EVENT_CHOICE_SHIFT, 0, 1'000'400, false);

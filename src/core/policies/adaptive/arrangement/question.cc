@@ -116,6 +116,14 @@ void AddTo(BeTerm& term, const BeTerm& other) {
   term.confined = term.confined && other.confined;
 }
 
+// The factor on a query's time at which two queries spend the slack that the app's lag has.
+double SlowdownMax(const LcAppView& app) {
+  const int64_t slack_ns = app.promise.LagSlack(app.solo_ns, app.shadow_p99_ns);
+  if (app.solo_ns <= 0 || slack_ns == kNever) return kUnboundedInflation;
+  const double most = 1 + static_cast<double>(slack_ns) / (2.0 * static_cast<double>(app.solo_ns));
+  return std::min(kUnboundedInflation, std::floor(most * kSlowdownSteps) / kSlowdownSteps);
+}
+
 }  // namespace
 
 double RoundLoad(double load) {
@@ -132,14 +140,6 @@ double LoadMargin(const Snapshot& snapshot) {
   for (const LcAppView& app : snapshot.lc_apps) variance += app.load_error * app.load_error;
   const double steps = std::ceil(kLayoutLoadErrors * std::sqrt(variance) * kLoadSteps);
   return std::clamp(steps / kLoadSteps, kLayoutLoadMargin, 1.0);
-}
-
-// The factor on a query's time at which two queries spend the slack that the app's lag has.
-double SlowdownMax(const LcAppView& app) {
-  const int64_t slack_ns = app.promise.LagSlack(app.solo_ns, app.shadow_p99_ns);
-  if (app.solo_ns <= 0 || slack_ns == kNever) return kUnboundedInflation;
-  const double most = 1 + static_cast<double>(slack_ns) / (2.0 * static_cast<double>(app.solo_ns));
-  return std::min(kUnboundedInflation, std::floor(most * kSlowdownSteps) / kSlowdownSteps);
 }
 
 LcTerm MakeLcTerm(const LcAppView& app) {
