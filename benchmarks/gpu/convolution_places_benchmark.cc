@@ -145,7 +145,12 @@ core::PlaceIndex PlaceOf(cuda::Places& places, int size, int device_sms) {
   if (size >= device_sms) return core::kWholeDevice;
   core::PlaceSpec spec;
   spec.groups = std::clamp(size / std::max(1, places.granularity()), 1, places.groups());
-  return Take(places.Create(spec));
+  const core::PlaceIndex place = places.count();
+  if (place == core::kMaxPlaces) Fail("The benchmark asks for more places than a device has.");
+  if (const absl::Status status = places.Create(place, spec); !status.ok()) {
+    Fail(std::string(status.message()));
+  }
+  return place;
 }
 
 int Run(Arguments& given) {

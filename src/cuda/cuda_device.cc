@@ -156,20 +156,39 @@ class CudaDevice final : public core::Device {
     return graphs_.Confines(kernel, place);
   }
 
-  absl::StatusOr<PlaceIndex> CreatePlace(const core::PlaceSpec& spec) override {
-    if (absl::Status status = core::CheckPlaceSpec(spec, capabilities_.profile); !status.ok()) {
-      return status;
-    }
+  absl::Status CreatePlace(PlaceIndex place, const core::PlaceSpec& spec) override {
+    absl::Status status = core::CheckNewPlace(place, spec, capabilities_.profile);
+    if (!status.ok()) return status;
     if (!capabilities_.partitions) {
       return absl::UnimplementedError(
           "This GPU or its driver has no green contexts, and so no "
           "partitions.");
     }
+    if (loss_.lost()) return loss_.AsStatus();
     const core::MutexLock lock(&making_);
-    absl::StatusOr<PlaceIndex> place = places_.Create(spec);
-    if (!place.ok()) return place.status();
-    if (absl::Status status = graphs_.AddPlace(*place); !status.ok()) return status;
-    return *place;
+    if (places_.Has(place)) return core::PlaceExists(place);
+    const ScopedRelaxedCapture relaxed(context_->api());
+    if (status = places_.Create(place, spec); !status.ok()) return status;
+    status = graphs_.AddPlace(place);
+    // The library makes no call to a device that is lost.
+    if (!status.ok() && !absl::IsDataLoss(status)) places_.Destroy(place);
+    return status;
+  }
+
+  absl::Status DestroyPlace(PlaceIndex place) override {
+    if (loss_.lost()) return loss_.AsStatus();
+    if (place == core::kWholeDevice || !places_.Has(place)) return core::NoSuchPlace(place);
+    if (!library_->MayRemoveLanes()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("Place ", place, " has handles that prepared library calls need."));
+    }
+    const ScopedContext current(*context_);
+    const ScopedRelaxedCapture relaxed(context_->api());
+    if (absl::Status status = lanes_.RemoveFrom(place); !status.ok()) return status;
+    const core::MutexLock lock(&making_);
+    graphs_.RemovePlace(place);
+    places_.Destroy(place);
+    return absl::OkStatus();
   }
 
   absl::StatusOr<LaneIndex> CreateLane(const core::LaneSpec& spec) override {

@@ -32,11 +32,14 @@ using core::PlaceIndex;
 constexpr uint32_t kCompletionsMax = 2 * core::kMaxInFlightLaunches;
 
 struct Lane {
+  std::atomic<bool> made{false};
+  PlaceIndex place = core::kWholeDevice;
   std::atomic<bool> evictable{false};
   std::atomic<bool> abandoned{false};
   std::atomic<uint32_t> generation{0};  // rises when it is replaced
   std::atomic<uint64_t> word{0};
   std::atomic<int32_t> workers_to_keep{0};
+  std::atomic<int32_t> unreported{0};  // launches whose completion nobody polled
 };
 
 struct Entry {
@@ -65,33 +68,55 @@ class NullDevice final : public core::Device {
     return core::CutOfRecord(graph);
   }
 
-  absl::StatusOr<PlaceIndex> CreatePlace(const core::PlaceSpec& spec) override {
-    if (absl::Status status = core::CheckPlaceSpec(spec, capabilities_.profile); !status.ok()) {
+  absl::Status CreatePlace(PlaceIndex place, const core::PlaceSpec& spec) override {
+    if (absl::Status status = core::CheckNewPlace(place, spec, capabilities_.profile);
+        !status.ok()) {
       return status;
     }
     core::MutexLock lock(&mutex_);
-    if (places_ == capabilities_.places_max) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("The device has ", capabilities_.places_max, " places already."));
+    if (HasPlace(place)) return core::PlaceExists(place);
+    places_ |= uint64_t{1} << place;
+    return absl::OkStatus();
+  }
+
+  absl::Status DestroyPlace(PlaceIndex place) override {
+    core::MutexLock lock(&mutex_);
+    if (place == core::kWholeDevice || !HasPlace(place)) return core::NoSuchPlace(place);
+    const auto is_there = [place](const Lane& lane) { return lane.made && lane.place == place; };
+    for (const Lane& lane : lane_) {
+      if (!is_there(lane)) continue;
+      if (lane.unreported > 0 || lane.abandoned || lane.generation != 0) {
+        return absl::FailedPreconditionError(absl::StrCat(
+            "Place ", place, " is asked to end, and a lane of it is in use or was given up."));
+      }
     }
-    return places_++;
+    for (Lane& lane : lane_) {
+      if (is_there(lane)) lane.made = false;
+    }
+    places_ &= ~(uint64_t{1} << place);
+    return absl::OkStatus();
   }
 
   absl::StatusOr<LaneIndex> CreateLane(const core::LaneSpec& spec) override {
     core::MutexLock lock(&mutex_);
-    if (spec.place < 0 || spec.place >= places_) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("A lane asks for place ", spec.place, ", and there are ", places_, "."));
+    if (!HasPlace(spec.place)) {
+      return absl::InvalidArgumentError(absl::StrCat("A lane asks for place ", spec.place,
+                                                     ", and the device has made no such place."));
     }
-    const int32_t lane = lanes_.load(std::memory_order_relaxed);
-    if (lane == capabilities_.lanes_max) {
+    LaneIndex index = 0;
+    while (index < capabilities_.lanes_max && lane_[static_cast<size_t>(index)].made) ++index;
+    if (index == capabilities_.lanes_max) {
       return absl::ResourceExhaustedError(
           absl::StrCat("The device has ", capabilities_.lanes_max, " lanes already."));
     }
-    lane_[static_cast<size_t>(lane)].evictable = spec.evictable;
+    Lane& lane = lane_[static_cast<size_t>(index)];
+    lane.place = spec.place;
+    lane.evictable = spec.evictable;
+    lane.word = 0;
+    lane.workers_to_keep = 0;
     // release: a launch that sees the lane also sees its fields.
-    lanes_.store(lane + 1, std::memory_order_release);
-    return lane;
+    lane.made.store(true, std::memory_order_release);
+    return index;
   }
 
   void AbandonLane(LaneIndex lane) override {
@@ -145,6 +170,7 @@ class NullDevice final : public core::Device {
     } else {
       RunBlocks(request, *lane, entry.completion);
     }
+    lane->unreported.fetch_add(1, std::memory_order_relaxed);
     completions_.push(entry);
     if (fused) PushPartner(request, *partner_lane, start);
     return absl::OkStatus();
@@ -174,7 +200,8 @@ class NullDevice final : public core::Device {
     Entry entry;
     while (count < out.size() && completions_.try_pop(entry)) {
       unpolled_.fetch_sub(1, std::memory_order_relaxed);
-      const Lane& lane = *Find(entry.lane);
+      Lane& lane = lane_[static_cast<size_t>(entry.lane)];
+      lane.unreported.fetch_sub(1, std::memory_order_relaxed);
       if (lane.abandoned.load(std::memory_order_acquire)) continue;
       if (lane.generation.load(std::memory_order_relaxed) != entry.lane_generation) continue;
       // Launchers read the clock before they push, so their pushes may swap. The reported ends
@@ -194,13 +221,16 @@ class NullDevice final : public core::Device {
 
  private:
   Lane* Find(LaneIndex lane) {
-    if (lane < 0 || lane >= lanes_.load(std::memory_order_acquire)) return nullptr;
-    return &lane_[static_cast<size_t>(lane)];
+    if (lane < 0 || lane >= core::kMaxLanes) return nullptr;
+    Lane& found = lane_[static_cast<size_t>(lane)];
+    return found.made.load(std::memory_order_acquire) ? &found : nullptr;
+  }
+  bool HasPlace(PlaceIndex place) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return place >= 0 && place < core::kMaxPlaces && (places_ >> place & 1) != 0;
   }
 
-  absl::Status NoSuchLane(LaneIndex lane) const {
-    return absl::InvalidArgumentError(absl::StrCat("Lane ", lane, " does not exist, and there are ",
-                                                   lanes_.load(std::memory_order_relaxed), "."));
+  static absl::Status NoSuchLane(LaneIndex lane) {
+    return absl::InvalidArgumentError(absl::StrCat("Lane ", lane, " does not exist."));
   }
 
   void RunBlocks(const core::LaunchRequest& request, const Lane& lane,
@@ -224,7 +254,7 @@ class NullDevice final : public core::Device {
   }
 
   // Completes the second part of a fused launch like a worker launch of its own.
-  void PushPartner(const core::LaunchRequest& request, const Lane& lane, core::TimeNs start) {
+  void PushPartner(const core::LaunchRequest& request, Lane& lane, core::TimeNs start) {
     const core::LaunchPart& partner = request.parts[1];
     core::LaunchRequest alone;
     alone.form = core::Form::kWorkers;
@@ -235,6 +265,7 @@ class NullDevice final : public core::Device {
     entry.completion.launch = partner.launch;
     entry.completion.start_ns = entry.completion.end_ns = start;
     RunBlocks(alone, lane, entry.completion);
+    lane.unreported.fetch_add(1, std::memory_order_relaxed);
     completions_.push(entry);
   }
 
@@ -248,9 +279,8 @@ class NullDevice final : public core::Device {
   const core::SteadyClock clock_;
   core::DeviceCapabilities capabilities_;
 
-  core::Mutex mutex_;  // guards the making of places and lanes
-  int32_t places_ ABSL_GUARDED_BY(mutex_) = 1;
-  std::atomic<int32_t> lanes_{0};
+  core::Mutex mutex_;                            // held while a place or a lane is made or ends
+  uint64_t places_ ABSL_GUARDED_BY(mutex_) = 1;  // a bit each
   std::array<Lane, core::kMaxLanes> lane_;
   std::array<std::atomic<int64_t>, core::kMaxCounters> counters_{};
 

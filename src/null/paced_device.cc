@@ -42,8 +42,16 @@ class PacedDevice final : public core::Device {
   core::GraphCut CutOf(const core::KernelDesc& graph) const override {
     return inner_->CutOf(graph);
   }
-  absl::StatusOr<core::PlaceIndex> CreatePlace(const core::PlaceSpec& spec) override {
-    return inner_->CreatePlace(spec);
+  absl::Status CreatePlace(core::PlaceIndex place, const core::PlaceSpec& spec) override {
+    return inner_->CreatePlace(place, spec);
+  }
+  absl::Status DestroyPlace(core::PlaceIndex place) override {
+    core::MutexLock lock(&mutex_);
+    // It does not note the place of a launch that is not due, so any launch counts as one there.
+    if (!due_.empty()) {
+      return absl::FailedPreconditionError("The paced device ends places only when it is idle.");
+    }
+    return inner_->DestroyPlace(place);
   }
   absl::StatusOr<LaneIndex> CreateLane(const core::LaneSpec& spec) override {
     return inner_->CreateLane(spec);

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "src/core/base/limits.h"
+#include "src/core/checks/launch_check.h"
 #include "src/sim/physics/tuning.h"
 
 namespace gpushare::sim {
@@ -57,10 +58,10 @@ Engine::Engine(const SimOptions& options)
   writes_.resize(kMaxWaitingWrites);
   kernels_.reserve(core::kMaxKernels);
   lanes_.reserve(core::kMaxLanes);
-  places_.reserve(core::kMaxPlaces);
-  places_.push_back(std::make_unique<Place>(sms_.whole_device()));
-  lanes_of_place_.push_back(0);
-  queues_.resize(static_cast<size_t>(options.profile.hardware_queues));
+  places_.resize(core::kMaxPlaces);
+  places_[core::kWholeDevice] = std::make_unique<Place>(sms_.whole_device());
+  lanes_of_place_.resize(core::kMaxPlaces);
+  queues_.resize(size_t{core::kMaxPlaces} * static_cast<size_t>(options.profile.hardware_queues));
   if (options.faults.device_lost_at_ns != core::kNever) {
     AddTimer(options.faults.device_lost_at_ns, TimerKind::kDeviceLost, -1);
   }
@@ -87,21 +88,54 @@ absl::Status Engine::Prepare(const core::KernelDesc& desc) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<core::PlaceIndex> Engine::AddPlace(const core::PlaceSpec& spec) {
+absl::Status Engine::AddPlace(core::PlaceIndex index, const core::PlaceSpec& spec) {
   if (device_lost_) return absl::UnavailableError("The device is lost; it makes no place.");
   if (faults_.PlaceOutOfMemory()) {
     return absl::ResourceExhaustedError("The device has no memory left for a place.");
   }
-  if (places_.size() == static_cast<size_t>(core::kMaxPlaces)) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("The device has ", places_.size(), " places, and that is its limit."));
+  if (absl::Status status = core::CheckNewPlace(index, spec, capabilities_.profile); !status.ok()) {
+    return status;
   }
+  if (HasPlace(index)) return core::PlaceExists(index);
   auto place = sms_.MakePlace(spec);
   if (!place.ok()) return place.status();
-  places_.push_back(std::make_unique<Place>(*std::move(place)));
-  lanes_of_place_.push_back(0);
-  queues_.resize(places_.size() * static_cast<size_t>(capabilities_.profile.hardware_queues));
-  return static_cast<core::PlaceIndex>(places_.size() - 1);
+  places_[index] = std::make_unique<Place>(*std::move(place));
+  lanes_of_place_[index] = 0;
+  return absl::OkStatus();
+}
+
+bool Engine::IsInUse(core::LaneIndex index) const {
+  const Lane& lane = lanes_[index];
+  if (lane.abandoned || lane.replaced) return true;
+  return std::any_of(launches_.begin(), launches_.end(), [index](const Launch& launch) {
+    return launch.phase != LaunchPhase::kFree &&
+           (launch.lane == index || (launch.partner != -1 && launch.stream_lane == index) ||
+            (launch.is_second_part && launch.stream_lane == index));
+  });
+}
+
+absl::Status Engine::RemovePlace(core::PlaceIndex place) {
+  if (device_lost_) return absl::UnavailableError("The device is lost; it ends no place.");
+  if (place == core::kWholeDevice || !HasPlace(place)) return core::NoSuchPlace(place);
+  const auto is_there = [&](core::LaneIndex lane) {
+    return HasLane(lane) && lanes_[lane].place == place;
+  };
+  const auto lanes = static_cast<core::LaneIndex>(lanes_.size());
+  for (core::LaneIndex lane = 0; lane < lanes; ++lane) {
+    if (!is_there(lane) || !IsInUse(lane)) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "Place ", place, " is asked to end, and lane ", lane, " is in use or was abandoned."));
+  }
+  for (core::LaneIndex lane = 0; lane < lanes; ++lane) {
+    if (!is_there(lane)) continue;
+    lanes_[lane] = Lane();
+    // A word on its way would reach the next lane with this index.
+    for (Timer& timer : timers_) {
+      if (timer.kind == TimerKind::kWord && timer.index == lane) timer.index = core::kNoLane;
+    }
+  }
+  places_[place] = nullptr;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Lane> Engine::MakeLane(const core::LaneSpec& spec) {
@@ -109,11 +143,12 @@ absl::StatusOr<Lane> Engine::MakeLane(const core::LaneSpec& spec) {
   if (faults_.LaneOutOfMemory()) {
     return absl::ResourceExhaustedError("The device has no memory left for a lane.");
   }
-  if (spec.place < 0 || spec.place >= static_cast<int32_t>(places_.size())) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "The lane names place ", spec.place, ", and the device has ", places_.size(), " places."));
+  if (!HasPlace(spec.place)) {
+    return absl::InvalidArgumentError(absl::StrCat("The lane names place ", spec.place,
+                                                   ", and the device has made no such place."));
   }
   Lane lane;
+  lane.made = true;
   lane.place = spec.place;
   lane.priority = static_cast<int32_t>(spec.priority);
   lane.evictable = spec.evictable;
@@ -122,14 +157,18 @@ absl::StatusOr<Lane> Engine::MakeLane(const core::LaneSpec& spec) {
 }
 
 absl::StatusOr<core::LaneIndex> Engine::AddLane(const core::LaneSpec& spec) {
-  if (lanes_.size() == static_cast<size_t>(core::kMaxLanes)) {
+  const auto free =
+      std::find_if(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return !lane.made; });
+  const auto index = static_cast<core::LaneIndex>(free - lanes_.begin());
+  if (index == core::kMaxLanes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("The device has ", lanes_.size(), " lanes, and that is its limit."));
   }
   absl::StatusOr<Lane> lane = MakeLane(spec);
   if (!lane.ok()) return lane.status();
-  lanes_.push_back(*lane);
-  return static_cast<core::LaneIndex>(lanes_.size() - 1);
+  if (free == lanes_.end()) lanes_.emplace_back();
+  lanes_[index] = *lane;
+  return index;
 }
 
 int32_t Engine::AllocateSlot() {
@@ -196,7 +235,7 @@ void Engine::FireTimers() {
       continue;
     }
     if (timer.kind == TimerKind::kWord) {
-      WordArrives(timer.index, timer.epoch, timer.keep);
+      if (timer.index != core::kNoLane) WordArrives(timer.index, timer.epoch, timer.keep);
       continue;
     }
     Launch& launch = launches_[timer.index];
@@ -325,7 +364,7 @@ size_t Engine::Poll(absl::Span<core::DeviceCompletion> out) {
 }
 
 void Engine::Abandon(core::LaneIndex index) {
-  if (index < 0 || index >= static_cast<int32_t>(lanes_.size())) return;
+  if (!HasLane(index)) return;
   Lane& lane = lanes_[index];
   if (lane.abandoned) return;
   lane.abandoned = true;
@@ -375,13 +414,15 @@ void Engine::Abandon(core::LaneIndex index) {
 }
 
 absl::Status Engine::Replace(core::LaneIndex index, const core::LaneSpec& spec) {
-  if (index < 0 || index >= static_cast<int32_t>(lanes_.size()) || !lanes_[index].abandoned) {
+  if (!HasLane(index) || !lanes_[index].abandoned) {
     return absl::FailedPreconditionError(
         absl::StrCat("Lane ", index, " was not abandoned, and only such a lane is replaced."));
   }
   absl::StatusOr<Lane> lane = MakeLane(spec);
-  if (lane.ok()) lanes_[index] = *lane;
-  return lane.status();
+  if (!lane.ok()) return lane.status();
+  lane->replaced = true;
+  lanes_[index] = *lane;
+  return absl::OkStatus();
 }
 
 // The context is unusable: nothing continues, and everything in flight ends with an error.

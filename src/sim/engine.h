@@ -184,8 +184,10 @@ struct Pool {
 struct Lane {
   core::PlaceIndex place = core::kWholeDevice;
   int32_t priority = 0;
+  bool made = false;  // false: the index is free
   bool evictable = false;
   bool abandoned = false;
+  bool replaced = false;
   bool has_segments = false;  // a launch in segments is not reported yet
   int32_t queue = 0;
   int32_t running = -1;  // the launch on the SMs; the next launch waits for it
@@ -210,7 +212,8 @@ class Engine {
 
   absl::Status Prepare(const core::KernelDesc& kernel);
   void PrepareFused(core::FusedKernelDesc& fused);
-  absl::StatusOr<core::PlaceIndex> AddPlace(const core::PlaceSpec& spec);
+  absl::Status AddPlace(core::PlaceIndex place, const core::PlaceSpec& spec);
+  absl::Status RemovePlace(core::PlaceIndex place);
   absl::StatusOr<core::LaneIndex> AddLane(const core::LaneSpec& spec);
   void Abandon(core::LaneIndex lane);
   absl::Status Replace(core::LaneIndex lane, const core::LaneSpec& spec);
@@ -274,6 +277,14 @@ class Engine {
   void WordArrives(core::LaneIndex lane, uint64_t epoch, int64_t keep);
   bool MustLeave(const Launch& launch) const;
   int32_t QueueOf(core::PlaceIndex place, int32_t ordinal) const;
+  bool HasPlace(core::PlaceIndex place) const {
+    return place >= 0 && place < core::kMaxPlaces && places_[place] != nullptr;
+  }
+  bool HasLane(core::LaneIndex lane) const {
+    return lane >= 0 && lane < static_cast<int32_t>(lanes_.size()) && lanes_[lane].made;
+  }
+  // Whether a launch of the lane is not reported, or its stream may never end.
+  bool IsInUse(core::LaneIndex lane) const;
 
   // block_scheduler.cc
   void MakePending(int32_t slot);
@@ -388,7 +399,7 @@ class Engine {
   // By id of the fused kernel. A fixed array, so that a failed registration leaves no memory
   // behind.
   std::array<std::optional<FusedPace>, core::kMaxKernels + 1> fused_paces_;
-  Table<std::unique_ptr<Place>> places_;
+  Table<std::unique_ptr<Place>> places_;  // by index; null where there is none
   Table<Lane> lanes_;
   Table<int32_t> lanes_of_place_;  // by place, the number of its lanes
   Table<HardwareQueue> queues_;    // hardware_queues for each place

@@ -49,10 +49,9 @@ const PreparedKernel* Engine::Find(const core::KernelDesc* kernel) const {
 }
 
 absl::Status Engine::Check(const core::LaunchRequest& request) const {
-  if (request.parts[0].lane < 0 || request.parts[0].lane >= static_cast<int32_t>(lanes_.size())) {
+  if (!HasLane(request.parts[0].lane)) {
     return absl::InvalidArgumentError(absl::StrCat("The launch names lane ", request.parts[0].lane,
-                                                   ", and the device has ", lanes_.size(),
-                                                   " lanes."));
+                                                   ", and the device has made no such lane."));
   }
   const Lane& lane = lanes_[request.parts[0].lane];
   if (lane.abandoned) {
@@ -148,10 +147,10 @@ absl::Status Engine::CheckFused(const core::LaunchRequest& request) const {
     return absl::InvalidArgumentError(absl::StrCat("The fused launch of '", request.fused->name,
                                                    "' has no prepared partner with block tasks."));
   }
-  if (partner.lane < 0 || partner.lane >= static_cast<int32_t>(lanes_.size())) {
+  if (!HasLane(partner.lane)) {
     return absl::InvalidArgumentError(absl::StrCat("The launch's second part names lane ",
-                                                   partner.lane, ", and the device has ",
-                                                   lanes_.size(), " lanes."));
+                                                   partner.lane,
+                                                   ", and the device has made no such lane."));
   }
   if (lanes_[partner.lane].abandoned) {
     return absl::FailedPreconditionError(
@@ -467,9 +466,9 @@ bool Engine::MustLeave(const Launch& launch) const {
 
 absl::Status Engine::Evict(core::LaneIndex index, uint64_t epoch, int32_t keep) {
   if (device_lost_) return absl::UnavailableError("The device is lost; it takes no eviction.");
-  if (index < 0 || index >= static_cast<int32_t>(lanes_.size())) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "The eviction names lane ", index, ", and the device has ", lanes_.size(), " lanes."));
+  if (!HasLane(index)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("The eviction names lane ", index, ", and the device has made no such lane."));
   }
   Lane& lane = lanes_[index];
   if (!lane.evictable) {

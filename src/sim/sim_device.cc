@@ -48,9 +48,14 @@ class SimDevice final : public core::Device {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<core::PlaceIndex> CreatePlace(const core::PlaceSpec& spec) override {
+  absl::Status CreatePlace(core::PlaceIndex place, const core::PlaceSpec& spec) override {
     core::MutexLock lock(&mutex_);
-    return engine_.AddPlace(spec);
+    return engine_.AddPlace(place, spec);
+  }
+
+  absl::Status DestroyPlace(core::PlaceIndex place) override {
+    core::MutexLock lock(&mutex_);
+    return engine_.RemovePlace(place);
   }
 
   absl::StatusOr<core::LaneIndex> CreateLane(const core::LaneSpec& spec) override {

@@ -61,10 +61,9 @@ class BlindDevice final : public core::ForwardingDevice {
     capabilities_.profile = Guess();
   }
   const core::DeviceCapabilities& capabilities() const override { return capabilities_; }
-  absl::StatusOr<core::PlaceIndex> CreatePlace(const core::PlaceSpec& spec) override {
-    absl::StatusOr<core::PlaceIndex> place = inner().CreatePlace(spec);
-    if (place.ok() && spec.groups == too_few_groups && spec.with_remainder) too_small_ = *place;
-    return place;
+  absl::Status CreatePlace(core::PlaceIndex place, const core::PlaceSpec& spec) override {
+    if (spec.groups == too_few_groups && spec.with_remainder) too_small_ = place;
+    return inner().CreatePlace(place, spec);
   }
   bool Confines(core::KernelId /*kernel*/, core::PlaceIndex place) const override {
     return place != too_small_ && (place == core::kWholeDevice || !confines_nothing);

@@ -107,10 +107,10 @@ std::vector<core::LaneIndex> DeviceContract::MakeLanes(int count) {
 
 core::PlaceIndex DeviceContract::MakePlace(int32_t first_group, int32_t groups,
                                            bool with_remainder) {
-  const auto place = device_->CreatePlace(
-      {.first_group = first_group, .groups = groups, .with_remainder = with_remainder});
-  EXPECT_TRUE(place.ok()) << place.status();
-  return place.ok() ? *place : core::kNoPlace;
+  const absl::Status status = device_->CreatePlace(
+      ++places_, {.first_group = first_group, .groups = groups, .with_remainder = with_remainder});
+  EXPECT_TRUE(status.ok()) << status;
+  return status.ok() ? places_ : core::kNoPlace;
 }
 
 core::LaunchRequest DeviceContract::Original(core::LaneIndex lane, int64_t blocks) {

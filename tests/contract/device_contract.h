@@ -68,6 +68,7 @@ class DeviceContract : public testing::TestWithParam<DeviceFactory> {
 
   core::LaneIndex MakeLane(core::PlaceIndex place = core::kWholeDevice, bool evictable = false);
   std::vector<core::LaneIndex> MakeLanes(int count);  // on the whole device
+  // Under the lowest index that MakePlace did not use.
   core::PlaceIndex MakePlace(int32_t first_group, int32_t groups, bool with_remainder = false);
 
   core::LaunchId NewLaunch() { return core::LaunchId{next_launch_++}; }
@@ -114,6 +115,7 @@ class DeviceContract : public testing::TestWithParam<DeviceFactory> {
   core::FusedKernelDesc fused_;
   uint64_t next_launch_ = 1;
   size_t launched_ = 0;
+  core::PlaceIndex places_ = core::kWholeDevice;  // the last one made
   std::vector<core::DeviceCompletion> completions_;
   std::map<uint64_t, size_t> reported_;
 };

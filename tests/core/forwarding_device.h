@@ -36,9 +36,10 @@ class ForwardingDevice : public Device {
   absl::Status PrepareFusedKernel(FusedKernelDesc& fused) override {
     return inner_->PrepareFusedKernel(fused);
   }
-  absl::StatusOr<PlaceIndex> CreatePlace(const PlaceSpec& spec) override {
-    return inner_->CreatePlace(spec);
+  absl::Status CreatePlace(PlaceIndex place, const PlaceSpec& spec) override {
+    return inner_->CreatePlace(place, spec);
   }
+  absl::Status DestroyPlace(PlaceIndex place) override { return inner_->DestroyPlace(place); }
   absl::StatusOr<LaneIndex> CreateLane(const LaneSpec& spec) override {
     return inner_->CreateLane(spec);
   }

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "src/core/base/random.h"
+#include "tests/core/make_place.h"
 #include "tests/sim/sim_fixture.h"
 
 namespace gpushare::sim {
@@ -16,8 +17,8 @@ class BlockTasksTest : public testing::TestWithParam<Tier> {
   void Open(uint64_t seed) {
     device_ = MakeDevice(GetParam(), seed);
     lanes_.clear();
-    const auto lc_side = *device_->CreatePlace({0, 9, true});
-    const auto be_side = *device_->CreatePlace({9, 6, false});
+    const auto lc_side = *core::MakePlace(*device_, {0, 9, true});
+    const auto be_side = *core::MakePlace(*device_, {9, 6, false});
     for (core::PlaceIndex place : {core::kWholeDevice, lc_side, be_side}) {
       lanes_.push_back(*device_->CreateLane({place, core::LanePriority::kLow, true}));
     }

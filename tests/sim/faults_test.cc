@@ -105,9 +105,9 @@ TEST(FaultsTest, OutOfMemoryOccursAtTheChosenCall) {
   plan.kernel_out_of_memory.nth = 1;
   World world(plan);
   EXPECT_EQ(world.device->CreateLane({}).status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(world.device->CreatePlace({0, 4, false}).status().code(),
+  EXPECT_EQ(world.device->CreatePlace(1, {0, 4, false}).code(),
             absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(world.device->CreatePlace({0, 4, false}).ok());
+  EXPECT_TRUE(world.device->CreatePlace(1, {0, 4, false}).ok());
   // The fault refused the profile's first kernel when the device was opened.
   core::LaunchRequest request = Workers(world.lanes[0], 1);
   request.form = core::Form::kGraph;

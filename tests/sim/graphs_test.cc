@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "tests/core/make_place.h"
 #include "tests/sim/sim_fixture.h"
 
 namespace gpushare::sim {
@@ -114,8 +115,8 @@ TEST_P(GraphsTest, AWholeSmNodeCannotRunBesideASpreadQuota) {
 }
 
 TEST_P(GraphsTest, SpeedFollowsTheTableOfThePlace) {
-  const auto place = *device_->CreatePlace({0, 9, true});  // 84 SMs are faster than 124
-  const auto worse = *device_->CreatePlace({0, 14, true});
+  const auto place = *core::MakePlace(*device_, {0, 9, true});  // 84 SMs are faster than 124
+  const auto worse = *core::MakePlace(*device_, {0, 14, true});
   const auto lane = *device_->CreateLane({place, core::LanePriority::kHigh, false});
   const auto worse_lane = *device_->CreateLane({worse, core::LanePriority::kHigh, false});
   Graph(lane, "decode16", 1);
@@ -198,7 +199,7 @@ TEST_P(GraphsTest, AnEvictionWaitsForTheSegmentBehindIfNobodyMeasuredIt) {
 
 // 538 us of LC work on 84 SMs hold none of the other 48.
 TEST_P(GraphsTest, TheLastSegmentsGoOnBesideLcWorkInAPartition) {
-  const auto side = *device_->CreatePlace({0, 9, true});
+  const auto side = *core::MakePlace(*device_, {0, 9, true});
   const auto lc = *device_->CreateLane({side, core::LanePriority::kHigh, false});
   core::KernelDesc graph = UnevenGraph(true);
   graph.simulation.nodes = {{10'000, 132, 100, true, {}}};

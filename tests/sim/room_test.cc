@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "tests/core/make_place.h"
 #include "tests/sim/sim_fixture.h"
 
 namespace gpushare::sim {
@@ -59,7 +60,7 @@ class RoomTest : public testing::TestWithParam<Tier> {
   double GridNs(const core::PlaceSpec* spec, bool beside) {
     Open();
     const core::PlaceIndex place =
-        spec != nullptr ? *device_->CreatePlace(*spec) : core::kWholeDevice;
+        spec != nullptr ? *core::MakePlace(*device_, *spec) : core::kWholeDevice;
     if (beside) FillWithWorkers();
     Launch(2, Lane(place, core::LanePriority::kHigh), core::Form::kOriginal, kTasks);
     if (beside) {

@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "src/core/base/random.h"
+#include "tests/core/make_place.h"
 #include "tests/sim/sim_fixture.h"
 
 namespace {
@@ -95,7 +96,7 @@ TEST_P(SimDeviceTest, ACompletionIsVisibleAfterItsLatencyAndNotBefore) {
 }
 
 TEST_P(SimDeviceTest, BusySmsAreThoseThatHoldBlocks) {
-  const auto place = device_->CreatePlace({0, 4, false}).value();
+  const auto place = core::MakePlace(*device_, {0, 4, false}).value();
   const auto lane = *device_->CreateLane({place, core::LanePriority::kLow, true});
   ASSERT_TRUE(device_->Launch(Workers(lane, "sincos_27us", 50 * 8 * 32, 1)).ok());
   const auto done = RunUntilIdle(*device_);
@@ -151,8 +152,8 @@ TEST_P(SimDeviceTest, BadRequestsAreRefusedWithAMessage) {
   request.parts[0].work.kernel = &stranger;
   EXPECT_EQ(device_->Launch(request).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_FALSE(device_->Evict(-1, 1, 0).ok());
-  EXPECT_FALSE(device_->CreatePlace({10, 10, false}).ok());
-  EXPECT_FALSE(device_->CreatePlace({0, 0, false}).ok());
+  EXPECT_FALSE(device_->CreatePlace(1, {10, 10, false}).ok());
+  EXPECT_FALSE(device_->CreatePlace(1, {0, 0, false}).ok());
   EXPECT_FALSE(device_->CreateLane({5, core::LanePriority::kLow, false}).ok());
   stranger.resources.registers_per_thread = 1000;
   EXPECT_EQ(device_->PrepareKernel(stranger).code(), absl::StatusCode::kInvalidArgument);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "src/core/base/random.h"
+#include "tests/core/make_place.h"
 
 namespace gpushare::sim {
 namespace {
@@ -90,8 +91,8 @@ class Loop {
     core::PlaceIndex lc_place = core::kWholeDevice;
     core::PlaceIndex be_place = core::kWholeDevice;
     if (case_.mechanism == Mechanism::kPartition || case_.mechanism == Mechanism::kElastic) {
-      lc_place = Must(device_->CreatePlace({0, case_.lc_groups, true}));
-      be_place = Must(device_->CreatePlace({case_.lc_groups, 15 - case_.lc_groups, false}));
+      lc_place = Must(core::MakePlace(*device_, {0, case_.lc_groups, true}));
+      be_place = Must(core::MakePlace(*device_, {case_.lc_groups, 15 - case_.lc_groups, false}));
     }
     const bool first = case_.mechanism != Mechanism::kStreams;
     lc_lane_ = Must(device_->CreateLane(

@@ -45,6 +45,15 @@ OverlapGpu::OverlapGpu()
   lc_whole_ = Take(places_->MakeStream(core::kWholeDevice, lc_priority_));
 }
 
+core::PlaceIndex OverlapGpu::MakePlace(const core::PlaceSpec& spec) {
+  const core::PlaceIndex place = places_->count();
+  if (place == core::kMaxPlaces) Fail("The benchmark asks for more places than a device has.");
+  if (const absl::Status status = places_->Create(place, spec); !status.ok()) {
+    Fail(std::string(status.message()));
+  }
+  return place;
+}
+
 const Streams& OverlapGpu::Split(int32_t number) {
   if (const auto known = splits_.find(number); known != splits_.end()) return known->second;
   if (number < 1 || number > splits()) {
@@ -52,8 +61,8 @@ const Streams& OverlapGpu::Split(int32_t number) {
          std::to_string(splits()) + ".");
   }
   Streams made;
-  const core::PlaceIndex tensor = Take(places_->Create({0, number, true}));
-  const core::PlaceIndex cuda = Take(places_->Create({number, places_->groups() - number, false}));
+  const core::PlaceIndex tensor = MakePlace({0, number, true});
+  const core::PlaceIndex cuda = MakePlace({number, places_->groups() - number, false});
   made.tensor = Take(places_->MakeStream(tensor, 0));
   made.cuda = Take(places_->MakeStream(cuda, 0));
   made.tensor_sms = places_->place(tensor).sms;
@@ -78,10 +87,10 @@ const QuotaStreams& OverlapGpu::Quota(int32_t sms) {
   if (const auto known = quotas_.find(sms); known != quotas_.end()) return known->second;
   const core::PlaceSpec spec = SpecOf(sms).value();
   QuotaStreams made;
-  made.be = Take(places_->MakeStream(Take(places_->Create(spec)), 0));
+  made.be = Take(places_->MakeStream(MakePlace(spec), 0));
   if (sms < info_.sms) {
     const core::PlaceIndex rest =
-        Take(places_->Create({spec.groups, places_->groups() - spec.groups, !spec.with_remainder}));
+        MakePlace({spec.groups, places_->groups() - spec.groups, !spec.with_remainder});
     made.lc = Take(places_->MakeStream(rest, lc_priority_));
   }
   return quotas_[sms] = made;

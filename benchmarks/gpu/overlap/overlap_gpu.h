@@ -68,6 +68,7 @@ class OverlapGpu {
  private:
   // Whole groups of SMs, or whole groups and what they leave over.
   std::optional<core::PlaceSpec> SpecOf(int32_t sms) const;
+  core::PlaceIndex MakePlace(const core::PlaceSpec& spec);
 
   GpuInfo info_;
   std::unique_ptr<cuda::Context> context_;

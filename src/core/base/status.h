@@ -1,7 +1,7 @@
 // Early returns for code that passes errors on to its caller.
 //
 //   GPUSHARE_RETURN_IF_ERROR(device.Launch(request));
-//   GPUSHARE_ASSIGN_OR_RETURN(const core::PlaceIndex place, device.CreatePlace(spec));
+//   GPUSHARE_ASSIGN_OR_RETURN(const core::LaneIndex lane, device.CreateLane(spec));
 //
 // For .cc files, and for headers that only they include. Threads: any.
 

@@ -168,4 +168,22 @@ absl::Status CheckPlaceSpec(const PlaceSpec& spec, const DeviceProfile& profile)
   return absl::OkStatus();
 }
 
+absl::Status CheckNewPlace(PlaceIndex place, const PlaceSpec& spec, const DeviceProfile& profile) {
+  if (place <= kWholeDevice || place >= kMaxPlaces) {
+    return absl::InvalidArgumentError(absl::StrCat("A new place asks for index ", place,
+                                                   ", and it must lie between ", kWholeDevice + 1,
+                                                   " and ", kMaxPlaces - 1, "."));
+  }
+  return CheckPlaceSpec(spec, profile);
+}
+
+absl::Status PlaceExists(PlaceIndex place) {
+  return absl::AlreadyExistsError(absl::StrCat("The device has place ", place, " already."));
+}
+
+absl::Status NoSuchPlace(PlaceIndex place) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("Place ", place, " is asked to end, and the device has made no such place."));
+}
+
 }  // namespace gpushare::core

@@ -21,6 +21,12 @@ absl::Status CheckLaunchRequest(const LaunchRequest& request);
 
 // INVALID_ARGUMENT: empty, negative or beyond the device; without partitions only the whole device.
 absl::Status CheckPlaceSpec(const PlaceSpec& spec, const DeviceProfile& profile);
+// The same for a new place under this index; an index that no place but the whole device may have
+// is INVALID_ARGUMENT too.
+absl::Status CheckNewPlace(PlaceIndex place, const PlaceSpec& spec, const DeviceProfile& profile);
+// What CreatePlace answers for an index that is taken, and DestroyPlace for one that is free.
+absl::Status PlaceExists(PlaceIndex place);
+absl::Status NoSuchPlace(PlaceIndex place);
 
 }  // namespace gpushare::core
 

@@ -54,6 +54,10 @@ GraphCut ReplayDevice::CutOf(const KernelDesc& graph) const {
   return cut;
 }
 
+absl::Status ReplayDevice::DestroyPlace(PlaceIndex place) {
+  return absl::UnimplementedError(absl::StrCat("A replay ends no place, and not ", place, "."));
+}
+
 absl::StatusOr<LaneIndex> ReplayDevice::CreateLane(const LaneSpec& spec) {
   const bool blocked = lanes_ < kMaxLanes && (blocked_lanes_ >> lanes_ & 1) != 0;
   if (spec.evictable && blocked) return Blocked(lanes_);

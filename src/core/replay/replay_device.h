@@ -36,7 +36,8 @@ class ReplayDevice final : public Device {
   // As many segments as the BE tasks of the recorded run had.
   GraphCut CutOf(const KernelDesc& graph) const override;
   absl::Status PrepareFusedKernel(FusedKernelDesc&) override { return absl::OkStatus(); }
-  absl::StatusOr<PlaceIndex> CreatePlace(const PlaceSpec&) override { return ++places_; }
+  absl::Status CreatePlace(PlaceIndex, const PlaceSpec&) override { return absl::OkStatus(); }
+  absl::Status DestroyPlace(PlaceIndex place) override;
   absl::StatusOr<LaneIndex> CreateLane(const LaneSpec& spec) override;
   void AbandonLane(LaneIndex) override {}
   // The recorded device made none if its loss is what the log has next.
@@ -63,7 +64,6 @@ class ReplayDevice final : public Device {
   const Comparison& comparison_;
   const uint64_t blocked_lanes_;
   std::atomic<TimeNs> now_ns_{0};  // any thread may ask for the time
-  PlaceIndex places_ = kWholeDevice;
   LaneIndex lanes_ = 0;
   std::array<int64_t, kMaxCounters> claims_{};
   std::array<uint64_t, kMaxCounters> lanes_of_counter_{};  // one bit a lane

@@ -159,9 +159,9 @@ class Device : public Clock {
 
   // Called once for each kernel before its first launch: loads modules, instantiates graphs for
   // every place. INVALID_ARGUMENT when the kernel cannot run on this device. It may take long:
-  // other threads make other calls meanwhile, but no PrepareKernel, ReleaseKernel, DescribeKernel
-  // or CreatePlace. ReplaceLane may be called meanwhile, and must not wait for this call: the
-  // kernel may run on the new lane once both have returned.
+  // other threads make other calls meanwhile, but no PrepareKernel, ReleaseKernel, DescribeKernel,
+  // CreatePlace or DestroyPlace. ReplaceLane may be called meanwhile, and must not wait for this
+  // call: the kernel may run on the new lane once both have returned.
   virtual absl::Status PrepareKernel(const KernelDesc& kernel) = 0;
 
   // The graph has no launch and gets none: the device may free what PrepareKernel made of it. As
@@ -184,8 +184,21 @@ class Device : public Clock {
     return absl::OkStatus();
   }
 
-  // Places and lanes are made ahead, before the first launch or in a quiet moment.
-  virtual absl::StatusOr<PlaceIndex> CreatePlace(const PlaceSpec& spec) = 0;
+  // Makes a place under an index that no place has, from 1 to places_max - 1: as of launches, the
+  // caller chooses it. All that prepared kernels need there is complete when it returns. It may
+  // take milliseconds, and while it runs a launch may have to wait for the driver, so a caller
+  // makes places in quiet moments and never on the LC path. As PrepareKernel as to other calls.
+  // ALREADY_EXISTS: a place has the index. After any error there is no such place.
+  virtual absl::Status CreatePlace(PlaceIndex place, const PlaceSpec& spec) = 0;
+  // Gives back a place, its lanes, and what was prepared for it. The indices are free: a place made
+  // later may have this one, and lanes made later get those of the lanes.
+  // FAILED_PRECONDITION, and nothing changes: the whole device; no such place; a launch on one of
+  // its lanes is not reported; one of its lanes was ever abandoned, because its stream may never
+  // end; or the device keeps something there that it cannot free. A device may also refuse for a
+  // moment after the last report, so a caller that is refused asks again later.
+  // No other call names the place or its lanes meanwhile. As CreatePlace otherwise.
+  virtual absl::Status DestroyPlace(PlaceIndex place) = 0;
+  // Gets the lowest index that no lane has.
   virtual absl::StatusOr<LaneIndex> CreateLane(const LaneSpec& spec) = 0;
   // Whether the prepared kernel runs on the place's SMs alone. False: its launches there run on
   // every SM, in the lane's order (a graph whose clusters do not fit the place).

@@ -2,7 +2,8 @@
 
 #include "src/cuda/driver/places.h"
 
-#include "absl/strings/str_cat.h"
+#include <algorithm>
+
 #include "src/cuda/driver/errors.h"
 
 namespace gpushare::cuda {
@@ -44,12 +45,13 @@ absl::Status Places::Split(int32_t sm_count) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<core::PlaceIndex> Places::Create(const core::PlaceSpec& spec) {
-  const core::PlaceIndex index = count();
-  if (index == core::kMaxPlaces) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("The device has ", core::kMaxPlaces, " places already."));
-  }
+int32_t Places::made() const {
+  int32_t places = 0;
+  for (core::PlaceIndex place = 0; place < count(); ++place) places += Has(place) ? 1 : 0;
+  return places;
+}
+
+absl::Status Places::Create(core::PlaceIndex index, const core::PlaceSpec& spec) {
   std::vector<CUdevResource> parts(groups_.begin() + spec.first_group,
                                    groups_.begin() + spec.first_group + spec.groups);
   if (spec.with_remainder && remainder_.sm.smCount > 0) parts.push_back(remainder_);
@@ -63,11 +65,23 @@ absl::StatusOr<core::PlaceIndex> Places::Create(const core::PlaceSpec& spec) {
                                                static_cast<unsigned int>(parts.size())));
   GPUSHARE_CU_RETURN(context_.api(), cuGreenCtxCreate(&place.green, description, context_.device(),
                                                       CU_GREEN_CTX_DEFAULT_STREAM));
-  GPUSHARE_CU_RETURN(context_.api(), cuCtxFromGreenCtx(&place.context, place.green));
+  if (absl::Status status =
+          GPUSHARE_CU(context_.api(), cuCtxFromGreenCtx(&place.context, place.green));
+      !status.ok()) {
+    context_.api().cuGreenCtxDestroy(place.green);
+    return status;
+  }
   places_[static_cast<size_t>(index)] = place;
-  // release: a thread that sees the new index also sees the place.
-  count_.store(index + 1, std::memory_order_release);
-  return index;
+  // release: a thread that sees the new count also sees the place.
+  count_.store(std::max(count(), index + 1), std::memory_order_release);
+  return absl::OkStatus();
+}
+
+void Places::Destroy(core::PlaceIndex index) {
+  Place& place = places_[static_cast<size_t>(index)];
+  const ScopedContext current(context_);
+  context_.api().cuGreenCtxDestroy(place.green);
+  place = Place();
 }
 
 absl::StatusOr<CUstream> Places::MakeStream(core::PlaceIndex index, int priority) const {

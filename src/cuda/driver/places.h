@@ -5,7 +5,7 @@
 // remainder. Unions are made ahead and may overlap, because a green context only confines work and
 // reserves nothing.
 // Invariants: place 0 is the whole device. A place never moves in memory.
-// Threads: one at a time makes places; any reads them.
+// Threads: one at a time makes and destroys places; any reads one that has lanes.
 
 #ifndef GPUSHARE_SRC_CUDA_DRIVER_PLACES_H_
 #define GPUSHARE_SRC_CUDA_DRIVER_PLACES_H_
@@ -44,11 +44,19 @@ class Places {
 
   int32_t granularity() const { return granularity_; }
   int32_t groups() const { return static_cast<int32_t>(groups_.size()); }
+  // Every place has an index below this one. Some of these indices may have no place.
   int32_t count() const { return count_.load(std::memory_order_acquire); }
-  bool Has(core::PlaceIndex place) const { return place >= 0 && place < count(); }
+  bool Has(core::PlaceIndex place) const {
+    return place >= 0 && place < count() && places_[static_cast<size_t>(place)].context != nullptr;
+  }
+  // How many there are, the whole device included.
+  int32_t made() const;
   const Place& place(core::PlaceIndex place) const { return places_[static_cast<size_t>(place)]; }
 
-  absl::StatusOr<core::PlaceIndex> Create(const core::PlaceSpec& spec);
+  // `index` has no place yet.
+  absl::Status Create(core::PlaceIndex index, const core::PlaceSpec& spec);
+  // The place has no stream and no graph instance any more.
+  void Destroy(core::PlaceIndex index);
   // A stream whose work stays in the place. `priority` is CUDA's number.
   absl::StatusOr<CUstream> MakeStream(core::PlaceIndex place, int priority) const;
 

@@ -54,7 +54,7 @@ size_t PreparedGraph::SegmentInstances() const {
 
 void PreparedGraph::Leak() {
   leaked = true;
-  static_cast<void>(captured.release());
+  static_cast<void>(original.release());
 }
 
 PreparedGraphs::~PreparedGraphs() {
@@ -151,10 +151,15 @@ absl::StatusOr<GraphHandle> PreparedGraphs::Instantiate(PreparedGraph& prepared,
   return graph;
 }
 
-// Makes the instance of each place, and appends the graph that it was made of to `graphs`.
+// Makes the instance of each place. `graphs` gets the graph that it was made of, by place; null
+// where there is no place.
 absl::Status PreparedGraphs::InstantiateEverywhere(PreparedGraph& prepared,
                                                    std::vector<GraphHandle>& graphs) const {
   for (core::PlaceIndex place = 0; place < places_.count(); ++place) {
+    if (!places_.Has(place)) {
+      graphs.emplace_back(nullptr, graphs[core::kWholeDevice].get_deleter());
+      continue;
+    }
     absl::StatusOr<GraphHandle> graph = Instantiate(prepared, place);
     if (!graph.ok()) return graph.status();
     graphs.push_back(*std::move(graph));
@@ -226,10 +231,9 @@ absl::Status PreparedGraphs::CutIntoSegments(PreparedGraph& prepared) const {
     prepared.cut.whole_reason = "The graph came as an instance (graph_exec), which has no nodes.";
     return absl::OkStatus();
   }
-  const CUgraph graph =
-      code.capture != nullptr ? prepared.captured.get() : static_cast<CUgraph>(code.graph);
+  const CUgraph graph = prepared.original.get();
   SegmentRoom room;
-  room.places = kernel.confinable ? static_cast<size_t>(places_.count()) : 1;
+  room.places = kernel.confinable ? static_cast<size_t>(places_.made()) : 1;
   room.used = SegmentInstances();
   absl::StatusOr<SegmentedGraph> cut =
       CutGraph(context_.api(), graph, kernel, room,
@@ -268,7 +272,7 @@ absl::Status PreparedGraphs::InstantiateSegments(PreparedGraph& prepared,
 absl::Status PreparedGraphs::MakeSegments(PreparedGraph& prepared) const {
   absl::Status status = CutIntoSegments(prepared);
   for (core::PlaceIndex place = 0; status.ok() && place < places_.count(); ++place) {
-    status = InstantiateSegments(prepared, place);
+    if (places_.Has(place)) status = InstantiateSegments(prepared, place);
   }
   if (status.ok() || absl::IsDataLoss(status)) return status;
   prepared.DestroySegments();
@@ -281,6 +285,17 @@ size_t PreparedGraphs::SegmentInstances() const {
   size_t count = 0;
   graphs_.ForEach([&count](const PreparedGraph& graph) { count += graph.SegmentInstances(); });
   return count;
+}
+
+// Places that are made later need the graph when the application may have destroyed its own.
+absl::Status PreparedGraphs::CopyOriginal(PreparedGraph& prepared) const {
+  core::GraphCode& code = *prepared.desc.graph();
+  if (code.graph == nullptr || code.capture != nullptr) return absl::OkStatus();
+  CUgraph copy = nullptr;
+  GPUSHARE_CU_RETURN(context_.api(), cuGraphClone(&copy, static_cast<CUgraph>(code.graph)));
+  prepared.original.reset(copy);
+  code.graph = copy;
+  return absl::OkStatus();
 }
 
 absl::Status PreparedGraphs::PrepareGraph(PreparedGraph& prepared) const {
@@ -296,7 +311,8 @@ absl::Status PreparedGraphs::PrepareGraph(PreparedGraph& prepared) const {
     return status;
   }
   std::vector<GraphHandle> graphs;
-  absl::Status status = InstantiateEverywhere(prepared, graphs);
+  absl::Status status = CopyOriginal(prepared);
+  if (status.ok()) status = InstantiateEverywhere(prepared, graphs);
   if (status.ok() && code.measure_places && kernel.confinable) {
     status = TimePlaces(prepared, graphs);
   }
@@ -304,7 +320,7 @@ absl::Status PreparedGraphs::PrepareGraph(PreparedGraph& prepared) const {
     for (GraphHandle& graph : graphs) static_cast<void>(graph.release());
   }
   if (!status.ok()) return status;
-  if (code.capture != nullptr) prepared.captured = std::move(graphs[core::kWholeDevice]);
+  if (code.capture != nullptr) prepared.original = std::move(graphs[core::kWholeDevice]);
   graphs.clear();  // before the next call that may lose the device
   return MakeSegments(prepared);
 }
@@ -396,6 +412,11 @@ absl::Status PreparedGraphs::AddPlace(core::PlaceIndex place) {
   if (status.ok() || absl::IsDataLoss(status)) return status;
   graphs_.ForEach([place](PreparedGraph& graph) { graph.DestroyAt(place); });
   return status;
+}
+
+void PreparedGraphs::RemovePlace(core::PlaceIndex place) {
+  const ScopedContext current(context_);
+  graphs_.ForEach([place](PreparedGraph& graph) { graph.DestroyAt(place); });
 }
 
 }  // namespace gpushare::cuda

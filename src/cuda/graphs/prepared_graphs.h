@@ -32,7 +32,7 @@ namespace gpushare::cuda {
 // Owns its graphs and their instances. The primary context is current when it is destroyed.
 struct PreparedGraph {
   PreparedGraph(const DriverApi& driver, const core::KernelDesc& kernel)
-      : api(driver), desc(kernel), captured(nullptr, {&api}) {}
+      : api(driver), desc(kernel), original(nullptr, {&api}) {}
   ~PreparedGraph();
   PreparedGraph(const PreparedGraph&) = delete;
   PreparedGraph& operator=(const PreparedGraph&) = delete;
@@ -63,7 +63,9 @@ struct PreparedGraph {
   SegmentedGraph cut;
   std::array<std::vector<CUgraphExec>, core::kMaxPlaces> segments;
   std::vector<core::SpeedPoint> speeds;  // empty unless the graph was measured in its places
-  GraphHandle captured;                  // the capture for the whole device; `cut` names its nodes
+  // The capture for the whole device, or a copy of the application's graph, of which instances for
+  // places that are made later come; `cut` names its nodes.
+  GraphHandle original;
   bool leaked = false;
 };
 
@@ -85,6 +87,8 @@ class PreparedGraphs {
   // Makes the instances of the prepared graphs in a new place. After an error no graph has one
   // there.
   absl::Status AddPlace(core::PlaceIndex place);
+  // Destroys the instances in a place that has no launch and gets none.
+  void RemovePlace(core::PlaceIndex place);
 
   const PreparedGraph* Find(core::KernelId id) const { return graphs_.Find(id); }
   // How the prepared graph is cut.
@@ -114,6 +118,7 @@ class PreparedGraphs {
   absl::StatusOr<std::vector<int64_t>> TimeNodes(const std::vector<CUgraphNode>& nodes) const;
   absl::Status TimePlaces(PreparedGraph& prepared, absl::Span<const GraphHandle> graphs) const;
   absl::Status MakeSegments(PreparedGraph& prepared) const;
+  absl::Status CopyOriginal(PreparedGraph& prepared) const;
   absl::Status PrepareGraph(PreparedGraph& prepared) const;
   absl::Status AddPlaceTo(PreparedGraph& prepared, core::PlaceIndex place) const;
   size_t SegmentInstances() const;

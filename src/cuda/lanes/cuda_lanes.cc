@@ -55,9 +55,11 @@ absl::StatusOr<LaneIndex> CudaLanes::Create(const core::LaneSpec& spec) {
   const core::MutexLock lock(&making_);
   if (!places_.Has(spec.place)) {
     return absl::InvalidArgumentError(absl::StrCat("A lane asks for place ", spec.place,
-                                                   ", and there are ", places_.count(), "."));
+                                                   ", and the device has made no such place."));
   }
-  const int32_t index = count_.load(std::memory_order_relaxed);
+  const int32_t count = count_.load(std::memory_order_relaxed);
+  LaneIndex index = 0;
+  while (index < count && Find(index) != nullptr) ++index;
   if (index == core::kMaxLanes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("The device has ", core::kMaxLanes, " lanes already."));
@@ -66,8 +68,47 @@ absl::StatusOr<LaneIndex> CudaLanes::Create(const core::LaneSpec& spec) {
   if (!lane.ok()) return lane.status();
   lanes_[static_cast<size_t>(index)].store(*lane, std::memory_order_release);
   // release: a thread that sees the new count also sees the lane.
-  count_.store(index + 1, std::memory_order_release);
+  count_.store(std::max(count, index + 1), std::memory_order_release);
   return index;
+}
+
+absl::Status CudaLanes::CheckEnds(core::PlaceIndex place) const {
+  for (const std::unique_ptr<CudaLane>& lane : owned_) {
+    if (lane->spec.place != place) continue;
+    if (lane->abandoned.load(std::memory_order_acquire)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("A lane of place ", place, " hung, and its work may never end."));
+    }
+    bool polled = false;
+    for (size_t index = 0; index < lanes_.size(); ++index) {
+      polled = polled || (lanes_[index].load() == lane.get() && (Busy() >> index & 1) != 0);
+    }
+    const bool reported = lane->reported.load(std::memory_order_acquire) ==
+                          lane->launched.load(std::memory_order_acquire);
+    if (polled || !reported || lane->callbacks.load() > 0 ||
+        context_.api().cuStreamQuery(lane->stream) == CUDA_ERROR_NOT_READY) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("A lane of place ", place, " has work that was not reported."));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CudaLanes::RemoveFrom(core::PlaceIndex place) {
+  const core::MutexLock lock(&making_);
+  if (absl::Status status = CheckEnds(place); !status.ok()) return status;
+  for (size_t index = 0; index < lanes_.size(); ++index) {
+    CudaLane* const lane = lanes_[index].load();
+    if (lane == nullptr || lane->spec.place != place) continue;
+    lanes_[index].store(nullptr, std::memory_order_seq_cst);
+    library_.RemoveLane(static_cast<LaneIndex>(index));
+    // The next lane with these words takes no record of this one for its own.
+    first_sequence_[index] = lane->launched.load(std::memory_order_relaxed);
+    CloseLane(*lane);
+    owned_.erase(std::find_if(owned_.begin(), owned_.end(),
+                              [lane](const auto& owned) { return owned.get() == lane; }));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CudaLanes::Replace(LaneIndex index, const core::LaneSpec& spec) {

@@ -7,8 +7,9 @@
 //   SetWantedMark -> the poller's Collect -> CheckSilent if nothing was reported -> StopIfEmpty
 // Invariants: a lane that hung is replaced under its index and stays until the end, because a
 // launch or the poller may hold it. A lane in Busy() has launches that were not reported, or had
-// some at the last poll.
-// Threads: Find, Evict, Abandon and RequestMark on any. Create, Replace and Close take `making`.
+// some at the last poll. The poller touches no other lane, so a lane outside Busy() may end.
+// Threads: Find, Evict, Abandon and RequestMark on any. Create, Replace, RemoveFrom and Close take
+// `making`.
 // Functions that name "the lane's mutex" need it. One thread polls; the primary context is current
 // on it and on the launching thread.
 
@@ -56,6 +57,9 @@ class CudaLanes {
   // Errors: INVALID_ARGUMENT for an unknown place. RESOURCE_EXHAUSTED past the last lane.
   // DEADLINE_EXCEEDED if an evictable lane does not see evictions. Otherwise the driver's error.
   absl::StatusOr<core::LaneIndex> Create(const core::LaneSpec& spec);
+  // Ends the lanes of a place. FAILED_PRECONDITION, and all stay, while work is on one of them, or
+  // if one of them ever hung.
+  absl::Status RemoveFrom(core::PlaceIndex place);
   // Puts a new lane in the place of one that was abandoned.
   absl::Status Replace(core::LaneIndex index, const core::LaneSpec& spec);
   void Abandon(core::LaneIndex index);
@@ -114,6 +118,7 @@ class CudaLanes {
   static constexpr size_t kWordSets = core::kMaxLanes + core::kMaxLaneReplacements;
 
   absl::Status Allocate();
+  absl::Status CheckEnds(core::PlaceIndex place) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(making_);
   // A new lane with set `words` of the words. Its index does not name it yet.
   absl::StatusOr<CudaLane*> Make(const core::LaneSpec& spec, core::LaneIndex index, size_t words)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(making_);

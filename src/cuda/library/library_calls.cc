@@ -126,6 +126,20 @@ class LibraryCalls::Impl {
     }
   }
 
+  bool MayRemoveLanes() {
+    const core::MutexLock lock(&mutex_);
+    return owned_calls_.empty();
+  }
+
+  void RemoveLane(LaneIndex index) {
+    const core::MutexLock lock(&mutex_);
+    const Lane* const removed = lanes_[static_cast<size_t>(index)].exchange(nullptr);
+    if (removed == nullptr) return;
+    Free(*removed);
+    owned_lanes_.erase(std::find_if(owned_lanes_.begin(), owned_lanes_.end(),
+                                    [removed](const auto& lane) { return lane.get() == removed; }));
+  }
+
   absl::Status Prepare(const KernelDesc& kernel) {
     const core::LibraryCall* const given = kernel.library_call();
     if (given == nullptr || given->operation == core::LibraryOperation::kNone) {
@@ -382,6 +396,10 @@ absl::Status LibraryCalls::AddLane(LaneIndex lane, CUstream stream, core::PlaceI
                                    int32_t sm_count) {
   return impl_->AddLane(lane, stream, place, sm_count);
 }
+
+bool LibraryCalls::MayRemoveLanes() { return impl_->MayRemoveLanes(); }
+
+void LibraryCalls::RemoveLane(LaneIndex lane) { impl_->RemoveLane(lane); }
 
 absl::Status LibraryCalls::Prepare(const KernelDesc& kernel) { return impl_->Prepare(kernel); }
 

@@ -48,6 +48,11 @@ class LibraryCalls {
   absl::Status AddLane(core::LaneIndex lane, CUstream stream, core::PlaceIndex place,
                        int32_t sm_count);
 
+  // Whether lanes of a place may go: once a call is prepared, its plans need their handles.
+  bool MayRemoveLanes();
+  // The lane has no call in flight and gets none.
+  void RemoveLane(core::LaneIndex lane);
+
   // Of a kernel that is a library call. Finds an algorithm for each SM count of the lanes; for a
   // call that is not confinable, only for the whole device. Runs the call once in each context, so
   // that its code is loaded before the first query: loading code waits for the device. Errors:

@@ -42,7 +42,8 @@ class NoisyDevice final : public Device {
   TimeNs NowNs() const override { return now_ns_; }
   const DeviceCapabilities& capabilities() const override { return capabilities_; }
   absl::Status PrepareKernel(const KernelDesc&) override { return absl::OkStatus(); }
-  absl::StatusOr<PlaceIndex> CreatePlace(const PlaceSpec&) override { return ++places_; }
+  absl::Status CreatePlace(PlaceIndex, const PlaceSpec&) override { return absl::OkStatus(); }
+  absl::Status DestroyPlace(PlaceIndex) override { return absl::OkStatus(); }
   absl::StatusOr<LaneIndex> CreateLane(const LaneSpec& spec) override {
     if (spec.evictable && blocked_lanes > 0) {
       --blocked_lanes;
@@ -155,7 +156,6 @@ class NoisyDevice final : public Device {
   DeviceCapabilities capabilities_;
   std::mt19937_64 random_;
   TimeNs now_ns_ = 0;
-  PlaceIndex places_ = kWholeDevice;
   std::vector<TimeNs> lane_free_ns_;
   std::map<int32_t, int64_t> unclaimed_;
   std::vector<Running> running_;

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <vector>
@@ -38,13 +39,15 @@ class PlaceDevice final : public Device {
   TimeNs NowNs() const override { return 0; }
   const DeviceCapabilities& capabilities() const override { return capabilities_; }
   absl::Status PrepareKernel(const KernelDesc& /*kernel*/) override { return absl::OkStatus(); }
-  absl::StatusOr<PlaceIndex> CreatePlace(const PlaceSpec& spec) override {
-    if (absl::Status status = CheckPlaceSpec(spec, capabilities_.profile); !status.ok()) {
+  absl::Status CreatePlace(PlaceIndex place, const PlaceSpec& spec) override {
+    if (absl::Status status = CheckNewPlace(place, spec, capabilities_.profile); !status.ok()) {
       return status;
     }
-    places_.push_back(spec);
-    return static_cast<PlaceIndex>(places_.size() - 1);
+    places_.resize(std::max(places_.size(), static_cast<size_t>(place) + 1));
+    places_[static_cast<size_t>(place)] = spec;
+    return absl::OkStatus();
   }
+  absl::Status DestroyPlace(PlaceIndex /*place*/) override { return absl::OkStatus(); }
   absl::StatusOr<LaneIndex> CreateLane(const LaneSpec& /*spec*/) override { return lanes_++; }
   void AbandonLane(LaneIndex /*lane*/) override {}
   absl::Status Launch(const LaunchRequest& /*request*/) override {

@@ -74,7 +74,7 @@ class MeasuredPlacesTest : public testing::Test {
     for (const int32_t groups : {1, 2, 4}) {
       core::PlaceSpec spec;
       spec.groups = groups;
-      ASSERT_TRUE(places_.Create(spec).ok());
+      ASSERT_TRUE(places_.Create(places_.count(), spec).ok());
     }
     for (int i = 0; i < 3; ++i) graph_.AddKernel();
     kernel_.id = core::KernelId{1};

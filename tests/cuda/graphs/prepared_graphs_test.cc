@@ -22,8 +22,10 @@ class PreparedGraphsTest : public testing::Test {
 
   core::PlaceIndex MakePlace() {
     core::PlaceSpec spec;
-    spec.groups = 1 + places_.count() % 8;
-    return places_.Create(spec).value();
+    const core::PlaceIndex place = places_.count();
+    spec.groups = 1 + place % 8;
+    EXPECT_TRUE(places_.Create(place, spec).ok());
+    return place;
   }
 
   // A chain of kernels, each in a segment of its own.
@@ -79,7 +81,7 @@ TEST_F(PreparedGraphsTest, EachInstanceReadsTheWarmMemoryOnce) {
   ASSERT_TRUE(places.Split(132).ok());
   core::PlaceSpec spec;
   spec.groups = 2;
-  ASSERT_TRUE(places.Create(spec).ok());
+  ASSERT_TRUE(places.Create(1, spec).ok());
   void* (*const warm_kernel)() = [] { return reinterpret_cast<void*>(uintptr_t{16}); };
   PreparedGraphs graphs(context, places, warm_kernel);
   core::KernelDesc chain = Chain(5);
@@ -112,7 +114,7 @@ TEST_F(PreparedGraphsTest, AGraphWhoseSegmentsFailRunsWholeAndKeepsNoneOfThem) {
     const core::KernelDesc chain = Chain(5);
     FailAfter(4 + made);
     EXPECT_TRUE(graphs.Prepare(chain).ok());
-    EXPECT_EQ(Alive(), 4U) << "after " << made << " segments";
+    EXPECT_EQ(Alive(), 5U) << "after " << made << " segments";
     EXPECT_EQ(graphs.CutOf(chain.id).segments, 1);
     EXPECT_NE(graphs.CutOf(chain.id).whole_reason.find("cannot be made"), std::string::npos);
     FakeGraphs().instantiations_max = -1;
@@ -135,7 +137,7 @@ TEST_F(PreparedGraphsTest, EveryInstanceGoesWithTheDevice) {
   {
     PreparedGraphs graphs(context_, places_);
     ASSERT_TRUE(graphs.Prepare(Chain(5)).ok());
-    EXPECT_EQ(Alive(), 4U + 4 * 5);
+    EXPECT_EQ(Alive(), 1U + 4 + 4 * 5);
   }
   EXPECT_EQ(Alive(), 0U);
 }
@@ -156,6 +158,47 @@ TEST_F(PreparedGraphsTest, APlaceThatFailsPartWayLeavesNoInstance) {
   FakeGraphs().instantiations_max = -1;
   EXPECT_TRUE(graphs.AddPlace(place).ok());
   EXPECT_TRUE(graphs.Confines(second.id, place));
+}
+
+TEST_F(PreparedGraphsTest, APlaceThatEndsGivesItsInstancesBackAndIsMadeAgain) {
+  MakePlace();
+  PreparedGraphs graphs(context_, places_);
+  const core::KernelDesc chain = Chain(5);
+  ASSERT_TRUE(graphs.Prepare(chain).ok());
+  const size_t before = Alive();
+  const core::PlaceIndex place = MakePlace();
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(graphs.AddPlace(place).ok());
+    EXPECT_EQ(Alive(), before + 6U);
+    EXPECT_TRUE(graphs.Confines(chain.id, place));
+    graphs.RemovePlace(place);
+    EXPECT_EQ(Alive(), before);
+    EXPECT_FALSE(graphs.Confines(chain.id, place));
+  }
+}
+
+// The application may have destroyed its graph when a place is made.
+TEST_F(PreparedGraphsTest, ALaterPlaceNeedsTheApplicationsGraphNoMore) {
+  PreparedGraphs graphs(context_, places_);
+  const core::KernelDesc chain = Chain(5);
+  ASSERT_TRUE(graphs.Prepare(chain).ok());
+  graphs_.clear();
+  const core::PlaceIndex place = MakePlace();
+  ASSERT_TRUE(graphs.AddPlace(place).ok());
+  EXPECT_TRUE(graphs.Confines(chain.id, place));
+  EXPECT_EQ(graphs.SegmentsFor(chain.id, place).size(), 5U);
+}
+
+TEST_F(PreparedGraphsTest, AGraphIsMadeWhereThereArePlacesAndNowhereElse) {
+  const core::PlaceIndex ended = MakePlace();
+  const core::PlaceIndex stays = MakePlace();
+  places_.Destroy(ended);
+  PreparedGraphs graphs(context_, places_);
+  const core::KernelDesc chain = Chain(5);
+  ASSERT_TRUE(graphs.Prepare(chain).ok());
+  EXPECT_FALSE(graphs.Confines(chain.id, ended));
+  EXPECT_TRUE(graphs.Confines(chain.id, stays));
+  EXPECT_EQ(Alive(), 1U + 2 * 6);
 }
 
 TEST_F(PreparedGraphsTest, TheSegmentsOfAllGraphsStayWithinTheBound) {

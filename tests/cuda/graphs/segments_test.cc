@@ -17,6 +17,7 @@
 #include "src/core/policies/registry.h"
 #include "src/cuda/graphs/graph_segments.h"
 #include "src/models/online/online_model.h"
+#include "tests/core/make_place.h"
 #include "tests/cuda/gpu_fixture.h"
 #include "tests/cuda/graphs/segments_kernels.h"
 
@@ -42,7 +43,7 @@ class SegmentsGpuTest : public GpuTest {
       for (const core::PlaceSpec& spec :
            {core::PlaceSpec{0, groups, true},
             core::PlaceSpec{groups, profile.Groups() - groups, false}}) {
-        const auto place = device_->CreatePlace(spec).value();
+        const auto place = core::MakePlace(*device_, spec).value();
         const auto lane = device_->CreateLane({.place = place, .evictable = true}).value();
         places_.push_back(place);
         lanes_.push_back(lane);

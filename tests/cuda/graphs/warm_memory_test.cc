@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/core/make_place.h"
 #include "tests/cuda/gpu_fixture.h"
 #include "tests/cuda/graphs/segments_kernels.h"
 
@@ -29,7 +30,7 @@ class WarmMemoryGpuTest : public GpuTest {
     const core::DeviceProfile& profile = device_->capabilities().profile;
     for (const core::PlaceSpec& spec :
          {core::PlaceSpec{0, 2, true}, core::PlaceSpec{2, profile.Groups() - 2, false}}) {
-      const auto place = device_->CreatePlace(spec).value();
+      const auto place = core::MakePlace(*device_, spec).value();
       lanes_.push_back(device_->CreateLane({.place = place, .evictable = false}).value());
     }
     lanes_.push_back(lane_);
