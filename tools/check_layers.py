@@ -100,7 +100,7 @@ LAYERS = (
     Layer('verbs', 'src/core/flow/verbs', (VERBS, LEARN, LOG, STATE, *STATE_BELOW, ABSEIL)),
     Layer('fused', 'src/core/flow/fused', (FUSED, VERBS, LOG, STATE, *STATE_BELOW, ABSEIL)),
     *(Layer(room, f'src/core/flow/{room}', (own(f'src/core/flow/{room}'), VERBS, LEARN, LOG, STATE, *STATE_BELOW, ABSEIL))
-      for room in ('planning', 'loss', 'entry')),
+      for room in ('planning', 'places', 'loss', 'entry')),
     Layer('waiting', 'src/core/flow/waiting', (WAITING, VERBS, STATE, *STATE_BELOW, ABSEIL)),
     Layer('flow', 'src/core/flow', (FLOW, LOG, STATE, *STATE_BELOW, ABSEIL)),
     Layer('policies', 'src/core/policies', (own('src/core/policies'), *STATE_BELOW, ABSEIL)),

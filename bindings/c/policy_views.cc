@@ -14,10 +14,11 @@ namespace {
 // A user's policy sees every field of these structs but for
 // - QueryView::serial_headroom_ns, which is kept for a policy that asks for it;
 // - HeadView::kernel, of which the head's view has the identifier and what a plan needs;
+// - PlaceView::ready, because the library sends work elsewhere until a place that it names is made;
 // - CoScheduleTable::rows, because heads name their rows.
 // Whoever adds a field gives it to gpushare_policy.h, at the end of its struct, converts it below,
 // and counts it here; docs/write-a-policy.md names it.
-GPUSHARE_ALL_FIELDS_CONVERTED(core::PlaceView, 2);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::PlaceView, 3);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::SplitView, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::CopyState, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::Promise, 4);

@@ -77,10 +77,22 @@ absl::StatusOr<core::WaitMode> WaitModeOf(const gpushare_runtime_options& option
                                                  "', and it is either 'balanced' or 'spin'."));
 }
 
+// GPUSHARE_PLACES from the environment, else on demand.
+absl::StatusOr<core::PlacesMode> PlacesModeOf() {
+  const char* const environment = std::getenv("GPUSHARE_PLACES");
+  const absl::string_view text = environment == nullptr ? "" : environment;
+  if (text.empty() || text == "on_demand") return core::PlacesMode::kOnDemand;
+  if (text == "eager") return core::PlacesMode::kEager;
+  return absl::InvalidArgumentError(absl::StrCat("GPUSHARE_PLACES is '", text.substr(0, 60),
+                                                 "', and it is either 'on_demand' or 'eager'."));
+}
+
 core::SchedulerOptions SchedulerOptionsOf(const gpushare_runtime_options& options,
-                                          core::WaitMode wait_mode, RuntimeObject& runtime) {
+                                          core::WaitMode wait_mode, core::PlacesMode places,
+                                          RuntimeObject& runtime) {
   core::SchedulerOptions out;
   out.wait_mode = wait_mode;
+  out.places = places;
   if (options.hang_floor_ns > 0) out.hang_floor_ns = options.hang_floor_ns;
   if (options.hang_factor > 0) out.hang_factor = options.hang_factor;
   if (options.be_return_hysteresis_ns > 0) {
@@ -136,6 +148,7 @@ absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_optio
 
   absl::StatusOr<core::WaitMode> wait_mode = WaitModeOf(options);
   if (!wait_mode.ok()) return wait_mode.status();
+  GPUSHARE_ASSIGN_OR_RETURN(const core::PlacesMode places, PlacesModeOf());
   absl::StatusOr<std::unique_ptr<core::Policy>> policy = core::MakePolicy(runtime->policy_name);
   if (!policy.ok()) return policy.status();
   GPUSHARE_ASSIGN_OR_RETURN(ReadyProfile ready, ProfileOf(options));
@@ -163,7 +176,7 @@ absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_optio
       device_profile.sm_count);
   runtime->cost_model = model.get();
   absl::StatusOr<std::unique_ptr<core::Scheduler>> scheduler =
-      core::Scheduler::Create(SchedulerOptionsOf(options, *wait_mode, *runtime),
+      core::Scheduler::Create(SchedulerOptionsOf(options, *wait_mode, places, *runtime),
                               std::move(device->device), std::move(model), *std::move(policy));
   if (!scheduler.ok()) return scheduler.status();
   runtime->scheduler = *std::move(scheduler);

@@ -18,7 +18,8 @@ namespace gpushare::abi {
 namespace {
 
 // A user's plan states every field of these structs but for PlannedLaunch::fused_kernel, which is
-// the pair's first, and Plan::dropped, which the library counts.
+// the pair's first, Plan::dropped, which the library counts, and Plan::places_wanted: what the
+// plan names.
 GPUSHARE_ALL_FIELDS_CONVERTED(core::PlannedLaunch, 10);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::PlannedEviction, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::PlannedHold, 4);
@@ -26,7 +27,7 @@ GPUSHARE_ALL_FIELDS_CONVERTED(core::LcRoute, 5);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::ArrangementInForce, 3);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::PlannedChoice, 8);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::LatencyShift, 2);
-GPUSHARE_ALL_FIELDS_CONVERTED(core::Plan, 8);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::Plan, 9);
 
 static_assert(GPUSHARE_PLAN_ACTIONS_MAX == core::kMaxPlannedActions);
 static_assert(static_cast<int>(core::LaneClass::kCopy) == GPUSHARE_LANE_COPY);

@@ -42,6 +42,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
 
 class CondVar {
  public:
+  void NotifyOne() { condition_.notify_one(); }
   // The caller holds `mutex`. Returns after a signal, the time, or without a cause.
   void WaitFor(Mutex* mutex, int64_t time_ns) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);

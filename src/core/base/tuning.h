@@ -440,6 +440,21 @@ inline constexpr int64_t kCopyPieceAlignment = 4'096;
 // ns: the load changes without any event. Short against kLoadWindowNs. Range 1 to 100 ms.
 inline constexpr int64_t kLoadLookNs = 10'000'000;
 
+// Places other than the whole device that exist at a time: a BE side for each quota of another size
+// (15 on an H200), and a few arrangements beside them. With them 43 to 58 of 64 lanes are taken.
+// Range 8 to 30.
+inline constexpr int kLivePlacesMax = 20;
+// A place that no plan wanted for so long ends, ns. Long beside a change of load, because making
+// one costs milliseconds. Range 1 s to 10 min.
+inline constexpr int64_t kPlaceIdleNs = int64_t{30} * 1000 * 1000 * 1000;
+// A place that the device refused is asked for again after this time, ns. Range 1 s to 1 min.
+inline constexpr int64_t kPlaceAgainNs = int64_t{5} * 1000 * 1000 * 1000;
+// A place waits so long for a moment without LC work, ns; an app whose load never leaves one gets
+// it then. Range 10 ms to 10 s.
+inline constexpr int64_t kPlaceQuietNs = int64_t{1000} * 1000 * 1000;
+// How often idle places are looked for in real time, ns. Range 0.1 s to kPlaceIdleNs.
+inline constexpr int64_t kPlaceLookNs = int64_t{2} * 1000 * 1000 * 1000;
+
 // A choice that does not change is logged again after this time, ns: a trace that begins later has
 // it. Long, so that the log stays small. Range 10 ms to 1 s.
 inline constexpr int64_t kChoiceLogNs = 10'000'000;

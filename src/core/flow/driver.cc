@@ -68,6 +68,10 @@ bool Driver::Tick() {
     calls.Run();
   }
   Notify(ends, worked);
+  if (flow.places_asked.load(std::memory_order_relaxed)) {
+    flow.places_asked.store(false);
+    place_maker.Wake();
+  }
   return worked;
 }
 

@@ -21,6 +21,7 @@
 #include "src/core/base/application_call.h"
 #include "src/core/base/mutex.h"
 #include "src/core/base/tuning.h"
+#include "src/core/flow/places/place_maker.h"
 #include "src/core/flow/waiting/parking.h"
 #include "src/core/flow/waiting/waiters.h"
 #include "src/core/queueing/headroom.h"
@@ -97,6 +98,8 @@ class Driver {
   int64_t wake_latency_ns = kWakeLatencyNsMax / 4;  // of its timed sleeps, measured
   Mutex shutdown_mutex;
   std::atomic<bool> shut_down{false};
+  // Behind what its thread uses, so that it ends first.
+  PlaceMaker place_maker{flow, registration_mutex, tick_mutex, [this] { Wake(); }};
 };
 
 // Holds the lock of Tick while something other than a Tick changes the flow, and then wakes the

@@ -65,11 +65,32 @@ void LaunchHeads(Flow& flow, Queue& queue, const PlannedLaunch& planned) {
   }
 }
 
+// A task that is complete keeps its record: its callers read it without a lock.
+void HoldPlanned(Flow& flow, const PlannedHold& planned) {
+  Task* task = flow.tables.FindTask(planned.task);
+  if (task == nullptr) return CountDropped(flow);
+  const TaskState state = task->state.load(std::memory_order_acquire);
+  if (state != TaskState::kWaiting && state != TaskState::kReady) return CountDropped(flow);
+  Hold(flow, *task, planned);
+}
+
+void LaunchPlanned(Flow& flow, const PlannedLaunch& planned);
+
+// A launch on a place that is not made yet: LC work goes to the whole device, BE work waits.
+void LaunchWithoutPlace(Flow& flow, Task& task, PlannedLaunch planned) {
+  planned.place = kWholeDevice;
+  if (IsLc(task)) return LaunchPlanned(flow, planned);
+  if (task.state.load() == TaskState::kReady) {
+    HoldPlanned(flow, {planned.task, Reason::kHoldLane, 0, 0});
+  }
+}
+
 void LaunchPlanned(Flow& flow, const PlannedLaunch& planned) {
   if (flow.device_lost.load()) return;
   Task* task = flow.tables.FindTask(planned.task);
   if (task == nullptr || !flow.lanes.HasPlace(planned.place)) return CountDropped(flow);
   if (task->cancel_requested.load(std::memory_order_relaxed)) return;
+  if (!flow.lanes.named().IsMade(planned.place)) return LaunchWithoutPlace(flow, *task, planned);
   const TaskState state = task->state.load(std::memory_order_relaxed);
   if (state == TaskState::kRunning || state == TaskState::kEvicting) {
     if (!MayHaveMoreParts(*task, planned)) return CountDropped(flow);
@@ -111,15 +132,6 @@ void EvictPlanned(Flow& flow, const PlannedEviction& planned) {
     all_leave = all_leave && IsLeaving(flow.gate, part);
   }
   if (all_leave && task->state.load() == TaskState::kRunning) SetState(*task, TaskState::kEvicting);
-}
-
-// A task that is complete keeps its record: its callers read it without a lock.
-void HoldPlanned(Flow& flow, const PlannedHold& planned) {
-  Task* task = flow.tables.FindTask(planned.task);
-  if (task == nullptr) return CountDropped(flow);
-  const TaskState state = task->state.load(std::memory_order_acquire);
-  if (state != TaskState::kWaiting && state != TaskState::kReady) return CountDropped(flow);
-  Hold(flow, *task, planned);
 }
 
 // Most plans hold the heads that the last one held, for the same reasons. The policies name heads

@@ -13,6 +13,7 @@
 #include "src/core/base/ids.h"
 #include "src/core/base/tuning.h"
 #include "src/core/flow/learn/learn.h"
+#include "src/core/flow/places/place_orders.h"
 #include "src/core/flow/planning/head_views.h"
 #include "src/core/flow/planning/progress_plan.h"
 #include "src/core/flow/planning/promote.h"
@@ -155,6 +156,7 @@ void BuildSnapshot(Flow& flow) {
   // the plan was made.
   snapshot.eviction_available = capabilities.eviction && flow.lanes.lanes_blocked() == 0;
   snapshot.queued_ns = flow.queued_ns - (snapshot.eviction_available ? flow.uncommitted_ns : 0);
+  flow.lanes.named().ForgetRefusals(flow.now_ns);
   snapshot.places = flow.lanes.places();
   snapshot.splits = flow.lanes.splits();
   snapshot.copies = flow.copies;
@@ -213,6 +215,7 @@ void MakePlan(Flow& flow) {
   Plan& plan = flow.buffers.plan;
   plan.Clear();
   AskPolicy(flow);
+  AskForPlaces(flow);
   LearnPlan(flow);
   // A wake-up time in the past would replan forever; the clock must advance.
   flow.replan_at_ns = std::max(plan.replan_at_ns, flow.now_ns + 1);

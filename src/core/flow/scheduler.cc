@@ -38,7 +38,10 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(const SchedulerOpti
   }
   auto driver =
       std::make_unique<Driver>(options, std::move(device), std::move(model), std::move(policy));
-  if (absl::Status status = driver->flow.lanes.Create(*driver->flow.device, options.splits_max);
+  Lanes& lanes = driver->flow.lanes;
+  const bool eager = options.places == PlacesMode::kEager;
+  if (absl::Status status = eager ? lanes.Create(*driver->flow.device, options.splits_max)
+                                  : lanes.Open(*driver->flow.device, options.splits_max);
       !status.ok()) {
     return status;
   }
@@ -178,7 +181,8 @@ absl::Status Scheduler::Shutdown(TimeNs deadline_ns) {
                           " tasks that had not completed by its deadline.");
     });
   }
-  StopThread();     // its callbacks have ended: no two run at once
+  StopThread();  // its callbacks have ended: no two run at once
+  driver_->place_maker.Stop();
   driver_->Tick();  // the callbacks of what was given up
   driver_->AwaitCalls();
   driver_->Tick();  // what a thread left that ended inside a callback

@@ -13,6 +13,7 @@
 #include "src/core/flow/entry/region.h"
 #include "src/core/flow/flow_check.h"
 #include "src/core/flow/learn/learn.h"
+#include "src/core/flow/places/place_orders.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/flow/submit.h"
 #include "src/core/flow/verbs/evict.h"
@@ -145,12 +146,52 @@ absl::Status Prepare(Device& device, KernelDesc& kernel) {
   return status;
 }
 
-void ReleaseRetiredGraphs(Flow& flow) {
+// Whether its registration needs every place: the application's callback runs in each place then
+// and never later, and so does a measurement.
+bool NeedsEveryPlace(const Flow& flow, const KernelDesc& kernel) {
+  const GraphCode* const graph = kernel.graph();
+  return graph != nullptr && kernel.confinable && !flow.lanes.named().at_once() &&
+         (graph->capture != nullptr || graph->measure_places);
+}
+
+void ReleaseRetiredGraphs(Driver& driver) {
+  Flow& flow = driver.flow;
   if (flow.device_lost.load()) return;
   for (uint32_t id = 1; id <= static_cast<uint32_t>(flow.tables.kernels()); ++id) {
-    if (flow.tables.UseOf(KernelId{id}).TakeIdle()) flow.device->ReleaseKernel(KernelId{id});
+    if (!flow.tables.UseOf(KernelId{id}).TakeIdle()) continue;
+    flow.device->ReleaseKernel(KernelId{id});
+    if (!NeedsEveryPlace(flow, *flow.tables.FindKernel(KernelId{id}))) continue;
+    const MutexLock lock(&driver.tick_mutex);
+    flow.lanes.named().KeepAll(false);
   }
 }
+
+// Holds every place from before the graph is prepared until Keep, or for good.
+class EveryPlace {
+ public:
+  EveryPlace(Driver& driver, const KernelDesc& kernel)
+      : driver_(driver), holds_(NeedsEveryPlace(driver.flow, kernel)) {
+    if (!holds_) return;
+    KeepAll(true);
+    MakeEveryPlace(driver_.flow, driver_.tick_mutex);
+  }
+  ~EveryPlace() {
+    if (holds_) KeepAll(false);
+  }
+  EveryPlace(const EveryPlace&) = delete;
+  EveryPlace& operator=(const EveryPlace&) = delete;
+  // The kernel is registered: the places stay until it is released.
+  void Keep() { holds_ = false; }
+
+ private:
+  void KeepAll(bool keep) {
+    const MutexLock lock(&driver_.tick_mutex);
+    driver_.flow.lanes.named().KeepAll(keep);
+  }
+
+  Driver& driver_;
+  bool holds_;
+};
 
 }  // namespace
 
@@ -170,13 +211,14 @@ absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
   MutexLock one_at_a_time(&driver_->registration_mutex);
   if (absl::Status status = flow.device->DescribeKernel(desc); !status.ok()) return status;
   const bool graph = desc.kind() == TaskKind::kGraph;
-  if (graph) ReleaseRetiredGraphs(flow);
+  if (graph) ReleaseRetiredGraphs(*driver_);
   if (graph && desc.solo_hint_ns == 0) {
     // How long the graph took in earlier runs says how many of its nodes are a segment.
     MutexLock lock(&driver_->tick_mutex);
     desc.solo_hint_ns = flow.model->durations().LearnedSoloNs(desc.name);
   }
   FillUnknown(desc);
+  EveryPlace places(*driver_, desc);
   absl::StatusOr<KernelDesc*> kernel = flow.tables.StageKernel(std::move(desc));
   if (!kernel.ok()) return kernel.status();
   // Modules and graphs take tens of milliseconds: plans are made meanwhile.
@@ -186,6 +228,7 @@ absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
     flow.tables.DropStagedKernel();
     return status;
   }
+  places.Keep();
   return (*kernel)->id;
 }
 

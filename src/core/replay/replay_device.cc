@@ -55,13 +55,17 @@ GraphCut ReplayDevice::CutOf(const KernelDesc& graph) const {
 }
 
 absl::Status ReplayDevice::DestroyPlace(PlaceIndex place) {
-  return absl::UnimplementedError(absl::StrCat("A replay ends no place, and not ", place, "."));
+  std::replace(place_of_lane_.begin(), place_of_lane_.end(), place, kNoPlace);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<LaneIndex> ReplayDevice::CreateLane(const LaneSpec& spec) {
-  const bool blocked = lanes_ < kMaxLanes && (blocked_lanes_ >> lanes_ & 1) != 0;
-  if (spec.evictable && blocked) return Blocked(lanes_);
-  return lanes_++;
+  const auto free = std::find(place_of_lane_.begin(), place_of_lane_.end(), kNoPlace);
+  const auto lane = static_cast<LaneIndex>(free - place_of_lane_.begin());
+  if (lane == kMaxLanes) return absl::ResourceExhaustedError("The replay has no lane left.");
+  if (spec.evictable && (blocked_lanes_ >> lane & 1) != 0) return Blocked(lane);
+  *free = spec.place;
+  return lane;
 }
 
 absl::Status ReplayDevice::ReplaceLane(LaneIndex lane, const LaneSpec& spec) {

@@ -60,11 +60,17 @@ class ReplayDevice final : public Device {
   void AdvanceTo(TimeNs time) override { now_ns_.store(std::max(NowNs(), time)); }
 
  private:
+  static std::array<PlaceIndex, kMaxLanes> NoPlaces() {
+    std::array<PlaceIndex, kMaxLanes> places;
+    places.fill(kNoPlace);
+    return places;
+  }
+
   DeviceCapabilities capabilities_;
   const Comparison& comparison_;
   const uint64_t blocked_lanes_;
   std::atomic<TimeNs> now_ns_{0};  // any thread may ask for the time
-  LaneIndex lanes_ = 0;
+  std::array<PlaceIndex, kMaxLanes> place_of_lane_ = NoPlaces();
   std::array<int64_t, kMaxCounters> claims_{};
   std::array<uint64_t, kMaxCounters> lanes_of_counter_{};  // one bit a lane
   std::unordered_set<uint64_t> launched_;

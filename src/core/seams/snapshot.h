@@ -27,9 +27,11 @@ namespace gpushare::core {
 struct PlaceView {
   int32_t sms = 0;
   uint64_t overlaps = 0;  // places (bit per index) that share an SM with this one, itself included
+  // A launch may go there now. A place that a plan names and that is not ready is asked for.
+  bool ready = true;
 };
 
-// One way to cut the device in two. Ascending lc_sms.
+// One way to cut the device in two: a view of two places. Ascending lc_sms.
 struct SplitView {
   PlaceIndex lc_place = kNoPlace;
   PlaceIndex be_place = kNoPlace;
@@ -439,6 +441,10 @@ struct PlannedChoice {
 };
 
 struct Plan {
+  // Places that the plan's arrangement has, a bit each: those that are not made yet are asked for.
+  // Until they are ready, an LC launch or route that names one goes to the whole device, and a BE
+  // launch is held.
+  uint64_t places_wanted = 0;
   // A list that is full takes no more (TryAdd): the rest waits for the next plan.
   BoundedList<PlannedLaunch, kMaxPlannedActions> launches;
   BoundedList<PlannedEviction, kMaxPlannedActions> evictions;
@@ -452,6 +458,7 @@ struct Plan {
   int64_t dropped = 0;
 
   void Clear() {
+    places_wanted = 0;
     launches.Clear();
     evictions.Clear();
     holds.Clear();

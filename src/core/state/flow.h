@@ -155,7 +155,8 @@ struct Flow {
   // LC callers may launch by themselves: off while quiesced, closed or lost.
   std::atomic<int32_t> lc_reserved_capsms{0};  // of all LC apps
   std::atomic<bool> fast_path{true};
-  std::atomic<bool> learns{true};  // PolicyProperties::learns
+  std::atomic<bool> learns{true};         // PolicyProperties::learns
+  std::atomic<bool> places_asked{false};  // plan -> whoever runs Tick: wake the maker of places
   alignas(64) std::atomic<int32_t> open_regions{0};
   // Longest BE region that may begin now, from the last plan (0: none, LC work is active).
   std::atomic<int64_t> be_region_bound_ns{0};

@@ -1,4 +1,4 @@
-// Creation of places, splits and lanes, and the choice of a lane. See lanes.h.
+// Makes the lanes of places, and chooses among them. See lanes.h.
 
 #include "src/core/state/lanes.h"
 
@@ -24,22 +24,17 @@ LanePriority PriorityOf(LaneClass lane_class) {
   return LanePriority::kNormal;
 }
 
-bool ShareAnSm(const PlaceSpec& a, const PlaceSpec& b) {
-  const bool groups_meet =
-      a.first_group < b.first_group + b.groups && b.first_group < a.first_group + a.groups;
-  return groups_meet || (a.with_remainder && b.with_remainder);
+LaneSpec SpecFor(PlaceIndex place, LaneClass lane_class) {
+  return {place, PriorityOf(lane_class), lane_class == LaneClass::kBe};
 }
 
-}  // namespace
-
-absl::StatusOr<LaneIndex> Lanes::AddLane(Device& device, const LaneSpec& spec,
-                                         LaneClass lane_class) {
-  LaneSpec granted = spec;
-  const auto create = [&] { return device.CreateLane(granted); };
+absl::StatusOr<MadeLane> MakeLane(Device& device, PlaceIndex place, LaneClass lane_class) {
+  MadeLane made{.spec = SpecFor(place, lane_class), .lane_class = lane_class};
+  const auto create = [&] { return device.CreateLane(made.spec); };
   absl::StatusOr<LaneIndex> index = CatchExhaustion(create);
-  if (granted.evictable && absl::IsDeadlineExceeded(index.status())) {
+  if (made.spec.evictable && absl::IsDeadlineExceeded(index.status())) {
     // Evictions on this lane are blocked: it takes only launches that nobody needs to evict.
-    granted.evictable = false;
+    made.spec.evictable = false;
     index = CatchExhaustion(create);
   }
   if (!index.ok()) return index.status();
@@ -47,27 +42,35 @@ absl::StatusOr<LaneIndex> Lanes::AddLane(Device& device, const LaneSpec& spec,
     return absl::InternalError(absl::StrCat("The device made lane ", *index,
                                             ", and the library has room for ", kMaxLanes, "."));
   }
-  lane(*index).spec = spec;
-  lane(*index).lane_class = lane_class;
-  Use(*index, granted.evictable);
-  return *index;
+  made.index = *index;
+  return made;
+}
+
+}  // namespace
+
+void Lanes::Put(const MadeLane& made) {
+  Lane& put = lane(made.index);
+  put.spec = made.spec;
+  put.lane_class = made.lane_class;
+  put.progress_ns = put.replaced_ns = 0;
+  Use(made.index, made.spec.evictable);
 }
 
 void Lanes::Use(LaneIndex index, bool evictable) {
   Lane& used = lane(index);
   if (SpecOf(index).evictable && !evictable) blocked_lanes_ |= uint64_t{1} << index;
-  // Submitters read the rest of the specification, which never changes.
+  // Submitters read the rest of the specification, which stays as long as the lane.
   used.spec.evictable = evictable;
   used.usable.store(true, std::memory_order_release);
 }
 
-absl::Status Lanes::AddLanes(Device& device, PlaceIndex place, LaneClass lane_class, int count) {
-  Kind& list = kind(place, lane_class);
+absl::Status Lanes::AddLanes(Device& device, LaneClass lane_class, int count) {
+  Kind& list = kind(kWholeDevice, lane_class);
   for (int i = 0; i < count; ++i) {
-    const LaneSpec spec{place, PriorityOf(lane_class), lane_class == LaneClass::kBe};
-    absl::StatusOr<LaneIndex> index = AddLane(device, spec, lane_class);
-    if (!index.ok()) return index.status();
-    list.lanes[static_cast<size_t>(list.count++)] = *index;
+    const absl::StatusOr<MadeLane> made = MakeLane(device, kWholeDevice, lane_class);
+    if (!made.ok()) return made.status();
+    Put(*made);
+    list.lanes[static_cast<size_t>(list.count++)] = made->index;
   }
   return absl::OkStatus();
 }
@@ -76,83 +79,115 @@ absl::Status Lanes::AddQuotaLanes(Device& device) {
   static_assert(kQuotaLanes <= kLanesPerKind);
   static_assert(3 * kLanesPerKind + kQuotaLanes + 3 * kMaxSplits <= kMaxLanes);
   Kind& list = kind(kWholeDevice, LaneClass::kBe);
-  const LaneSpec spec{kWholeDevice, PriorityOf(LaneClass::kBe), true};
   while (list.count + list.quota_count < kQuotaLanes) {
-    absl::StatusOr<LaneIndex> index = AddLane(device, spec, LaneClass::kBe);
-    if (!index.ok()) return index.status();
-    list.lanes[static_cast<size_t>(list.count + list.quota_count++)] = *index;
+    const absl::StatusOr<MadeLane> made = MakeLane(device, kWholeDevice, LaneClass::kBe);
+    if (!made.ok()) return made.status();
+    Put(*made);
+    list.lanes[static_cast<size_t>(list.count + list.quota_count++)] = made->index;
   }
   return absl::OkStatus();
 }
 
-absl::Status Lanes::Create(Device& device, int splits_max) {
-  const DeviceProfile& profile = device.capabilities().profile;
-  const int groups = profile.Groups();
-  places_.push_back({profile.sm_count, 1});
-  place_specs_.push_back({0, groups, true});
+absl::Status Lanes::Open(Device& device, int splits_max) {
+  named_.Name(device.capabilities(), splits_max, device.capabilities().virtual_time);
   for (const auto& [lane_class, count] :
        {std::pair{LaneClass::kLc, 4}, std::pair{LaneClass::kPlain, 4}, std::pair{LaneClass::kBe, 2},
         std::pair{LaneClass::kCopy, 4}}) {
-    if (absl::Status status = AddLanes(device, kWholeDevice, lane_class, count); !status.ok()) {
-      return status;
-    }
+    if (absl::Status status = AddLanes(device, lane_class, count); !status.ok()) return status;
   }
   if (absl::Status status = AddQuotaLanes(device); !status.ok()) return status;
-  if (device.capabilities().partitions) {
-    if (absl::Status status = AddSplits(device, std::min(splits_max, kMaxSplits)); !status.ok()) {
-      return status;
-    }
-  }
   IndexEvictableLanes();
   return absl::OkStatus();
 }
 
-absl::Status Lanes::AddSplits(Device& device, int splits_max) {
-  const DeviceProfile& profile = device.capabilities().profile;
-  const int groups = profile.Groups();
-  // The SMs that whole groups leave over go to one side, and may be a side by themselves.
-  const bool left_over = profile.Remainder() > 0;
-  const bool for_lc = profile.remainder_for_lc;
-  const int lc_groups_max = left_over && !for_lc ? groups : groups - 1;
-  for (int lc_groups = left_over && for_lc ? 0 : 1; lc_groups <= lc_groups_max; ++lc_groups) {
-    if (static_cast<int>(splits_.size()) >= splits_max) break;
-    // With fewer splits than sizes the larger LC sides are the useful ones: skip from the front.
-    if (lc_groups_max + 1 - lc_groups > splits_max) continue;
-    const PlaceSpec lc{0, lc_groups, for_lc};
-    const PlaceSpec be{lc_groups, groups - lc_groups, !for_lc};
-    SplitView split;
-    split.lc_sms = lc_groups * profile.sm_granularity + (for_lc ? profile.Remainder() : 0);
-    split.be_sms = profile.sm_count - split.lc_sms;
-    for (const auto& [spec, sms, place] : {std::tuple{lc, split.lc_sms, &split.lc_place},
-                                           std::tuple{be, split.be_sms, &split.be_place}}) {
-      *place = static_cast<PlaceIndex>(places_.size());
-      if (absl::Status status = device.CreatePlace(*place, spec); !status.ok()) return status;
-      places_.push_back({sms, 0});
-      place_specs_.push_back(spec);
-    }
-    for (const auto& [place, lane_class] :
-         {std::pair{split.lc_place, LaneClass::kLc}, std::pair{split.lc_place, LaneClass::kBe},
-          std::pair{split.be_place, LaneClass::kBe}}) {
-      if (absl::Status status = AddLanes(device, place, lane_class, 1); !status.ok()) return status;
-    }
-    splits_.push_back(split);
+absl::Status Lanes::Create(Device& device, int splits_max) {
+  if (absl::Status status = Open(device, splits_max); !status.ok()) return status;
+  for (PlaceIndex place = kWholeDevice + 1; place < named_.count(); ++place) {
+    const absl::StatusOr<MadePlace> made = MakeOnDevice(device, place, [] {});
+    if (!made.ok()) return made.status();
+    Publish(place, *made);
   }
-  for (size_t a = 0; a < places_.size(); ++a) {
-    places_[a].overlaps = 0;
-    for (size_t b = 0; b < places_.size(); ++b) {
-      if (ShareAnSm(place_specs_[a], place_specs_[b])) places_[a].overlaps |= uint64_t{1} << b;
-    }
-  }
+  named_.KeepAll(true);
   return absl::OkStatus();
 }
 
+absl::StatusOr<MadePlace> Lanes::MakeOnDevice(Device& device, PlaceIndex place,
+                                              absl::FunctionRef<void()> before) const {
+  before();
+  const auto create = [&] { return device.CreatePlace(place, named_.at(place).spec); };
+  absl::Status status = CatchExhaustion(create);
+  if (!status.ok()) return status;
+  const auto sides = named_.splits();
+  const bool lc_side = std::any_of(sides.begin(), sides.end(), [place](const SplitView& split) {
+    return split.lc_place == place;
+  });
+  MadePlace made;
+  for (const LaneClass lane_class : {LaneClass::kLc, LaneClass::kBe}) {
+    if (lane_class == LaneClass::kLc && !lc_side) continue;
+    before();
+    const absl::StatusOr<MadeLane> lane = MakeLane(device, place, lane_class);
+    if (!lane.ok()) {
+      status = lane.status();
+      break;
+    }
+    made.lanes.Add(*lane);
+  }
+  if (status.ok()) return made;
+  const absl::Status ended = CatchExhaustion([&] { return device.DestroyPlace(place); });
+  if (ended.ok() || absl::IsDataLoss(status) || absl::IsUnavailable(status)) return status;
+  return StatusOf(absl::StatusCode::kAborted, [&] {
+    return absl::StrCat(status.message(), " What was made of it stays: ", ended.message());
+  });
+}
+
+void Lanes::Publish(PlaceIndex place, const MadePlace& made) {
+  for (const MadeLane& lane : made.lanes) {
+    Put(lane);
+    Kind& list = kind(place, lane.lane_class);
+    list.lanes[static_cast<size_t>(list.count++)] = lane.index;
+  }
+  IndexEvictableLanes();
+  named_.SetState(place, PlaceState::kReady);
+}
+
+template <class Call>
+void Lanes::ForEachLane(PlaceIndex place, Call&& call) const {
+  for (const LaneClass lane_class : {LaneClass::kLc, LaneClass::kBe}) {
+    const Kind& list = kind(place, lane_class);
+    for (int i = 0; i < list.count; ++i) call(list.lanes[static_cast<size_t>(i)]);
+  }
+}
+
+bool Lanes::IsEmpty(PlaceIndex place) const {
+  bool empty = true;
+  ForEachLane(place, [&](LaneIndex index) {
+    const Lane& own = lane(index);
+    empty = empty && own.in_flight.load() == 0 && own.evictable.load() == 0 && own.parts == 0 &&
+            own.fused_partners_pending.load() == 0 && !own.holds_fused_partner.load() &&
+            !own.holds_segments.load() && !own.to_replace;
+  });
+  return empty;
+}
+
+void Lanes::SetUsable(PlaceIndex place, bool usable) {
+  ForEachLane(place, [&](LaneIndex index) { lane(index).usable.store(usable); });
+  IndexEvictableLanes();
+}
+
+void Lanes::Forget(PlaceIndex place) {
+  ForEachLane(place, [&](LaneIndex index) { blocked_lanes_ &= ~(uint64_t{1} << index); });
+  for (const LaneClass lane_class : {LaneClass::kLc, LaneClass::kBe}) {
+    kind(place, lane_class) = Kind();
+  }
+}
+
 void Lanes::IndexEvictableLanes() {
-  for (size_t place = 0; place < places_.size(); ++place) {
+  for (size_t place = 0; place < places().size(); ++place) {
     uint64_t mask = 0;
     for (size_t i = 0; i < lanes_.size(); ++i) {
       const Lane& lane = lanes_[i];
       if (!lane.usable.load() || !lane.spec.evictable) continue;
-      if ((places_[place].overlaps >> lane.spec.place & 1) != 0) mask |= uint64_t{1} << i;
+      if ((places()[place].overlaps >> lane.spec.place & 1) != 0) mask |= uint64_t{1} << i;
     }
     evictable_lanes_[place].store(mask, std::memory_order_release);
   }
@@ -246,6 +281,7 @@ bool Lanes::HasOtherEvictable(PlaceIndex place, LaneIndex except) const {
 bool Lanes::GiveUp(LaneIndex index) {
   Lane& hung = lane(index);
   if (!hung.usable.exchange(false)) return false;
+  named_.at(hung.spec.place).stays = true;
   IndexEvictableLanes();
   if (replacements_ == kMaxLaneReplacements) return false;
   ++replacements_;
@@ -254,9 +290,7 @@ bool Lanes::GiveUp(LaneIndex index) {
 }
 
 LaneSpec Lanes::SpecOf(LaneIndex index) const {
-  const Lane& given_up = lane(index);
-  return {given_up.spec.place, PriorityOf(given_up.lane_class),
-          given_up.lane_class == LaneClass::kBe};
+  return SpecFor(lane(index).spec.place, lane(index).lane_class);
 }
 
 void Lanes::Install(LaneIndex index, bool evictable, TimeNs now_ns) {

@@ -1,17 +1,20 @@
-// Places and lanes: made once at start, found by (place, class) in a few nanoseconds.
+// The lanes of places, found by (place, class) in a few nanoseconds. Those of the whole device are
+// made at start, those of another place with it (places.h).
 //
 // BE lanes are few, because streams share hardware queues: behind 8 busy BE streams, work of other
 // streams waits for theirs (docs/hardware.md). On the whole device two are for any BE launch: one
 // fills the SMs, and a second hides the launch latency. Two more serve apps with quotas, whose
-// launches leave SMs to others: kQuotaLanes launches run side by side. A split cuts the device into
-// an LC side, groups from the front, and a BE side. The SMs that whole groups leave over go to BE,
-// or to LC where the profile says so (decision 0008).
+// launches leave SMs to others: kQuotaLanes launches run side by side. The LC side of a split has a
+// lane of each class, the BE side one BE lane.
 //
 // A lane that hung is given up, and the device replaces it under the same index. The launches of
 // its class use the other lanes of its place meanwhile.
 //
-// Threads: made by one; look-ups and the atomic counts from any; the rest by the one that runs
-// Tick.
+// A lane ends with its place, and its index may then be another place's. A submitter finds a lane
+// by a published route, and is inside the gate until it has left the lane. So a place may end once
+// no route names it, no launch is on it, and the gate has been empty since (flow/places.h).
+//
+// Threads: made by one; look-ups and the atomic counts from any; the rest under the lock of Tick.
 
 #ifndef GPUSHARE_SRC_CORE_STATE_LANES_H_
 #define GPUSHARE_SRC_CORE_STATE_LANES_H_
@@ -20,14 +23,17 @@
 #include <atomic>
 #include <bit>
 #include <cstdint>
-#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "src/core/base/containers/bounded_list.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/types.h"
 #include "src/core/seams/device.h"
 #include "src/core/seams/snapshot.h"
+#include "src/core/state/places.h"
 
 namespace gpushare::core {
 
@@ -57,10 +63,38 @@ struct Lane {
   bool to_replace = false;  // given up; the device has not answered yet
 };
 
+// What the device made for a place.
+struct MadeLane {
+  LaneIndex index = kNoLane;
+  LaneSpec spec;  // evictable, unless its self-test found evictions blocked
+  LaneClass lane_class = LaneClass::kPlain;
+};
+struct MadePlace {
+  BoundedList<MadeLane, 3> lanes;
+};
+
 class Lanes {
  public:
-  // Creates up to `splits_max` splits on a device that has partitions, and every place's lanes.
+  // Names up to `splits_max` splits on a device that has partitions, and makes the whole device's
+  // lanes.
+  absl::Status Open(Device& device, int splits_max);
+  // The same, and makes every place. None of them ever ends.
   absl::Status Create(Device& device, int splits_max);
+
+  // A place and its lanes on the device. After an error the device has neither. ABORTED: it could
+  // not take back what it had made. Calls `before` before each call of the device. Needs no lock.
+  absl::StatusOr<MadePlace> MakeOnDevice(Device& device, PlaceIndex place,
+                                         absl::FunctionRef<void()> before) const;
+  // From now on its lanes are picked.
+  void Publish(PlaceIndex place, const MadePlace& made);
+  // Whether no launch is on its lanes or about to be.
+  bool IsEmpty(PlaceIndex place) const;
+  // Its lanes are picked no more, or again.
+  void SetUsable(PlaceIndex place, bool usable);
+  // The device has ended it: its lanes are gone.
+  void Forget(PlaceIndex place);
+  Places& named() { return named_; }
+  const Places& named() const { return named_; }
 
   // The least busy usable lane of the class; kNoLane when there is none. `salt` spreads apps.
   LaneIndex Pick(PlaceIndex place, LaneClass lane_class, uint32_t salt) const;
@@ -96,9 +130,9 @@ class Lanes {
 
   Lane& lane(LaneIndex index) { return lanes_[static_cast<size_t>(index)]; }
   const Lane& lane(LaneIndex index) const { return lanes_[static_cast<size_t>(index)]; }
-  absl::Span<const PlaceView> places() const { return places_; }
-  const PlaceView& place(PlaceIndex index) const { return places_[static_cast<size_t>(index)]; }
-  absl::Span<const SplitView> splits() const { return splits_; }
+  absl::Span<const PlaceView> places() const { return named_.views(); }
+  const PlaceView& place(PlaceIndex index) const { return named_.view(index); }
+  absl::Span<const SplitView> splits() const { return named_.splits(); }
   // Evictable lanes on places that share an SM with `place`.
   uint64_t EvictableLanes(PlaceIndex place) const {
     return evictable_lanes_[static_cast<size_t>(place)].load(std::memory_order_acquire);
@@ -106,17 +140,13 @@ class Lanes {
   // Whether a queue with work in flight on the lane goes on in `place`: where that has more SMs. It
   // comes back to fewer when its work has ended, so that no burst drains on them.
   bool GoesOn(LaneIndex lane, PlaceIndex place) const {
-    return HasPlace(place) &&
-           places_[static_cast<size_t>(place)].sms >
-               places_[static_cast<size_t>(lanes_[static_cast<size_t>(lane)].spec.place)].sms;
+    return HasPlace(place) && this->place(place).sms > this->place(this->lane(lane).spec.place).sms;
   }
   // Lanes whose self-test ever found evictions blocked; they are used as not evictable. The mask
   // has one bit a lane.
   int lanes_blocked() const { return std::popcount(blocked_lanes_); }
   uint64_t blocked_lanes() const { return blocked_lanes_; }
-  bool HasPlace(PlaceIndex place) const {
-    return place >= 0 && place < static_cast<PlaceIndex>(places_.size());
-  }
+  bool HasPlace(PlaceIndex place) const { return named_.Has(place); }
 
  private:
   static constexpr int kClasses = 4;
@@ -132,19 +162,19 @@ class Lanes {
   const Kind& kind(PlaceIndex place, LaneClass lane_class) const {
     return kinds_[static_cast<size_t>(place) * kClasses + static_cast<size_t>(lane_class)];
   }
-  absl::Status AddLanes(Device& device, PlaceIndex place, LaneClass lane_class, int count);
+  absl::Status AddLanes(Device& device, LaneClass lane_class, int count);
   absl::Status AddQuotaLanes(Device& device);
-  absl::StatusOr<LaneIndex> AddLane(Device& device, const LaneSpec& spec, LaneClass lane_class);
+  void Put(const MadeLane& made);
   void Use(LaneIndex index, bool evictable);
-  absl::Status AddSplits(Device& device, int splits_max);
+  // Calls `call` with each lane of the place, of the whole device aside.
+  template <class Call>
+  void ForEachLane(PlaceIndex place, Call&& call) const;
   bool IsEvictableBe(LaneIndex index) const;
   void IndexEvictableLanes();
 
   std::array<Lane, kMaxLanes> lanes_;
   std::array<Kind, static_cast<size_t>(kMaxPlaces) * kClasses> kinds_;
-  std::vector<PlaceView> places_;
-  std::vector<PlaceSpec> place_specs_;
-  std::vector<SplitView> splits_;
+  Places named_;
   uint64_t blocked_lanes_ = 0;
   int replacements_ = 0;
   std::array<std::atomic<uint64_t>, kMaxPlaces> evictable_lanes_{};

@@ -14,6 +14,7 @@
 
 #include "absl/types/span.h"
 #include "src/core/base/limits.h"
+#include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
 #include "src/core/promise/promise.h"
 #include "src/core/seams/work.h"
@@ -29,6 +30,12 @@ enum class WaitMode : uint8_t {
   kSpin = 1,      // spins while anything is in flight, and for kSpinIdleNs after
 };
 
+// When the sides of splits are made.
+enum class PlacesMode : uint8_t {
+  kOnDemand = 0,  // when a plan first wants them; they end when none has for long
+  kEager = 1,     // all at start, for good
+};
+
 struct SchedulerOptions {
   // Deadline after which a launch that was predicted to take d is reported hung:
   // max(hang_floor_ns, hang_factor x d).
@@ -37,6 +44,8 @@ struct SchedulerOptions {
   // Time from the end of the last LC query until BE returns.
   int64_t be_return_hysteresis_ns = 2000;
   int32_t splits_max = kMaxSplits;  // split candidates to create; 0: no partitions
+  PlacesMode places = PlacesMode::kOnDemand;
+  int64_t place_idle_ns = kPlaceIdleNs;  // after which a place that no plan wanted ends
   WaitMode wait_mode = WaitMode::kBalanced;
   EventSink* events = nullptr;  // null: no event log; must outlive the scheduler
   // Gets sentences about errors of the application's functions, on any thread, with no lock held.

@@ -24,9 +24,10 @@ class NoAllocationTest : public ::testing::TestWithParam<std::string> {
     auto device = null::MakeNullDevice();
     auto model = models::MakeOnlineModel(device->capabilities().profile);
     auto policy = MakePolicy(GetParam()).value();
-    scheduler_ = Scheduler::Create(SchedulerOptions(), std::move(device), std::move(model),
-                                   std::move(policy))
-                     .value();
+    SchedulerOptions options;
+    options.places = PlacesMode::kEager;  // the device allocates where it makes a place
+    scheduler_ =
+        Scheduler::Create(options, std::move(device), std::move(model), std::move(policy)).value();
 
     lc_queue_ = MakeQueue("service", AppClass::kLatencyCritical);
     be_queue_ = MakeQueue("train", AppClass::kBestEffort);

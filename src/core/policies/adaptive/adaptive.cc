@@ -159,8 +159,8 @@ bool AdaptivePolicy::SharesSms() const {
 
 // The best arrangement by the loads; the whole device while the lag forbids its split. A trial has
 // bounds of its own.
-const Arrangement& AdaptivePolicy::Choose(const Snapshot& snapshot) {
-  const Arrangement& best = chooser_.Choose(snapshot, shifts_);
+const Arrangement& AdaptivePolicy::Choose(const Snapshot& snapshot, Plan& plan) {
+  const Arrangement& best = chooser_.Choose(snapshot, shifts_, plan);
   if (mechanism_ != Mechanism::kBest || best.split == kNoSplit || best.trial_kernel >= 0) {
     return best;
   }
@@ -178,7 +178,7 @@ const Arrangement& AdaptivePolicy::Choose(const Snapshot& snapshot) {
 void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   if (PlanQuiesced(snapshot, plan)) return;
   shifts_.Follow(snapshot);
-  const Arrangement& apart = Choose(snapshot);
+  const Arrangement& apart = Choose(snapshot, plan);
   const BesideQueries beside(snapshot, apart, SharesSms());
   NoteChoice(snapshot, apart, beside.value(), beside.split_value(), plan);
   const Arrangement& arrangement = beside.applies() ? whole_ : apart;

@@ -37,7 +37,7 @@ class AdaptivePolicy final : public Policy {
   void MakePlan(const Snapshot& snapshot, Plan& plan) override;
 
  private:
-  const Arrangement& Choose(const Snapshot& snapshot);
+  const Arrangement& Choose(const Snapshot& snapshot, Plan& plan);
   bool HasDuty(int32_t split) const;
   bool IsPaused(const Snapshot& snapshot, int32_t split) const;
   bool SharesSms() const;

@@ -6,6 +6,7 @@
 
 #include "src/core/policies/adaptive/arrangement/value.h"
 #include "src/core/policies/adaptive/candidates/trial.h"
+#include "src/core/policies/adaptive/carry_out/change.h"
 
 namespace gpushare::core {
 namespace {
@@ -31,6 +32,7 @@ BestSplit BestKnown(const Question& question, SplitValues& values) {
   const BySplit planned = values.Planned();
   // From the largest LC side on: a quota makes BE sides equally good.
   for (int32_t split = question.splits - 1; split >= question.first_split; --split) {
+    if (!question.Offers(split)) continue;
     double value = planned[static_cast<size_t>(split)];
     value += value > 0 ? bonus(split) : 0;
     if (value > best.value + 1e-9) {
@@ -58,12 +60,12 @@ int32_t ForcedSplit(const Question& question, Mechanism mechanism, SplitValues& 
   for (const Speeds speeds : {Speeds::kPlanned, Speeds::kAlone}) {
     const BySplit forced = values.Under(mechanism, speeds);
     for (int32_t split = question.splits - 1; split >= question.first_split; --split) {
-      take(split, forced[static_cast<size_t>(split)]);
+      if (question.Offers(split)) take(split, forced[static_cast<size_t>(split)]);
     }
     if (best != kNoSplit) return best;
   }
   for (int32_t split = question.first_split; split < question.splits; ++split) {
-    take(split, values.Knee(split));
+    if (question.Offers(split)) take(split, values.Knee(split));
   }
   return best;
 }
@@ -103,12 +105,37 @@ void Answer(const Question& question, const PairTable& pairs, Mechanism mechanis
   }
 }
 
+// A bit each.
+uint32_t ReadySplits(const Snapshot& snapshot) {
+  static_assert(kMaxSplits <= 32);
+  uint32_t ready = 0;
+  for (size_t s = 0; s < snapshot.splits.size(); ++s) {
+    const auto is_ready = [&](PlaceIndex place) {
+      return snapshot.places[static_cast<size_t>(place)].ready;
+    };
+    const SplitView& split = snapshot.splits[s];
+    if (is_ready(split.lc_place) && is_ready(split.be_place)) ready |= 1U << s;
+  }
+  return ready;
+}
+
 }  // namespace
 
 Chooser::Chooser(Mechanism mechanism) : mechanism_(mechanism), remembered_(kLayoutsRemembered) {}
 
-const Arrangement& Chooser::Choose(const Snapshot& snapshot, Shifts& shifts) {
-  const Question& question = question_.Ask(snapshot, shifts);
+const Arrangement& Chooser::Choose(const Snapshot& snapshot, Shifts& shifts, Plan& plan) {
+  constexpr uint32_t kAll = ~0U;
+  const Arrangement& best = AnswerTo(question_.Ask(snapshot, kAll, shifts), snapshot);
+  if (best.split < 0) return best;
+  plan.places_wanted |= BePlacesOf(snapshot, best.split);
+  const uint32_t ready = ReadySplits(snapshot);
+  if ((ready >> best.split & 1) != 0) return best;
+  const Arrangement& now = AnswerTo(question_.Ask(snapshot, ready, shifts), snapshot);
+  plan.places_wanted |= BePlacesOf(snapshot, now.split);
+  return now;
+}
+
+const Arrangement& Chooser::AnswerTo(const Question& question, const Snapshot& snapshot) {
   // The newest first: most plans ask what the last one asked.
   for (size_t age = 1; age <= remembered_.size(); ++age) {
     const Remembered& entry = remembered_[(next_ + remembered_.size() - age) % remembered_.size()];

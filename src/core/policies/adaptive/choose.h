@@ -28,10 +28,11 @@ class Chooser {
  public:
   explicit Chooser(Mechanism mechanism);
 
-  // The answer is valid until the next call. `shifts` follow the snapshot.
-  const Arrangement& Choose(const Snapshot& snapshot, Shifts& shifts);
+  // The best arrangement whose places are ready; valid until the next call. The plan wants its
+  // places and those of the best of all. `shifts` follow the snapshot.
+  const Arrangement& Choose(const Snapshot& snapshot, Shifts& shifts, Plan& plan);
 
-  // Of the last snapshot.
+  // Of the last answer.
   const Question& question() const { return question_.question(); }
 
  private:
@@ -40,6 +41,8 @@ class Chooser {
     Question question;
     Arrangement answer;
   };
+
+  const Arrangement& AnswerTo(const Question& question, const Snapshot& snapshot);
 
   Mechanism mechanism_;
   QuestionBuilder question_;

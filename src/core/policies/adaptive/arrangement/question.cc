@@ -166,31 +166,19 @@ int32_t FavouredSplit(const Snapshot& snapshot) {
 }
 
 bool Question::operator==(const Question& other) const {
-  return pairs_version == other.pairs_version && favoured == other.favoured &&
-         load_margin == other.load_margin && beside == other.beside && splits == other.splits &&
-         first_split == other.first_split && trials_open == other.trials_open &&
-         tried_split == other.tried_split && lc_count == other.lc_count &&
-         be_count == other.be_count &&
+  return QuestionFrame::operator==(other) &&
          std::equal(lc.begin(), lc.begin() + lc_count, other.lc.begin()) &&
          std::equal(be.begin(), be.begin() + be_count, other.be.begin());
 }
 
 void Question::CopyFrom(const Question& other) {
-  pairs_version = other.pairs_version;
-  favoured = other.favoured;
-  load_margin = other.load_margin;
-  beside = other.beside;
-  splits = other.splits;
-  first_split = other.first_split;
-  trials_open = other.trials_open;
-  tried_split = other.tried_split;
-  lc_count = other.lc_count;
-  be_count = other.be_count;
+  static_cast<QuestionFrame&>(*this) = other;
   std::copy_n(other.lc.begin(), lc_count, lc.begin());
   std::copy_n(other.be.begin(), be_count, be.begin());
 }
 
-const Question& QuestionBuilder::Ask(const Snapshot& snapshot, Shifts& shifts) {
+const Question& QuestionBuilder::Ask(const Snapshot& snapshot, uint32_t offered, Shifts& shifts) {
+  question_.offered = offered;
   question_.pairs_version = snapshot.pairs.version;
   question_.favoured = FavouredSplit(snapshot);
   question_.load_margin = LoadMargin(snapshot);

@@ -49,23 +49,30 @@ struct BeTerm {
   bool operator==(const BeTerm&) const = default;
 };
 
-struct Question {
+// What is asked beside the terms of apps and kernels.
+struct QuestionFrame {
   uint64_t pairs_version = 0;
   int32_t favoured = kNoSplit;  // FavouredSplit
   int32_t tried_split = kNoSplit;
   double load_margin = 0;   // the LC load may be that much higher; rounded up
   int32_t splits = 0;       // 0: no partitions
   int32_t first_split = 0;  // the first whose LC side holds the reservations
+  uint32_t offered = ~0U;   // splits that may be chosen, a bit each
   // BE apps whose tasks run side by side on the whole device, because quotas leave SMs to others;
   // else 1. A side of a split has one lane: there they take turns.
   int32_t beside = 1;
   bool trials_open = false;
   int32_t lc_count = 0;
   int32_t be_count = 0;
+  bool operator==(const QuestionFrame&) const = default;
+};
+
+struct Question : QuestionFrame {
   std::array<LcTerm, kMaxApps> lc;
   std::array<BeTerm, kMaxHeads + kMaxRunning> be;  // ascending kernel index
   bool operator==(const Question& other) const;
   void CopyFrom(const Question& other);  // only what counts
+  bool Offers(int32_t split) const { return (offered >> split & 1) != 0; }
 };
 
 // Loads in steps, so that a small change asks the same question.
@@ -80,8 +87,8 @@ int32_t FavouredSplit(const Snapshot& snapshot);
 // Builds the question of one plan. Allocates nothing.
 class QuestionBuilder {
  public:
-  // Valid until the next call.
-  const Question& Ask(const Snapshot& snapshot, Shifts& shifts);
+  // Valid until the next call. `offered`: as in Question.
+  const Question& Ask(const Snapshot& snapshot, uint32_t offered, Shifts& shifts);
   const Question& question() const { return question_; }
 
  private:

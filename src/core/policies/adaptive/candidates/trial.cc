@@ -15,7 +15,7 @@ int32_t TrialSplit(const Question& question, SplitValues& values, double known) 
   const BySplit hoped = values.Under(Mechanism::kBest, Speeds::kHoped);
   for (int32_t split = question.splits - 1; split >= question.first_split; --split) {
     if (tried != kNoSplit && tried != split) continue;
-    if (values.UnknownOn(split) < 0) continue;
+    if (!question.Offers(split) || values.UnknownOn(split) < 0) continue;
     const double value = hoped[static_cast<size_t>(split)];
     if (value <= best_value + 1e-9) continue;
     best = split;
