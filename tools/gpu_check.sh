@@ -16,6 +16,7 @@
 #     gemm            the Tensor-core GEMMs against cuBLASLt; then the skinny ones compared beside kernels that keep
 #                     an SM's load path busy, and the compact one beside gemm_roomy
 #     convolution     cuDNN against im2col and a GEMM; cuDNN on part of the SMs, with and without their number
+#     places          an LC app's p99 while places are made and ended (places_benchmark)
 #     slices          the smallest slice of each kernel within 2 % (slice_benchmark)
 #     overlap         Tensor and CUDA-core kernels together: the table of all ways at load ratio 1, the curves over the
 #                     load ratio, the eviction of a fused kernel's part; GPUSHARE_OVERLAP_ARGUMENTS replaces the
@@ -50,7 +51,7 @@ cases=''
 queries=''
 declare -A limits=([tests]=240 [segments]=90 [reservations]=60 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
   [quota]=240 [soak]=540 [colocate]=540 [idle]=120 [kernelet]=400
-  [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [faults]=240 [python]=240)
+  [places]=90 [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [faults]=240 [python]=240)
 
 list=0
 if [[ "${1:-}" == --list ]]; then
@@ -318,6 +319,7 @@ group_repeats() {
 
 group_kernels() { run_benchmark kernels kernel_benchmark kernel_benchmark --repeats 7 --ms 10; }
 group_eviction() { run_benchmark eviction eviction_benchmark eviction_benchmark; }
+group_places() { run_benchmark places places_benchmark places_benchmark; }
 group_slices() { run_benchmark slices slice_benchmark slice_benchmark; }
 group_cost() { run_benchmark cost library_cost_benchmark library_cost_benchmark --queries 1000; }
 group_convolution() {
@@ -512,7 +514,7 @@ if [[ $list -eq 1 ]]; then
   run_program() { echo "$1 $3"; }
   run_counters() { echo 'samples counters_benchmark'; }
   find_sanitizer() { echo compute-sanitizer; }
-  for group in tests segments reservations sanitizer repeats kernels eviction slices cost convolution gemm overlap quota soak idle kernelet calibrate samples samples_more faults; do
+  for group in tests segments reservations sanitizer repeats kernels eviction places slices cost convolution gemm overlap quota soak idle kernelet calibrate samples samples_more faults; do
     "group_$group" 2> /dev/null
   done | sort -u
   printf '%s\n' 'colocate gpushare' 'resnet gpushare_catalogue' 'python gpushare'
