@@ -951,7 +951,8 @@ typedef struct gpushare_task_options {
   gpushare_task_kind kind;  // DEFAULT: the kind of `kernel`
   // KERNEL, GRAPH, LIBRARY: not retained; must live until the submit returns.
   gpushare_kernel* kernel;
-  int64_t block_tasks;            // KERNEL: number of blocks of the original grid, 1 to 2^40
+  // KERNEL: number of blocks of the original grid, 1 to 2^40; on CUDA devices 1 to 2^31 - 1.
+  int64_t block_tasks;
   const void* arguments;          // KERNEL, LIBRARY: packed; copied at submit
   uint64_t arguments_size_bytes;  // at most 4096
   gpushare_query query;           // LC: 0 makes the task a query by itself; BE: must be 0

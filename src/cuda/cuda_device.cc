@@ -51,6 +51,9 @@ using core::TimeNs;
 // The time that the destructor waits for running launches.
 constexpr int64_t kCloseNs = 2'000'000'000;
 
+// A launch numbers its block tasks with 32 bits, and CUDA's grids end there too.
+constexpr int64_t kBlockTasksMax = 2147483647;
+
 core::DeviceProfile ProfileOf(const Context& context, const core::DeviceProfile& given) {
   char name[256] = "unknown GPU";
   context.api().cuDeviceGetName(name, sizeof(name), context.device());
@@ -98,6 +101,7 @@ class CudaDevice final : public core::Device {
     capabilities_.eviction = true;
     capabilities_.timestamps = true;
     capabilities_.reads_claims = true;
+    capabilities_.block_tasks_max = kBlockTasksMax;
     core::DeviceProfile& profile = capabilities_.profile;
     const absl::Status split = places_.Split(profile.sm_count);
     capabilities_.partitions = split.ok();

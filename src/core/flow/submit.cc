@@ -78,7 +78,8 @@ absl::StatusOr<TicketId> SubmitChecked(Flow& flow, const TaskSpec& spec, AppClas
   if (app_class == AppClass::kLatencyCritical) PrefetchTask(app);
   if (!flow.accepting.load()) return RefusalOf(flow);
   const KernelDesc* kernel = flow.tables.FindKernel(spec.kernel);
-  if (absl::Status status = CheckSpec(spec, kernel); !status.ok()) return status;
+  const int64_t block_tasks_max = flow.device->capabilities().block_tasks_max;
+  if (absl::Status status = CheckSpec(spec, kernel, block_tasks_max); !status.ok()) return status;
   if (app_class == AppClass::kBestEffort) {
     if (absl::Status status = CheckQuota(flow, app, spec.work.kind, kernel); !status.ok())
       return status;

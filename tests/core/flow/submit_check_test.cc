@@ -49,6 +49,16 @@ bool Accepts(const TaskSpec& spec) {
   return CheckSpec(spec, &kernel).ok();
 }
 
+// A CUDA device launches at most 2^31 - 1 block tasks.
+TEST(SubmitCheckTest, AKernelHasNoMoreBlockTasksThanTheDeviceTakes) {
+  const KernelDesc kernel = KernelOf(TaskKind::kKernel);
+  EXPECT_TRUE(CheckSpec(KernelTask(kInt32Max), &kernel, kInt32Max).ok());
+  const absl::Status beyond = CheckSpec(KernelTask(int64_t{kInt32Max} + 1), &kernel, kInt32Max);
+  EXPECT_EQ(beyond.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(beyond.message().find("2147483648 block tasks"), std::string::npos) << beyond;
+  EXPECT_NE(beyond.message().find("1 to 2147483647"), std::string::npos) << beyond;
+}
+
 TEST(SubmitCheckTest, AKernelHasABoundedNumberOfBlockTasks) {
   for (const int64_t blocks : {int64_t{1}, kMaxBlockTasks}) {
     EXPECT_TRUE(Accepts(KernelTask(blocks))) << blocks;

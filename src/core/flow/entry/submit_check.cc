@@ -30,11 +30,11 @@ absl::Status CheckGrid(const TaskSpec& spec, const KernelDesc& kernel) {
   return absl::OkStatus();
 }
 
-absl::Status CheckBlocks(const TaskSpec& spec, const KernelDesc& kernel) {
-  if (spec.work.block_tasks < 1 || spec.work.block_tasks > kMaxBlockTasks) {
+absl::Status CheckBlocks(const TaskSpec& spec, const KernelDesc& kernel, int64_t block_tasks_max) {
+  if (spec.work.block_tasks < 1 || spec.work.block_tasks > block_tasks_max) {
     return absl::InvalidArgumentError(
         absl::StrCat("A launch of kernel '", kernel.name, "' has ", spec.work.block_tasks,
-                     " block tasks, and it must have 1 to ", kMaxBlockTasks, "."));
+                     " block tasks, and it must have 1 to ", block_tasks_max, "."));
   }
   return CheckGrid(spec, kernel);
 }
@@ -66,7 +66,7 @@ absl::Status CheckCopy(const CopyRequest& copy) {
 
 }  // namespace
 
-absl::Status CheckSpec(const TaskSpec& spec, const KernelDesc* kernel) {
+absl::Status CheckSpec(const TaskSpec& spec, const KernelDesc* kernel, int64_t block_tasks_max) {
   if (spec.work.arguments_bytes > kMaxArgumentBytes) {
     return absl::InvalidArgumentError(absl::StrCat("A task has ", spec.work.arguments_bytes,
                                                    " bytes of arguments, and the limit is ",
@@ -102,7 +102,7 @@ absl::Status CheckSpec(const TaskSpec& spec, const KernelDesc* kernel) {
         return absl::InvalidArgumentError(absl::StrCat(
             "'", kernel->name, "' is registered as another kind of work than it is submitted as."));
       }
-      if (spec.work.kind == TaskKind::kKernel) return CheckBlocks(spec, *kernel);
+      if (spec.work.kind == TaskKind::kKernel) return CheckBlocks(spec, *kernel, block_tasks_max);
       return CheckLibraryArguments(spec, *kernel);
     case TaskKind::kMemcpy:
       return CheckCopy(spec.work.copy);

@@ -5,13 +5,18 @@
 #ifndef GPUSHARE_SRC_CORE_FLOW_ENTRY_SUBMIT_CHECK_H_
 #define GPUSHARE_SRC_CORE_FLOW_ENTRY_SUBMIT_CHECK_H_
 
+#include <cstdint>
+
 #include "absl/status/status.h"
+#include "src/core/base/limits.h"
 #include "src/core/state/options.h"
 
 namespace gpushare::core {
 
 // INVALID_ARGUMENT with the value and the limit. `kernel` is what spec.kernel names, null for none.
-absl::Status CheckSpec(const TaskSpec& spec, const KernelDesc* kernel);
+// `block_tasks_max` is the device's.
+absl::Status CheckSpec(const TaskSpec& spec, const KernelDesc* kernel,
+                       int64_t block_tasks_max = kMaxBlockTasks);
 
 }  // namespace gpushare::core
 
