@@ -101,6 +101,7 @@ class CudaDevice final : public core::Device {
     capabilities_.eviction = true;
     capabilities_.timestamps = true;
     capabilities_.reads_claims = true;
+    capabilities_.pageable_copies_block = true;
     capabilities_.block_tasks_max = kBlockTasksMax;
     core::DeviceProfile& profile = capabilities_.profile;
     const absl::Status split = places_.Split(profile.sm_count);

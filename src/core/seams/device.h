@@ -62,6 +62,8 @@ struct DeviceCapabilities {
   bool eviction = false;
   bool timestamps = false;    // completions carry device times of start and end
   bool reads_claims = false;  // ReadClaims answers
+  // Launch of a copy of pageable memory returns when the copy has ended.
+  bool pageable_copies_block = false;
   int64_t block_tasks_max = kMaxBlockTasks;  // of one task
   int32_t lanes_max = kMaxLanes;
   int32_t places_max = kMaxPlaces;

@@ -93,6 +93,11 @@ void SizePart(const Flow& flow, const Task& task, const PlannedLaunch& planned, 
   if (divisible && planned.blocks_max > 0) {
     part.blocks_asked = std::min(left, planned.blocks_max);
   }
+  // The launch keeps the scheduler's thread until the copy has ended. An LC copy keeps its
+  // submitter, whose query it is.
+  const bool blocks = task.work.kind == TaskKind::kMemcpy && !task.work.copy.pinned &&
+                      !IsLc(task) && flow.device->capabilities().pageable_copies_block;
+  if (blocks) part.blocks_asked = std::min(part.blocks_asked, kPageablePieceBytesMax);
 }
 
 void EnterRunning(Flow& flow, Task& task, Part& part, Reason reason) {
