@@ -337,8 +337,9 @@ typedef struct gpushare_runtime_options {
   // T is its predicted time on its SMs, with its workers. Progress is a completion on its lane, or
   // an earlier launch that still holds its SMs. A launch of workers also shows progress by each
   // block task that it claims, so its T is the predicted time of one block task.
-  // A hang is found at most twice that time after the last progress. The task is then TIMED_OUT,
-  // and its lane is replaced. hang_floor_ns 0: 10 s. hang_factor 0: 20.
+  // A hang is found at most twice that time after the last progress, or three times where the
+  // device does not say what was claimed. The task is then TIMED_OUT, and its lane is replaced.
+  // hang_floor_ns 0: 10 s. hang_factor 0: 20.
   int64_t hang_floor_ns;
   double hang_factor;
   // BE returns this long after the last LC query; 0: 2 us, -1: at once.

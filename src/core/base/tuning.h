@@ -25,14 +25,14 @@ inline constexpr int64_t kQuerySoloShift = 4;
 inline constexpr int64_t kBlockedEvictionFactor = 4;
 inline constexpr int64_t kBlockedEvictionFloorNs = 1000 * 1000;
 
-// Longest time, ns, that the device may take to read a claim counter of a launch that seems to
-// hang. The copy of four bytes takes some 10 us; a device that copies nothing makes no progress
-// either. Range 1 to 1,000 ms.
-inline constexpr int64_t kClaimsAnswerNs = 100 * 1000 * 1000;
-
-// Looks at a claim counter that must stay without an answer, beside the time above. The first look
-// starts the copy and the second may find it under way. Range 2 to 10.
+// Looks at a claim counter of a launch that seems to hang, which must stay without an answer before
+// the launch counts as hung, beside another hang limit of time. The first look starts the copy and
+// the second may find it under way. Range 2 to 10.
 inline constexpr int32_t kClaimsLooksMin = 3;
+
+// How far, ns, a replayed device looks ahead for the lane that was given up when it is asked what
+// was claimed: recorded devices answered within this time. Range 1 to 1,000 ms.
+inline constexpr int64_t kReplayedAnswerNs = 100 * 1000 * 1000;
 
 // Time, ns, between two looks for that answer. Range 0.1 to 10 ms.
 inline constexpr int64_t kClaimsLookNs = 1000 * 1000;

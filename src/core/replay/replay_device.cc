@@ -81,7 +81,7 @@ std::optional<int64_t> ReplayDevice::ReadClaims(int32_t counter) {
   int64_t& claims = claims_[static_cast<size_t>(counter)];
   for (size_t ahead = 0; comparison_.Going() && comparison_.HasNext(ahead); ++ahead) {
     const EventRecord& record = comparison_.Next(ahead);
-    if (record.time_ns > NowNs() + kClaimsAnswerNs) break;
+    if (record.time_ns > NowNs() + kReplayedAnswerNs) break;
     if (TypeOf(record) != EventType::kLaneAbandoned) continue;
     const LaneIndex lane = Decode<LaneAbandoned>(record).lane;
     if (lane < 0 || lane >= kMaxLanes) continue;

@@ -50,14 +50,16 @@ bool WaitsForAnEarlierOne(const Flow& flow, const Task& task, const Part& part) 
 
 enum class Progressing : uint8_t { kNo = 0, kYes = 1, kNotKnownYet = 2 };
 
-// Whether the task's launches claimed block tasks since the flow last looked.
-Progressing LookAtClaims(Flow& flow, Task& task) {
+// Whether the task's launches claimed block tasks since the flow last looked. A look that does not
+// answer is no evidence: other copies may stand in front of it. A device that answers none for
+// another hang limit makes no progress.
+Progressing LookAtClaims(Flow& flow, Task& task, const Part& part) {
   Progress& progress = task.progress;
   const std::optional<int64_t> claims = flow.device->ReadClaims(progress.counter);
   if (!claims.has_value()) {
     if (progress.claims_looks++ == 0) progress.claims_asked_ns = flow.now_ns;
     // A flow that is driven rarely asks rarely: count its looks, too.
-    const bool waits = flow.now_ns - progress.claims_asked_ns < kClaimsAnswerNs ||
+    const bool waits = flow.now_ns - progress.claims_asked_ns < part.hang_limit_ns ||
                        progress.claims_looks < kClaimsLooksMin;
     return waits ? Progressing::kNotKnownYet : Progressing::kNo;
   }
@@ -74,7 +76,7 @@ Progressing LookAt(Flow& flow, Task& task, Part& part) {
     return Progressing::kYes;
   }
   if (!ShowsClaims(flow, part)) return Progressing::kNo;
-  const Progressing answer = LookAtClaims(flow, task);
+  const Progressing answer = LookAtClaims(flow, task, part);
   if (answer == Progressing::kYes) {
     for (Part& each : task.progress.parts) each.alive_ns = flow.now_ns;
   }

@@ -2,7 +2,8 @@
 //
 // A launch hangs when it shows no progress for its limit (hang_limit.h). Progress is a completion
 // on its lane, a block task that its task claims, or an earlier launch that holds its SMs. The last
-// two are looked at only when the limit has passed, so a hang is found within twice the limit.
+// two are looked at only when the limit has passed, so a hang is found within twice the limit. A
+// device that does not say what was claimed gets the limit once more.
 //
 // The lane of a hung launch is given up (lane_loss.h). Threads: the one that runs Tick.
 
