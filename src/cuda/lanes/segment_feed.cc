@@ -55,7 +55,9 @@ CUresult SegmentFeed::LaunchNext(const DriverApi& api, CUstream stream) {
   // From here on the segment runs, whatever the driver answers.
   next_.store(segment + 1, std::memory_order_relaxed);
   if (finished() && run_.signal != nullptr) signal_error_ = api.cuEventRecord(run_.signal, stream);
-  return api.cuEventRecord(events_[segment % kOutstanding], stream);
+  code = api.cuEventRecord(events_[segment % kOutstanding], stream);
+  if (code == CUDA_SUCCESS) recorded_ = segment + 1;
+  return code;
 }
 
 CUresult SegmentFeed::Start(const DriverApi& api, CUstream stream, const SegmentRun& run,
@@ -63,6 +65,7 @@ CUresult SegmentFeed::Start(const DriverApi& api, CUstream stream, const Segment
   run_ = run;
   next_.store(run.first, std::memory_order_relaxed);
   ended_ = run.first;
+  recorded_ = run.first;
   error_ = signal_error_ = CUDA_SUCCESS;
   looked_ns_ = last_end_ns_ = now_ns;
   longest_ns_ = 0;
@@ -79,7 +82,14 @@ CUresult SegmentFeed::Start(const DriverApi& api, CUstream stream, const Segment
 
 bool SegmentFeed::Drained(const DriverApi& api, CUstream stream) const {
   if (IsSticky(error_)) return true;
-  const CUresult code = api.cuStreamQuery(stream);
+  CUresult code = api.cuStreamQuery(stream);
+  // A stream that is captured answers with an error. The last segment's event answers for it, if it
+  // was recorded; if not, the lane hangs until its limit, because the segment may still run.
+  const bool answers = code == CUDA_SUCCESS || code == CUDA_ERROR_NOT_READY || IsSticky(code);
+  if (!answers && recorded_ == next()) {
+    code =
+        ended_ == next() ? CUDA_SUCCESS : api.cuEventQuery(events_[(recorded_ - 1) % kOutstanding]);
+  }
   return code == CUDA_SUCCESS || IsSticky(code);
 }
 

@@ -86,6 +86,7 @@ class SegmentFeed {
   SegmentRun run_;
   std::atomic<size_t> next_{0};
   size_t ended_ = 0;
+  size_t recorded_ = 0;  // segments up to here have an event behind the last of them
   CUresult error_ = CUDA_SUCCESS;
   CUresult signal_error_ = CUDA_SUCCESS;
   core::TimeNs looked_ns_ = 0;    // when the host last looked at the device

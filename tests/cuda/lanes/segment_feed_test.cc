@@ -187,13 +187,37 @@ TEST_F(SegmentFeedTest, ARefusedSegmentDoesNotEndTheRunBeforeTheStream) {
   EXPECT_EQ(feed_.error(), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-TEST_F(SegmentFeedTest, AStreamThatCannotBeAskedKeepsTheLane) {
+TEST_F(SegmentFeedTest, NothingThatCanBeAskedKeepsTheLane) {
   ASSERT_EQ(Start(), CUDA_SUCCESS);
   Fake().query_answer = CUDA_ERROR_INVALID_HANDLE;
   Fake().stream_answer = CUDA_ERROR_INVALID_HANDLE;
   EXPECT_FALSE(Advance());
   Fake().ended = 2;
   EXPECT_FALSE(Advance());
+}
+
+// The application captures the lane's stream, which the driver then refuses to query.
+TEST_F(SegmentFeedTest, TheLastEventAnswersForAStreamThatIsCaptured) {
+  ASSERT_EQ(Start(), CUDA_SUCCESS);
+  Fake().launch_answer = CUDA_ERROR_OUT_OF_MEMORY;
+  Fake().stream_answer = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  Fake().ended = 1;
+  EXPECT_FALSE(Advance());
+  EXPECT_FALSE(Advance()) << "the second segment still runs";
+  Fake().ended = 2;
+  EXPECT_TRUE(Advance());
+  EXPECT_EQ(feed_.error(), CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+TEST_F(SegmentFeedTest, AnEventThatWasNotRecordedAnswersForNoStream) {
+  Fake().record_answers[2] = CUDA_ERROR_INVALID_HANDLE;
+  ASSERT_EQ(Start(), CUDA_SUCCESS);
+  Fake().stream_answer = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  Fake().ended = 1;
+  EXPECT_FALSE(Advance()) << "the second segment may still run";
+  Fake().stream_answer = CUDA_SUCCESS;
+  Fake().ended = 2;
+  EXPECT_TRUE(Advance());
 }
 
 TEST_F(SegmentFeedTest, TheLossOfTheDeviceEndsTheRunAtOnce) {
