@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/exhaustion.h"
+#include "src/core/base/quiet_thread.h"
 #include "src/core/base/tuning.h"
 #include "src/core/flow/driver.h"
 #include "src/core/flow/learn/learn.h"
@@ -102,7 +103,7 @@ absl::Status Scheduler::StartThread() {
   }
   driver_->stop.store(false);
   try {
-    driver_->thread = std::thread([driver = driver_.get()] { driver->ThreadMain(); });
+    driver_->thread = StartQuietThread([driver = driver_.get()] { driver->ThreadMain(); });
   } catch (const std::system_error& error) {
     driver_->thread_running.store(false);
     return absl::ResourceExhaustedError(
