@@ -71,4 +71,31 @@ TEST(ProcessTest, ThreadsOfTheLibraryTakeNoSignals) {
   gpushare_runtime_release(runtime);
 }
 
+// A host of plugins closes the library while its thread lives.
+TEST(ProcessTest, TheLibraryStaysWhereItsThreadsAre) {
+  Dl_info info = {};
+  ASSERT_NE(dladdr(reinterpret_cast<void*>(&gpushare_runtime_create), &info), 0);
+  // Another copy, which this program does not hold.
+  std::string folder = (std::filesystem::temp_directory_path() / "gpushare_XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string copy = folder + "/libcopy.so";
+  std::filesystem::copy_file(std::filesystem::canonical(info.dli_fname), copy);
+  void* const library = dlopen(copy.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  const auto create = reinterpret_cast<decltype(&gpushare_runtime_create)>(
+      dlsym(library, "gpushare_runtime_create"));
+  const auto release = reinterpret_cast<decltype(&gpushare_runtime_release)>(
+      dlsym(library, "gpushare_runtime_release"));
+  ASSERT_TRUE(create != nullptr && release != nullptr);
+  gpushare_runtime_options options = GPUSHARE_RUNTIME_OPTIONS_INIT;
+  options.device = "null";
+  gpushare_runtime* runtime = nullptr;
+  ASSERT_EQ(create(&options, &runtime), GPUSHARE_OK);
+  EXPECT_EQ(dlclose(library), 0);
+  ASSERT_NE(dlopen(copy.c_str(), RTLD_NOW | RTLD_NOLOAD), nullptr)
+      << "the scheduler's thread runs code that is not mapped";
+  EXPECT_EQ(release(runtime), GPUSHARE_OK);
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
