@@ -98,4 +98,60 @@ TEST(ProcessTest, TheLibraryStaysWhereItsThreadsAre) {
   std::filesystem::remove_all(folder);
 }
 
+// Metrics have a decimal point whatever the application's locale.
+TEST(ProcessTest, MetricsDoNotFollowTheLocale) {
+  std::string folder = (std::filesystem::temp_directory_path() / "gpushare_XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string make =
+      "localedef -i de_DE -f UTF-8 '" + folder + "/de_DE.UTF-8' > /dev/null 2>&1";
+  static_cast<void>(std::system(make.c_str()));
+  setenv("LOCPATH", folder.c_str(), 1);
+  const bool german = std::setlocale(LC_ALL, "de_DE.UTF-8") != nullptr;
+  if (!german) GTEST_SKIP() << "This system makes no German locale.";
+  std::string text(1 << 20, '\0');
+  char number[16];
+  std::snprintf(number, sizeof(number), "%.1f", 1.5);
+  EXPECT_STREQ(number, "1,5");
+  gpushare_runtime_options options = GPUSHARE_RUNTIME_OPTIONS_INIT;
+  options.device = "sim";
+  options.drive = GPUSHARE_DRIVE_POLL;
+  gpushare_runtime* runtime = nullptr;
+  ASSERT_EQ(gpushare_runtime_create(&options, &runtime), GPUSHARE_OK);
+  gpushare_app_options app_options = GPUSHARE_APP_OPTIONS_INIT;
+  app_options.name = "batch";
+  app_options.app_class = GPUSHARE_CLASS_BEST_EFFORT;
+  app_options.weight = 1.25;
+  gpushare_app* app = nullptr;
+  gpushare_queue* queue = nullptr;
+  ASSERT_EQ(gpushare_app_create(runtime, &app_options, &app), GPUSHARE_OK);
+  ASSERT_EQ(gpushare_queue_create(app, &queue), GPUSHARE_OK);
+  gpushare_kernel_options kernel_options = GPUSHARE_KERNEL_OPTIONS_INIT;
+  kernel_options.name = "sincos_27us";
+  gpushare_kernel* kernel = nullptr;
+  ASSERT_EQ(gpushare_kernel_register(runtime, &kernel_options, &kernel), GPUSHARE_OK);
+  gpushare_task_options task = GPUSHARE_TASK_OPTIONS_INIT;
+  task.kernel = kernel;
+  task.block_tasks = 3001;
+  gpushare_ticket ticket = {0};
+  ASSERT_EQ(gpushare_submit_be(queue, &task, &ticket), GPUSHARE_OK);
+  ASSERT_EQ(gpushare_ticket_wait(runtime, ticket, GPUSHARE_NEVER), GPUSHARE_OK);
+  size_t size = 0;
+  EXPECT_EQ(gpushare_metrics_text(runtime, text.data(), text.size(), &size), GPUSHARE_OK);
+  std::setlocale(LC_ALL, "C");
+  std::filesystem::remove_all(folder);
+  std::istringstream lines(text.substr(0, size));
+  int fractions = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    const std::string value = line.substr(line.rfind(' ') + 1);
+    EXPECT_EQ(value.find(','), std::string::npos) << line;
+    if (value.find('.') != std::string::npos) ++fractions;
+  }
+  EXPECT_GT(fractions, 0) << "no metric had a fraction";
+  gpushare_kernel_release(kernel);
+  gpushare_queue_release(queue);
+  gpushare_app_release(app);
+  gpushare_runtime_release(runtime);
+}
+
 }  // namespace

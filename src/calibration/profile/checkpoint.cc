@@ -8,7 +8,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+#include <charconv>
 #include <filesystem>
 #include <sstream>
 #include <system_error>
@@ -36,12 +36,12 @@ uint64_t Fnv1a(uint64_t digest, absl::string_view text) {
   return digest;
 }
 
-// 17 digits carry a double exactly. (absl::StrFormat writes in a destructor, and so ends the
-// process when memory is exhausted.)
+// The fewest digits that carry a double exactly, with a point in every locale. (absl::StrFormat
+// writes in a destructor, and so ends the process when memory is exhausted.)
 std::string Exactly(double value) {
   std::array<char, 32> text{};
-  const int bytes = std::snprintf(text.data(), text.size(), "%.17g", value);
-  return {text.data(), static_cast<size_t>(bytes)};
+  const std::to_chars_result end = std::to_chars(text.data(), text.data() + text.size(), value);
+  return {text.data(), end.ptr};
 }
 
 std::string KernelLineOf(uint64_t digest, const KernelMeasurement& kernel) {

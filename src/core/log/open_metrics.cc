@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 
 #include "absl/strings/str_cat.h"
 #include "src/core/log/names.h"
@@ -154,7 +154,8 @@ std::string Label(absl::string_view name, absl::string_view value) {
   return absl::StrCat(name, "=\"", Escape(value), "\"");
 }
 
-// 17 digits carry a double exactly; counts stay free of an exponent up to 2^53.
+// The fewest digits that carry a double exactly, with a point in every locale; counts stay free of
+// an exponent up to 2^53.
 std::string Number(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
@@ -162,8 +163,8 @@ std::string Number(double value) {
     return absl::StrCat(static_cast<int64_t>(value));
   }
   std::array<char, 32> text{};
-  const int bytes = std::snprintf(text.data(), text.size(), "%.17g", value);
-  return {text.data(), static_cast<size_t>(bytes)};
+  const std::to_chars_result end = std::to_chars(text.data(), text.data() + text.size(), value);
+  return {text.data(), end.ptr};
 }
 
 void AddFamily(std::string& out, absl::string_view name, absl::string_view type,
