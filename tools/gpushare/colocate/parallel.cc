@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -29,7 +30,12 @@ void RunParallel(size_t count, unsigned threads, std::atomic<bool>& stop,
   };
   std::vector<std::thread> pool;
   const size_t wanted = std::min<size_t>(std::max(1u, threads), count);
-  for (size_t i = 1; i < wanted; ++i) pool.emplace_back(work);
+  pool.reserve(wanted);
+  try {
+    while (pool.size() + 1 < wanted) pool.emplace_back(work);
+  } catch (const std::system_error&) {
+    // The system starts no more threads: those that there are, and this one, do all jobs.
+  }
   work();
   for (std::thread& thread : pool) thread.join();
   if (first_failure.load() < count) std::rethrow_exception(failures[first_failure.load()]);

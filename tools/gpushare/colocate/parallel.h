@@ -10,8 +10,9 @@
 
 namespace gpushare::tool {
 
-// Calls job(0) to job(count - 1), each once, on at most `threads` threads. When a job throws, sets
-// `stop` and starts no more jobs.
+// Calls job(0) to job(count - 1), each once, on at most `threads` threads: on fewer where the
+// system starts no more, and on this one at least. When a job throws, sets `stop` and starts no
+// more jobs.
 void RunParallel(size_t count, unsigned threads, std::atomic<bool>& stop,
                  const std::function<void(size_t)>& job);
 

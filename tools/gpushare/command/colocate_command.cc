@@ -19,6 +19,13 @@ namespace gpushare::tool {
 
 namespace {
 
+// What a failure says, as a sentence: the system's own texts have no full stop.
+std::string Sentence(const std::exception& error) {
+  std::string text = error.what();
+  if (!text.empty() && text.back() != '.') text += '.';
+  return text;
+}
+
 // Throws the failure that stopped the run again, with `more` behind its sentence.
 [[noreturn]] void Rethrow(const std::exception_ptr& stopped, const std::string& more) {
   try {
@@ -26,9 +33,9 @@ namespace {
   } catch (const Interrupted& error) {
     throw Interrupted(error.signal(), error.what() + more);
   } catch (const InputError& error) {
-    throw InputError(error.what() + more);
+    throw InputError(Sentence(error) + more);
   } catch (const std::exception& error) {
-    throw RunError(error.what() + more);
+    throw RunError(Sentence(error) + more);
   }
 }
 
