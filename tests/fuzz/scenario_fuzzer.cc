@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     RequireOneSentence(error.what());
   }
   try {
-    gpushare::tool::ParseTrace(text, "fuzz.csv", "");
+    gpushare::tool::ParseTrace(text, "fuzz.csv", {});
   } catch (const gpushare::tool::InputError& error) {
     RequireOneSentence(error.what());
   }

@@ -201,19 +201,59 @@ TEST(TraceTest, ReadsTimeStampsExactly) {
   const std::vector<int64_t> times = ParseTrace(
       "id,TIMESTAMP\n1,2023-11-16 23:59:59.9799600\n2,2023-11-17 00:00:00.0319600\n"
       "3,2023-11-17T00:00:01Z\n",
-      "t.csv", "TIMESTAMP");
+      "t.csv", {"TIMESTAMP"});
   EXPECT_EQ(times, (std::vector<int64_t>{0, 52'000'000, 1'020'040'000}));
 }
 
 TEST(TraceTest, ReadsSecondsAndSortsThem) {
-  EXPECT_EQ(ParseTrace("t\r\n2.5\r\n1.25\r\n\r\n3\r\n", "t.csv", ""),
+  EXPECT_EQ(ParseTrace("t\r\n2.5\r\n1.25\r\n\r\n3\r\n", "t.csv", {}),
             (std::vector<int64_t>{0, 1'250'000'000, 1'750'000'000}));
+}
+
+// As the Azure LLM trace of 2024 has them.
+TEST(TraceTest, ReadsOffsetsFromUtc) {
+  EXPECT_EQ(ParseTrace("TIMESTAMP\n2024-05-10 00:00:00.009930+00:00\n"
+                       "2024-05-10 02:00:01.009930+02:00\n2024-05-09T18:30:02.00993-0530\n"
+                       "2024-05-10 01:00:03.00993+01\n2024-05-10 00:00:04.00993Z\n",
+                       "t.csv", {}),
+            (std::vector<int64_t>{0, 1'000'000'000, 2'000'000'000, 3'000'000'000, 4'000'000'000}));
+}
+
+TEST(TraceTest, ACommaInQuotesBelongsToItsCell) {
+  const std::vector<int64_t> expected = {0, 1'000'000'000, 2'000'000'000};
+  EXPECT_EQ(ParseTrace("\"tokens, in\",time\n\"12,7\",3.25\n\"a \"\"b\"\", c\",4.25\n8,\"5.25\"\n",
+                       "t.csv", {"time"}),
+            expected);
+  EXPECT_EQ(
+      ParseTrace("prompt,time\n\"two\nlines\",3.25\nx,4.25\n \"y,\" , 5.25\n", "t.csv", {"time"}),
+      expected);
+}
+
+TEST(TraceTest, SkipsAByteOrderMark) {
+  EXPECT_EQ(ParseTrace("\xEF\xBB\xBFTIMESTAMP,x\n1,2\n3,4\n", "t.csv", {"TIMESTAMP"}),
+            (std::vector<int64_t>{0, 2'000'000'000}));
+}
+
+// As Mooncake's traces have them: milliseconds.
+TEST(TraceTest, ReadsJsonLines) {
+  EXPECT_EQ(ParseTrace("{\"timestamp\": 27482, \"hash_ids\": [1, 2]}\r\n\n"
+                       "{\"timestamp\": 27491.5, \"hash_ids\": []}\n",
+                       "t.jsonl", {"timestamp", 1'000'000}),
+            (std::vector<int64_t>{0, 9'500'000}));
+  EXPECT_EQ(ParseTrace("{\"t\": \"2024-05-10 00:00:01+00:00\"}\n{\"t\": \"2024-05-10 00:00:00Z\"}",
+                       "t.jsonl", {"t"}),
+            (std::vector<int64_t>{0, 1'000'000'000}));
+}
+
+TEST(TraceTest, NumbersAreOfTheUnit) {
+  EXPECT_EQ(ParseTrace("t\n1000\n1250\n", "t.csv", {"", 1'000'000}),
+            (std::vector<int64_t>{0, 250'000'000}));
 }
 
 TEST(TraceTest, BadRowsAreNamed) {
   const auto error = [](const char* text, const char* column) -> std::string {
     try {
-      ParseTrace(text, "t.csv", column);
+      ParseTrace(text, "t.csv", {column});
     } catch (const InputError& caught) {
       return caught.what();
     }
@@ -226,6 +266,15 @@ TEST(TraceTest, BadRowsAreNamed) {
   EXPECT_THAT(error("t\n1\n2\n", "time"), ::testing::HasSubstr("no column 'time'"));
   EXPECT_THAT(error("t\n1\n", ""), ::testing::HasSubstr("fewer than 2 rows"));
   EXPECT_THAT(error("", ""), ::testing::HasSubstr("fewer than 2 rows"));
+  EXPECT_THAT(error("t\n1\n2024-02-30 00:00:00\n", ""), ::testing::HasSubstr("line 3"));
+  EXPECT_THAT(error("t\n1\n2024-02-29 00:00:00+1:00\n", ""), ::testing::HasSubstr("line 3"));
+  EXPECT_THAT(error("t\n\"a\nb\"\n", ""), ::testing::HasSubstr("line 2"));
+  EXPECT_THAT(error("t\n1\n\"2\n", ""), ::testing::HasSubstr("quote in line 3"));
+  EXPECT_THAT(error("t\n7\n7\n7\n", ""), ::testing::HasSubstr("same time in each of its 3 rows"));
+  EXPECT_THAT(error("{\"t\": 1}\n{\"t\": 2}\n", ""), ::testing::HasSubstr("time_column"));
+  EXPECT_THAT(error("{\"t\": 1}\n{\"u\": 2}\n", "t"), ::testing::HasSubstr("line 2"));
+  EXPECT_THAT(error("{\"t\": 1}\n{\"t\": \n", "t"), ::testing::HasSubstr("line 2"));
+  EXPECT_THAT(error("{\"t\": 1}\n{\"t\": [2]}\n", "t"), ::testing::HasSubstr("line 2"));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ TEST_P(AzureTraceTest, HasItsRowsItsShapeAndTheAskedLoad) {
   const std::string path = std::string(folder) + "/" + GetParam().file;
   ArrivalSpec spec;
   spec.kind = ArrivalKind::kTrace;
-  spec.times_ns = ParseTrace(ReadFile(path, kTraceBytesMax), path, "TIMESTAMP");
+  spec.times_ns = ParseTrace(ReadFile(path, kTraceBytesMax), path, {"TIMESTAMP"});
   EXPECT_EQ(spec.times_ns.size(), GetParam().rows);
 
   ArrivalRequest request = {.mean_gap_ns = 543'000 / 0.3, .queries_max = kQueriesMax};

@@ -26,11 +26,16 @@ struct ArrivalRequest {
 // kClosedLoop. The rows of a trace must be in spec.times_ns already (LoadTraces).
 std::vector<int64_t> MakeArrivals(const ArrivalSpec& spec, const ArrivalRequest& request);
 
-// Times of the rows of a CSV file with a header line, in nanoseconds from the first, ascending.
-// `column` is a name in the header, empty for the first column. A cell is a number of seconds or a
-// time stamp "YYYY-MM-DD HH:MM:SS[.fraction]" ('T' instead of the blank and a final 'Z' are fine).
+// Where the time stands in a row of a trace.
+struct TraceColumn {
+  std::string name;  // in the header line, empty for the first column; the key of a JSON line
+  int64_t unit_ns = 1'000'000'000;  // of a number
+};
+
+// Times of the rows of a CSV file with a header line, or of JSON lines, in nanoseconds from the
+// first, ascending. A time is as trace_time.h says. A byte order mark is skipped.
 std::vector<int64_t> ParseTrace(std::string_view text, const std::string& file,
-                                const std::string& column);
+                                const TraceColumn& column);
 
 // Fills times_ns of every trace in the scenario; `override_path`, when not empty, is read instead
 // of what the scenario says.

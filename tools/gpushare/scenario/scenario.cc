@@ -69,6 +69,16 @@ void ReadPhases(ObjectReader& in, const std::string& file, ArrivalSpec& spec) {
   }
 }
 
+int64_t ReadTimeUnit(ObjectReader& in) {
+  const std::string unit = in.Text("time_unit", "s");
+  if (unit == "s") return 1'000'000'000;
+  if (unit == "ms") return 1'000'000;
+  if (unit == "us") return 1'000;
+  if (unit == "ns") return 1;
+  in.Fail("time_unit",
+          "is '" + unit.substr(0, kNameBytesMax) + "', and it must be s, ms, us or ns");
+}
+
 ArrivalSpec ReadArrivals(const Json& json, const std::string& file, const std::string& where) {
   ObjectReader in(json, file, where);
   ArrivalSpec spec;
@@ -104,6 +114,7 @@ ArrivalSpec ReadArrivals(const Json& json, const std::string& file, const std::s
     spec.path = in.Text("path");
     if (spec.path.empty()) in.Fail("path", "is empty");
     spec.time_column = in.Text("time_column", "");
+    spec.time_unit_ns = ReadTimeUnit(in);
     spec.scaled = in.Flag("scaled", true);
   } else {
     in.Fail("type", "is '" + type.substr(0, kNameBytesMax) +

@@ -45,7 +45,8 @@ struct ArrivalSpec {
   std::vector<int64_t> times_ns;     // explicit, ascending
   bool scaled = true;                // explicit and trace: stretched to the load
   std::string path;                  // trace: as written; variables and the folder resolve at load
-  std::string time_column;           // trace: header of the column, empty: the first one
+  std::string time_column;  // trace: header of the column or key of a JSON line; empty: the first
+  int64_t time_unit_ns = 1'000'000'000;  // trace: of a time that is a number
 };
 
 enum class CopyDirection : uint8_t { kNone = 0, kHostToDevice = 1, kDeviceToHost = 2 };

@@ -1,147 +1,191 @@
-// Reading the time column of a CSV trace (declared in arrivals.h).
+// Reading the times of a trace: CSV or JSON lines (declared in arrivals.h).
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 
 #include "tools/gpushare/base/errors.h"
 #include "tools/gpushare/base/files.h"
+#include "tools/gpushare/base/json_reader.h"
 #include "tools/gpushare/base/limits.h"
 #include "tools/gpushare/scenario/arrivals.h"
+#include "tools/gpushare/scenario/trace_time.h"
 
 namespace gpushare::tool {
 
 namespace {
 
-constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr std::string_view kBlank = " \t\r";
 
 std::string_view Trim(std::string_view text) {
-  const char* kBlank = " \t\r\"";
   const size_t first = text.find_first_not_of(kBlank);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
-std::string_view Cell(std::string_view line, size_t column) {
-  for (size_t i = 0; i < column; ++i) {
-    const size_t comma = line.find(',');
-    if (comma == std::string_view::npos) return {};
-    line.remove_prefix(comma + 1);
-  }
-  return Trim(line.substr(0, line.find(',')));
+[[noreturn]] void Fail(const std::string& file, const std::string& what) {
+  throw InputError("The trace '" + file + "' " + what);
 }
 
-std::optional<int64_t> Digits(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty() || text[0] == '-') {
-    return std::nullopt;
-  }
-  return value;
+std::string_view TakeLine(std::string_view& text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
 }
 
-// Days since 1970-01-01 of a date in the Gregorian calendar (Hinnant's algorithm).
-int64_t DaysFromCivil(int64_t year, int64_t month, int64_t day) {
-  year -= month <= 2;
-  const int64_t era = (year >= 0 ? year : year - 399) / 400;
-  const int64_t year_of_era = year - era * 400;
-  const int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-  return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year -
-         719468;
-}
+// The cells of a CSV file (RFC 4180), one record after the other. A cell in quotes may hold commas,
+// line ends and doubled quotes, which stay doubled.
+class CsvReader {
+ public:
+  CsvReader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
 
-// Nanoseconds of ".9799600": exact, where a double would lose the last digits.
-std::optional<int64_t> FractionNs(std::string_view digits) {
-  if (digits.empty() || digits.size() > 18) return std::nullopt;
-  std::string nine(digits.substr(0, 9));
-  nine.resize(9, '0');
-  if (!Digits(digits)) return std::nullopt;
-  return Digits(nine);
-}
+  bool done() const { return text_.empty(); }
+  size_t line() const { return line_; }  // of the record that was taken last
 
-std::optional<int64_t> TimeStampNs(std::string_view text) {
-  if (!text.empty() && text.back() == 'Z') text.remove_suffix(1);
-  if (text.size() < 19 || text[4] != '-' || text[7] != '-' ||
-      (text[10] != ' ' && text[10] != 'T') || text[13] != ':' || text[16] != ':') {
-    return std::nullopt;
-  }
-  const auto year = Digits(text.substr(0, 4));
-  const auto month = Digits(text.substr(5, 2));
-  const auto day = Digits(text.substr(8, 2));
-  const auto hour = Digits(text.substr(11, 2));
-  const auto minute = Digits(text.substr(14, 2));
-  const auto second = Digits(text.substr(17, 2));
-  if (!year || !month || !day || !hour || !minute || !second) return std::nullopt;
-  if (*month < 1 || *month > 12 || *day < 1 || *day > 31 || *hour > 23 || *minute > 59 ||
-      *second > 60 || *year > 2200 || *year < 1970) {
-    return std::nullopt;
-  }
-  std::optional<int64_t> fraction = 0;
-  if (text.size() > 19) {
-    fraction = text[19] == '.' ? FractionNs(text.substr(20)) : std::nullopt;
-    if (!fraction) return std::nullopt;
-  }
-  const int64_t days = DaysFromCivil(*year, *month, *day);
-  return ((days * 24 + *hour) * 3600 + *minute * 60 + *second) * kSecondNs + *fraction;
-}
-
-std::optional<int64_t> SecondsNs(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (!std::isfinite(value) || value < 0 || value > 9e9) return std::nullopt;
-  return static_cast<int64_t>(std::llround(value * 1e9));
-}
-
-size_t ColumnOf(std::string_view header, const std::string& name, const std::string& file) {
-  if (name.empty()) return 0;
-  size_t column = 0;
-  while (true) {
-    const size_t comma = header.find(',');
-    if (Trim(header.substr(0, comma)) == name) return column;
-    if (comma == std::string_view::npos) {
-      throw InputError("The trace '" + file + "' has no column '" + name.substr(0, kNameBytesMax) +
-                       "' in its header line.");
+  // The cell at `column`, empty where the record has none. `blank`: the record holds nothing.
+  std::string_view TakeRecord(size_t column, bool& blank) {
+    line_ = next_line_;
+    std::string_view found;
+    blank = true;
+    bool last = false;
+    for (size_t i = 0; !last; ++i) {
+      const std::string_view cell = TakeCell(last);
+      if (!cell.empty()) blank = false;
+      if (i == column) found = cell;
     }
-    header.remove_prefix(comma + 1);
-    ++column;
+    return found;
   }
+  // The position of the header's cell `name`; the first one for an empty name.
+  size_t TakeHeader(const std::string& name) {
+    size_t column = name.empty() ? 0 : std::string_view::npos;
+    bool last = text_.empty();
+    for (size_t i = 0; !last; ++i) {
+      const bool found = TakeCell(last) == name && column == std::string_view::npos;
+      if (found) column = i;
+    }
+    if (column == std::string_view::npos) {
+      Fail(file_, "has no column '" + name.substr(0, kNameBytesMax) + "' in its header line.");
+    }
+    return column;
+  }
+
+ private:
+  std::string_view TakeCell(bool& last) {
+    text_.remove_prefix(std::min(text_.find_first_not_of(" \t"), text_.size()));
+    std::string_view quoted;
+    const bool in_quotes = !text_.empty() && text_[0] == '"';
+    if (in_quotes) {
+      const size_t end = ClosingQuote();
+      quoted = text_.substr(1, end - 1);
+      next_line_ += static_cast<size_t>(std::count(quoted.begin(), quoted.end(), '\n'));
+      text_.remove_prefix(end + 1);
+    }
+    const size_t end = std::min(text_.find_first_of(",\n"), text_.size());
+    const std::string_view plain = text_.substr(0, end);
+    last = end == text_.size() || text_[end] == '\n';
+    if (last) ++next_line_;
+    text_.remove_prefix(std::min(end + 1, text_.size()));
+    return Trim(in_quotes ? quoted : plain);
+  }
+
+  // Of the quote that the text begins with.
+  size_t ClosingQuote() const {
+    for (size_t at = text_.find('"', 1); at != std::string_view::npos;
+         at = text_.find('"', at + 2)) {
+      if (at + 1 >= text_.size() || text_[at + 1] != '"') return at;
+    }
+    Fail(file_, "has a quote in line " + std::to_string(next_line_) + " that is never closed.");
+  }
+
+  std::string_view text_;
+  const std::string& file_;
+  size_t line_ = 1;
+  size_t next_line_ = 1;
+};
+
+// The times of one trace, with its limits.
+class Times {
+ public:
+  explicit Times(const std::string& file) : file_(file) {}
+
+  void Add(std::optional<int64_t> time, size_t line) {
+    if (!time) {
+      Fail(file_, "has no time in line " + std::to_string(line) +
+                      ": it must be a number of seconds (or of time_unit) or "
+                      "YYYY-MM-DD HH:MM:SS[.fraction][offset].");
+    }
+    if (times_.size() == kTraceRowsMax) {
+      Fail(file_, "has more than " + std::to_string(kTraceRowsMax) + " rows, which is the limit.");
+    }
+    times_.push_back(*time);
+  }
+  std::vector<int64_t> FromTheFirst() {
+    if (times_.size() < 2) Fail(file_, "has fewer than 2 rows.");
+    std::sort(times_.begin(), times_.end());  // rows of several front ends may be out of order
+    if (times_.front() == times_.back()) {
+      Fail(file_, "has the same time in each of its " + std::to_string(times_.size()) + " rows.");
+    }
+    const int64_t origin = times_.front();
+    for (int64_t& time : times_) time -= origin;
+    return std::move(times_);
+  }
+
+ private:
+  const std::string& file_;
+  std::vector<int64_t> times_;
+};
+
+std::vector<int64_t> ParseCsv(std::string_view text, const std::string& file,
+                              const TraceColumn& column) {
+  CsvReader reader(text, file);
+  const size_t at = reader.TakeHeader(column.name);
+  Times times(file);
+  while (!reader.done()) {
+    bool blank = false;
+    const std::string_view cell = reader.TakeRecord(at, blank);
+    if (!blank) times.Add(TimeNs(cell, column.unit_ns), reader.line());
+  }
+  return times.FromTheFirst();
+}
+
+std::vector<int64_t> ParseJsonLines(std::string_view text, const std::string& file,
+                                    const TraceColumn& column) {
+  if (column.name.empty()) {
+    Fail(file, "holds JSON lines, and time_column must name the key of the time.");
+  }
+  Times times(file);
+  for (size_t line_number = 1; !text.empty(); ++line_number) {
+    const std::string_view line = Trim(TakeLine(text));
+    if (line.empty()) continue;
+    const Json row = Json::parse(line, nullptr, false);
+    if (!row.is_object()) {
+      Fail(file, "has no JSON object in line " + std::to_string(line_number) + ".");
+    }
+    const auto found = row.find(column.name);
+    if (found == row.end()) {
+      Fail(file, "has no key '" + column.name.substr(0, kNameBytesMax) + "' in line " +
+                     std::to_string(line_number) + ".");
+    }
+    std::optional<int64_t> time;
+    if (found->is_number()) time = NumberNs(found->get<double>(), column.unit_ns);
+    if (found->is_string()) time = TimeNs(found->get_ref<const std::string&>(), column.unit_ns);
+    times.Add(time, line_number);
+  }
+  return times.FromTheFirst();
 }
 
 }  // namespace
 
 std::vector<int64_t> ParseTrace(std::string_view text, const std::string& file,
-                                const std::string& column_name) {
-  const size_t header_end = std::min(text.find('\n'), text.size());
-  const size_t column = ColumnOf(text.substr(0, header_end), column_name, file);
-  text.remove_prefix(std::min(header_end + 1, text.size()));
-  std::vector<int64_t> times;
-  for (size_t line_number = 2; !text.empty(); ++line_number) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (Trim(line).empty()) continue;
-    const std::string_view cell = Cell(line, column);
-    std::optional<int64_t> time = TimeStampNs(cell);
-    if (!time) time = SecondsNs(cell);
-    if (!time) {
-      throw InputError("The trace '" + file + "' has no time in line " +
-                       std::to_string(line_number) +
-                       ": it must be seconds or YYYY-MM-DD HH:MM:SS.");
-    }
-    if (times.size() == kTraceRowsMax) {
-      throw InputError("The trace '" + file + "' has more than " + std::to_string(kTraceRowsMax) +
-                       " rows, which is the limit.");
-    }
-    times.push_back(*time);
+                                const TraceColumn& column) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.substr(0, kByteOrderMark.size()) == kByteOrderMark) {
+    text.remove_prefix(kByteOrderMark.size());
   }
-  if (times.size() < 2) throw InputError("The trace '" + file + "' has fewer than 2 rows.");
-  std::sort(times.begin(), times.end());  // rows of several front ends may be out of order
-  const int64_t origin = times.front();
-  for (int64_t& time : times) time -= origin;
-  return times;
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  const bool json = first != std::string_view::npos && text[first] == '{';
+  return json ? ParseJsonLines(text, file, column) : ParseCsv(text, file, column);
 }
 
 void LoadTraces(Scenario& scenario, const std::string& override_path) {
@@ -150,8 +194,8 @@ void LoadTraces(Scenario& scenario, const std::string& override_path) {
     const std::string path = override_path.empty()
                                  ? ResolveBeside(ExpandVariables(app.arrivals.path), scenario.file)
                                  : override_path;
-    app.arrivals.times_ns =
-        ParseTrace(ReadFile(path, kTraceBytesMax), path, app.arrivals.time_column);
+    app.arrivals.times_ns = ParseTrace(ReadFile(path, kTraceBytesMax), path,
+                                       {app.arrivals.time_column, app.arrivals.time_unit_ns});
   }
 }
 
