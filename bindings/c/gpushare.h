@@ -721,7 +721,9 @@ typedef struct gpushare_kernel_options {
   // GRAPH: registering may execute the graph in each place, a few times and for about a second in
   // all, which measures its speed on fewer SMs. Without it that counts as in proportion to the SMs,
   // so a query is hardly ever confined. Nothing is measured of a graph that is not confinable, or
-  // on a simulated device. Never for a graph_exec.
+  // on a simulated device. Never for a graph_exec. If one execution takes more than 10 s, the
+  // registration fails with DEADLINE_EXCEEDED and the graph still runs: its buffers are in use
+  // until it ends.
   gpushare_bool measure_places;
   int32_t reserved3;  // must be 0
   // GRAPH that is never cut (segment_ns -1): what it reads each time and BE work displaces from the
@@ -745,8 +747,9 @@ typedef struct gpushare_kernel_options {
 // that does not match its threads; two forms of one graph; shapes of a library call that do not fit
 // together; a field that the kind does not use; warm memory that is not this GPU's; on a simulated
 // device, no simulation record and none in the profile. ALREADY_EXISTS a kernel has this name;
-// RESOURCE_EXHAUSTED 1024 kernels; UNAVAILABLE cuBLASLt or cuDNN is not installed;
-// FAILED_PRECONDITION shut down, or inside a capture callback.
+// RESOURCE_EXHAUSTED 1024 kernels; DEADLINE_EXCEEDED the device takes nothing for 10 s, or the
+// graph that is measured runs for longer: it still runs, and its buffers are in use; UNAVAILABLE
+// cuBLASLt or cuDNN is not installed; FAILED_PRECONDITION shut down, or inside a capture callback.
 GPUSHARE_API gpushare_status
 gpushare_kernel_register(gpushare_runtime* runtime, const gpushare_kernel_options* options,
                          gpushare_kernel** out_kernel) GPUSHARE_NOEXCEPT;

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "src/cuda/driver/await_stream.h"
 #include "src/cuda/driver/errors.h"
 
 namespace gpushare::cuda {
@@ -39,22 +41,39 @@ ScopedContext::~ScopedContext() {
   if (pushed_) api_.cuCtxPopCurrent(&popped);
 }
 
-ScopedRelaxedCapture::ScopedRelaxedCapture(const DriverApi& api) : api_(api) {
-  api_.cuThreadExchangeStreamCaptureMode(&mode_);
+namespace {
+
+// Zeroes memory on a stream of its own and waits for it: lanes do not wait for other streams, and
+// the thread's default stream may hold work of the application.
+absl::Status Zero(const DriverApi& api, CUdeviceptr address, size_t bytes) {
+  CUstream stream = nullptr;
+  GPUSHARE_CU_RETURN(api, cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0));
+  absl::Status status = GPUSHARE_CU(api, cuMemsetD8Async(address, 0, bytes, stream));
+  if (status.ok()) {
+    const CUresult code = AwaitStream(api, stream);
+    status = code == CUDA_ERROR_NOT_READY
+                 ? absl::DeadlineExceededError(absl::StrCat("The device did not zero ", bytes,
+                                                            " bytes within ", kOwnWorkMax.count(),
+                                                            " s: other work holds it."))
+                 : StatusOf(api, code, "cuStreamQuery(stream)", __FILE__, __LINE__);
+  }
+  if (!absl::IsDataLoss(status)) api.cuStreamDestroy(stream);
+  return status;
 }
 
-ScopedRelaxedCapture::~ScopedRelaxedCapture() { api_.cuThreadExchangeStreamCaptureMode(&mode_); }
+}  // namespace
 
 absl::StatusOr<DeviceMemory> DeviceMemory::Make(const Context& context, size_t bytes) {
   const ScopedContext current(context);
+  const ScopedRelaxedCapture relaxed(context.api());
   DeviceMemory memory;
   GPUSHARE_CU_RETURN(context.api(), cuMemAlloc(&memory.address_, bytes));
   memory.context_ = &context;
-  // Zero the memory on a stream of its own and wait for it: lanes do not wait for other streams.
-  GPUSHARE_CU_RETURN(context.api(),
-                     cuMemsetD8Async(memory.address_, 0, bytes, CU_STREAM_PER_THREAD));
-  GPUSHARE_CU_RETURN(context.api(), cuStreamSynchronize(CU_STREAM_PER_THREAD));
-  return memory;
+  absl::Status status = Zero(context.api(), memory.address_, bytes);
+  if (status.ok()) return memory;
+  // To free it would wait for the fill, or call a lost device.
+  memory.Leak();
+  return status;
 }
 
 DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
@@ -68,12 +87,14 @@ DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
 void DeviceMemory::Free() {
   if (context_ == nullptr || address_ == 0) return;
   const ScopedContext current(*context_);
+  const ScopedRelaxedCapture relaxed(context_->api());
   context_->api().cuMemFree(address_);
   address_ = 0;
 }
 
 absl::StatusOr<MappedMemory> MappedMemory::Make(const Context& context, size_t bytes) {
   const ScopedContext current(context);
+  const ScopedRelaxedCapture relaxed(context.api());
   MappedMemory memory;
   GPUSHARE_CU_RETURN(
       context.api(),
@@ -96,6 +117,7 @@ MappedMemory& MappedMemory::operator=(MappedMemory&& other) noexcept {
 void MappedMemory::Free() {
   if (context_ == nullptr || host_ == nullptr) return;
   const ScopedContext current(*context_);
+  const ScopedRelaxedCapture relaxed(context_->api());
   context_->api().cuMemFreeHost(host_);
   host_ = nullptr;
 }

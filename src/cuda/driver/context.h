@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "src/cuda/driver/capture_mode.h"
 #include "src/cuda/driver/driver_api.h"
 
 namespace gpushare::cuda {
@@ -56,21 +57,8 @@ class ScopedContext {
   bool pushed_ = false;
 };
 
-// Lets the calling thread query events and streams while another thread captures. In the default
-// capture mode the driver would refuse the query, or the query would break that capture.
-class ScopedRelaxedCapture {
- public:
-  explicit ScopedRelaxedCapture(const DriverApi& api);
-  ~ScopedRelaxedCapture();
-  ScopedRelaxedCapture(const ScopedRelaxedCapture&) = delete;
-  ScopedRelaxedCapture& operator=(const ScopedRelaxedCapture&) = delete;
-
- private:
-  const DriverApi& api_;
-  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
-};
-
-// Zeroed device memory, freed by the destructor.
+// Zeroed device memory, freed by the destructor, which may wait for all work on the device. Make
+// waits for the zeroes, at most kOwnWorkMax (await_stream.h): DEADLINE_EXCEEDED.
 class DeviceMemory {
  public:
   static absl::StatusOr<DeviceMemory> Make(const Context& context, size_t bytes);
@@ -93,7 +81,8 @@ class DeviceMemory {
   CUdeviceptr address_ = 0;
 };
 
-// Zeroed host memory that is mapped into the device, freed by the destructor.
+// Zeroed host memory that is mapped into the device, freed by the destructor, which may wait for
+// all work on the device.
 class MappedMemory {
  public:
   static absl::StatusOr<MappedMemory> Make(const Context& context, size_t bytes);

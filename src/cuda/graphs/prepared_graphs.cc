@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/seams/capture_call.h"
 #include "src/core/seams/graph_cut.h"
+#include "src/cuda/driver/await_stream.h"
 #include "src/cuda/driver/errors.h"
 #include "src/cuda/graphs/graph_binder.h"
 #include "src/cuda/graphs/node_times.h"
@@ -60,6 +61,7 @@ void PreparedGraph::Leak() {
 PreparedGraphs::~PreparedGraphs() {
   if (leaked_) return;
   const ScopedContext current(context_);
+  const ScopedRelaxedCapture relaxed(context_.api());
   graphs_ = {};
 }
 
@@ -171,8 +173,11 @@ absl::Status PreparedGraphs::InstantiateEverywhere(PreparedGraph& prepared,
 absl::StatusOr<CUgraphExec> PreparedGraphs::MakeUploaded(CUgraph graph,
                                                          core::PlaceIndex place) const {
   absl::StatusOr<CUgraphExec> exec = MakeInstance(graph, place);
-  if (exec.ok() && *exec != nullptr) Upload(place, absl::MakeConstSpan(&*exec, 1));
-  return exec;
+  if (!exec.ok() || *exec == nullptr) return exec;
+  absl::Status status = Upload(place, absl::MakeConstSpan(&*exec, 1));
+  if (status.ok()) return exec;
+  if (!absl::IsDataLoss(status)) context_.api().cuGraphExecDestroy(*exec);
+  return status;
 }
 
 // Null if the graph does not fit the place: a kernel of a library needs clusters of more SMs than
@@ -189,12 +194,26 @@ absl::StatusOr<CUgraphExec> PreparedGraphs::MakeInstance(CUgraph graph,
 }
 
 // Puts instances on the device, so that their first launch does not wait for that.
-void PreparedGraphs::Upload(core::PlaceIndex place, absl::Span<const CUgraphExec> instances) const {
+// DEADLINE_EXCEEDED if the device does not take them in time; the driver keeps what is under way.
+absl::Status PreparedGraphs::Upload(core::PlaceIndex place,
+                                    absl::Span<const CUgraphExec> instances) const {
+  const DriverApi& api = context_.api();
   absl::StatusOr<CUstream> stream = places_.MakeStream(place, 0);
-  if (!stream.ok()) return;
-  for (CUgraphExec instance : instances) context_.api().cuGraphUpload(instance, *stream);
-  context_.api().cuStreamSynchronize(*stream);
-  context_.api().cuStreamDestroy(*stream);
+  if (!stream.ok()) return stream.status();
+  absl::Status status;
+  for (CUgraphExec instance : instances) {
+    if (status.ok()) status = GPUSHARE_CU(api, cuGraphUpload(instance, *stream));
+  }
+  if (status.ok()) {
+    const CUresult code = AwaitStream(api, *stream);
+    status = code == CUDA_ERROR_NOT_READY
+                 ? absl::DeadlineExceededError(
+                       absl::StrCat("The device did not take an instance of a graph within ",
+                                    kOwnWorkMax.count(), " s: other work holds it."))
+                 : StatusOf(api, code, "cuStreamQuery(*stream)", __FILE__, __LINE__);
+  }
+  if (!absl::IsDataLoss(status)) api.cuStreamDestroy(*stream);
+  return status;
 }
 
 absl::StatusOr<std::vector<int64_t>> PreparedGraphs::TimeNodes(
@@ -263,8 +282,7 @@ absl::Status PreparedGraphs::InstantiateSegments(PreparedGraph& prepared,
     if (!exec.ok()) return exec.status();
     segments.push_back(*exec != nullptr ? *exec : whole[segments.size()]);
   }
-  Upload(place, segments);
-  return absl::OkStatus();
+  return Upload(place, segments);
 }
 
 // Cuts the graph and instantiates its segments for every place. If that fails and the device is not

@@ -114,7 +114,7 @@ class PreparedGraphs {
                               core::PlaceIndex place) const;
   absl::StatusOr<CUgraphExec> MakeUploaded(CUgraph graph, core::PlaceIndex place) const;
   absl::StatusOr<CUgraphExec> MakeInstance(CUgraph graph, core::PlaceIndex place) const;
-  void Upload(core::PlaceIndex place, absl::Span<const CUgraphExec> instances) const;
+  absl::Status Upload(core::PlaceIndex place, absl::Span<const CUgraphExec> instances) const;
   absl::StatusOr<std::vector<int64_t>> TimeNodes(const std::vector<CUgraphNode>& nodes) const;
   absl::Status TimePlaces(PreparedGraph& prepared, absl::Span<const GraphHandle> graphs) const;
   absl::Status MakeSegments(PreparedGraph& prepared) const;

@@ -6,32 +6,26 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/tuning.h"
+#include "src/cuda/driver/await_stream.h"
 #include "src/cuda/driver/errors.h"
 
 namespace gpushare::cuda {
 namespace {
 
 constexpr double kNsPerMs = 1e6;
-constexpr std::chrono::microseconds kNap(20);
-
-absl::Status AwaitStream(const DriverApi& api, CUstream stream) {
-  using Clock = std::chrono::steady_clock;
-  const auto until = Clock::now() + std::chrono::nanoseconds(core::kTimedRunMaxNs);
-  for (;;) {
-    const CUresult code = api.cuStreamQuery(stream);
-    if (code != CUDA_ERROR_NOT_READY) {
-      return StatusOf(api, code, "cuStreamQuery(stream)", __FILE__, __LINE__);
-    }
-    if (Clock::now() > until) {
-      return absl::DeadlineExceededError(absl::StrCat(
-          "It was executed to measure it, and did not end within ", core::kTimedRunMaxNs, " ns."));
-    }
-    std::this_thread::sleep_for(kNap);
+absl::Status AwaitRun(const DriverApi& api, CUstream stream) {
+  const auto until =
+      std::chrono::steady_clock::now() + std::chrono::nanoseconds(core::kTimedRunMaxNs);
+  const CUresult code = AwaitStream(api, stream, until);
+  if (code == CUDA_ERROR_NOT_READY) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("It was executed to measure it, and did not end within ", core::kTimedRunMaxNs,
+                     " ns. It still runs: its memory is in use until the device has ended it."));
   }
+  return StatusOf(api, code, "cuStreamQuery(stream)", __FILE__, __LINE__);
 }
 
 }  // namespace
@@ -57,7 +51,7 @@ absl::StatusOr<int64_t> TimingEvents::NsBehind(size_t i) const {
 
 absl::Status RunToEnd(const DriverApi& api, CUgraphExec exec, CUstream stream) {
   GPUSHARE_CU_RETURN(api, cuGraphLaunch(exec, stream));
-  return AwaitStream(api, stream);
+  return AwaitRun(api, stream);
 }
 
 absl::StatusOr<int64_t> TimeInstance(const DriverApi& api, CUgraphExec exec, CUstream stream,
@@ -69,7 +63,7 @@ absl::StatusOr<int64_t> TimeInstance(const DriverApi& api, CUgraphExec exec, CUs
     GPUSHARE_CU_RETURN(api, cuEventRecord(events[0], stream));
     GPUSHARE_CU_RETURN(api, cuGraphLaunch(exec, stream));
     GPUSHARE_CU_RETURN(api, cuEventRecord(events[1], stream));
-    if (absl::Status status = AwaitStream(api, stream); !status.ok()) return status;
+    if (absl::Status status = AwaitRun(api, stream); !status.ok()) return status;
     const absl::StatusOr<int64_t> took_ns = events.NsBehind(0);
     if (!took_ns.ok()) return took_ns.status();
     shortest_ns = std::min(shortest_ns, *took_ns);

@@ -33,7 +33,7 @@ class TimingEvents {
 };
 
 // Launches the instance and waits for its end. DEADLINE_EXCEEDED if it does not end within
-// kTimedRunMaxNs; the instance then continues to run.
+// kTimedRunMaxNs; the instance then continues to run, on memory of the application.
 absl::Status RunToEnd(const DriverApi& api, CUgraphExec exec, CUstream stream);
 
 // The duration of the instance on the stream in ns: the shortest of `runs` runs.

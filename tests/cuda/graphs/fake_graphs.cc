@@ -156,7 +156,9 @@ void FillGraphs(DriverApi& api) {
     delete &GraphOf(instance);
     return CUDA_SUCCESS;
   };
-  api.cuGraphUpload = [](CUgraphExec /*instance*/, CUstream /*stream*/) { return CUDA_SUCCESS; };
+  api.cuGraphUpload = [](CUgraphExec /*instance*/, CUstream /*stream*/) {
+    return FakeGraphs().upload;
+  };
 }
 
 void FillContexts(DriverApi& api) {
@@ -198,7 +200,7 @@ void FillContexts(DriverApi& api) {
     return CUDA_SUCCESS;
   };
   api.cuStreamSynchronize = [](CUstream /*stream*/) { return CUDA_SUCCESS; };
-  api.cuStreamQuery = [](CUstream /*stream*/) { return CUDA_SUCCESS; };
+  api.cuStreamQuery = [](CUstream /*stream*/) { return FakeGraphs().upload_end; };
   api.cuStreamDestroy = [](CUstream /*stream*/) { return CUDA_SUCCESS; };
 }
 

@@ -57,6 +57,8 @@ struct FakeGraphDriver {
   int instantiated = 0;
   int instantiations_max = -1;  // the next one fails; -1: none does
   CUresult failure = CUDA_ERROR_OUT_OF_MEMORY;
+  CUresult upload = CUDA_SUCCESS;
+  CUresult upload_end = CUDA_SUCCESS;  // what the stream of an upload answers
   CUcontext current = nullptr;
   int contexts = 0;
 };

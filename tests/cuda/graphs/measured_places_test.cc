@@ -63,7 +63,9 @@ DriverApi FakeDriver() {
         (whole ? Fake().whole_ms : Fake().place_ms) + Fake().slower_ms[Fake().numbers.at(exec)];
     return CUDA_SUCCESS;
   };
-  api.cuStreamQuery = [](CUstream /*stream*/) { return Fake().end; };
+  api.cuStreamQuery = [](CUstream /*stream*/) {
+    return Fake().launches > 0 ? Fake().end : CUDA_SUCCESS;  // an upload ends well
+  };
   return api;
 }
 

@@ -132,6 +132,28 @@ TEST_F(PreparedGraphsTest, NothingIsDestroyedOnALostDevice) {
   EXPECT_GE(FakeGraphs().instances.size(), 6U);
 }
 
+// An upload is where an error of earlier work first shows.
+TEST_F(PreparedGraphsTest, AnUploadThatFailsFailsTheRegistration) {
+  MakePlace();
+  PreparedGraphs graphs(context_, places_);
+  const core::KernelDesc chain = Chain(5);
+  FakeGraphs().upload = CUDA_ERROR_INVALID_VALUE;
+  EXPECT_EQ(graphs.Prepare(chain).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Alive(), 0U);
+  FakeGraphs().upload = CUDA_SUCCESS;
+  FakeGraphs().upload_end = CUDA_ERROR_INVALID_VALUE;
+  EXPECT_EQ(graphs.Prepare(chain).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Alive(), 0U);
+  EXPECT_EQ(graphs.Find(chain.id), nullptr);
+}
+
+TEST_F(PreparedGraphsTest, AnUploadToALostDeviceDestroysNothing) {
+  PreparedGraphs graphs(context_, places_);
+  FakeGraphs().upload = CUDA_ERROR_ILLEGAL_ADDRESS;
+  EXPECT_EQ(graphs.Prepare(Chain(5)).code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(FakeGraphs().instances.size(), 1U);
+}
+
 TEST_F(PreparedGraphsTest, EveryInstanceGoesWithTheDevice) {
   for (int i = 0; i < 3; ++i) MakePlace();
   {
