@@ -88,7 +88,8 @@ class CudaDevice final : public core::Device {
         functions_(*context_),
         graphs_(*context_, places_),
         claims_reader_(*context_),
-        library_(LibraryCalls::Make(context_->api())),
+        library_(LibraryCalls::Make(
+            context_->api(), [this](PlaceIndex place) { return places_.MakeStream(place, 0); })),
         lanes_(*context_, places_, *library_, loss_, making_) {
     for (std::atomic<int32_t>& claimed : segments_claimed_) claimed.store(-1);
   }

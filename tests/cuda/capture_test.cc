@@ -9,6 +9,8 @@
 #include <memory>
 #include <thread>
 
+#include "src/core/seams/kernel.h"
+#include "src/core/seams/library_call.h"
 #include "src/cuda/driver/context.h"
 #include "tests/cuda/gpu_fixture.h"
 
@@ -74,6 +76,38 @@ TEST_F(CaptureTest, PollingAndACaptureDoNotDisturbEachOther) {
     if (graph != nullptr) api.cuGraphDestroy(graph);
   }
   EXPECT_EQ(api.cuStreamDestroy(stream), CUDA_SUCCESS);
+}
+
+// An application captures the stream of a region, which is a lane's. The first run of a library
+// call must not end up in its graph.
+TEST_F(CaptureTest, ARegistrationKeepsOutOfALanesStream) {
+  const DriverApi& api = context_->api();
+  const ScopedContext current(*context_);
+  const auto stream = static_cast<CUstream>(device_->LaneStream(lane_));
+  ASSERT_EQ(api.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+  absl::Status status;
+  std::thread registrar([&] {
+    core::KernelDesc product;
+    product.id = core::KernelId{1};
+    product.name = "product";
+    product.code = core::LibraryCall{
+        .operation = core::LibraryOperation::kMatmul, .m = 256, .n = 256, .k = 256};
+    status = device_->DescribeKernel(product);
+    if (status.ok()) status = device_->PrepareKernel(product);
+  });
+  registrar.join();
+  CUgraph graph = nullptr;
+  EXPECT_EQ(api.cuStreamEndCapture(stream, &graph), CUDA_SUCCESS);
+  size_t nodes = 1;
+  if (graph != nullptr) {
+    EXPECT_EQ(api.cuGraphGetNodes(graph, nullptr, &nodes), CUDA_SUCCESS);
+    api.cuGraphDestroy(graph);
+  }
+  EXPECT_EQ(nodes, 0U);
+  if (absl::IsUnavailable(status) || absl::IsUnimplemented(status)) {
+    GTEST_SKIP() << status.message();
+  }
+  EXPECT_TRUE(status.ok()) << status;
 }
 
 }  // namespace

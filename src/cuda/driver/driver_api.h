@@ -71,7 +71,9 @@ namespace gpushare::cuda {
   X(cuLaunchKernel)                              \
   X(cuLaunchKernelEx)                            \
   X(cuMemAlloc)                                  \
+  X(cuMemAllocAsync)                             \
   X(cuMemFree)                                   \
+  X(cuMemFreeAsync)                              \
   X(cuMemFreeHost)                               \
   X(cuMemHostAlloc)                              \
   X(cuMemHostGetDevicePointer)                   \

@@ -10,7 +10,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/mutex.h"
+#include "src/cuda/driver/await_stream.h"
 #include "src/cuda/driver/context.h"
 #include "src/cuda/driver/errors.h"
 #include "src/cuda/library/library_backend.h"
@@ -41,8 +41,6 @@ constexpr size_t kFirstRunBytesMax = size_t{1} << 30;
 // at most this long.
 constexpr std::chrono::seconds kFirstRunMax{5};
 
-using Moment = std::chrono::steady_clock::time_point;
-
 struct Lane {
   LaneIndex index = core::kNoLane;
   CUstream stream = nullptr;
@@ -54,6 +52,7 @@ struct Lane {
   // Handles for making plans and for first runs, because calls may use `handles` meanwhile. Null if
   // none was made on this lane.
   std::array<void*, kBackends> own_handles{};
+  CUstream own_stream = nullptr;  // of these handles
   // A handle serves one thread at a time. Two threads contend for it only if an application submits
   // to one queue from both.
   core::Mutex mutex;
@@ -76,7 +75,8 @@ struct Call {
 
 class LibraryCalls::Impl {
  public:
-  explicit Impl(const DriverApi& api) : api_(api) {}
+  Impl(const DriverApi& api, MakeStream make_stream)
+      : api_(api), make_stream_(std::move(make_stream)) {}
 
   ~Impl() {
     // Destroy plans before the handles that they were made with.
@@ -84,7 +84,6 @@ class LibraryCalls::Impl {
     for (const auto* lanes : {&owned_lanes_, &failed_lanes_}) {
       for (const std::unique_ptr<Lane>& lane : *lanes) Free(*lane);
     }
-    for (const CUdeviceptr address : unfreed_) api_.cuMemFree(address);
   }
 
   Impl(const Impl&) = delete;
@@ -218,6 +217,7 @@ class LibraryCalls::Impl {
 
   // Asks the driver whether the context is unusable, because the libraries do not say.
   absl::Status LostOr(const Lane& lane, absl::Status status) const {
+    const ScopedRelaxedCapture relaxed(api_);
     const CUresult code = api_.cuStreamQuery(lane.stream);
     if (!IsSticky(code)) return status;
     return StatusOf(api_, code, "cuStreamQuery(lane.stream)", __FILE__, __LINE__);
@@ -250,6 +250,7 @@ class LibraryCalls::Impl {
         if (handle != nullptr) backends_[i]->DestroyHandle(handle);
       }
     }
+    if (lane.own_stream != nullptr) api_.cuStreamDestroy(lane.own_stream);
     if (lane.workspace != 0) api_.cuMemFree(lane.workspace);
   }
 
@@ -259,12 +260,17 @@ class LibraryCalls::Impl {
     if (to.place != core::kWholeDevice && !call.kernel.confinable) return nullptr;
     const ScopedContext current(api_, to.context);
     if (to.workspace == 0) GPUSHARE_CU_RETURN(api_, cuMemAlloc(&to.workspace, kWorkspaceBytes));
-    absl::StatusOr<void*> handle = HandleIn(to.handles[call.backend], call.backend, to);
+    absl::StatusOr<void*> handle = HandleIn(to.handles[call.backend], call.backend, to.stream);
     if (!handle.ok()) return handle.status();
     const LibraryPlan* const made = FindPlan(call, to.sm_count);
     const bool ran = RanInContext(call, to);
     if (made != nullptr && ran) return made;
-    handle = HandleIn(to.own_handles[call.backend], call.backend, to);
+    if (to.own_stream == nullptr) {
+      const absl::StatusOr<CUstream> stream = make_stream_(to.place);
+      if (!stream.ok()) return stream.status();
+      to.own_stream = *stream;
+    }
+    handle = HandleIn(to.own_handles[call.backend], call.backend, to.own_stream);
     if (!handle.ok()) return handle.status();
     absl::StatusOr<const LibraryPlan*> plan = made;
     if (made == nullptr) plan = MakePlan(call, *handle, to.sm_count);
@@ -273,9 +279,9 @@ class LibraryCalls::Impl {
     return plan;
   }
 
-  absl::StatusOr<void*> HandleIn(void*& handle, BackendIndex backend, const Lane& to) {
+  absl::StatusOr<void*> HandleIn(void*& handle, BackendIndex backend, CUstream stream) {
     if (handle != nullptr) return handle;
-    absl::StatusOr<void*> made = backends_[backend]->MakeHandle(to.stream);
+    absl::StatusOr<void*> made = backends_[backend]->MakeHandle(stream);
     if (made.ok()) handle = *made;
     return made;
   }
@@ -310,17 +316,20 @@ class LibraryCalls::Impl {
     return false;
   }
 
-  // Runs the call once on scratch operands, with its own workspace, because other calls may run on
-  // the lane meanwhile. This only saves time later: without memory or time for it, the first task
-  // is slower.
+  // Runs the call once on scratch operands, with its own workspace and stream, because other calls
+  // may run on the lane meanwhile. This only saves time later: without memory or time for it, the
+  // first task is slower.
   absl::Status RunOnce(const LibraryPlan& plan, void* handle, const Lane& to, Moment until) {
     const OperandBytes bytes = plan.operands();
     if (bytes.a + bytes.b + bytes.d > kFirstRunBytesMax) return absl::OkStatus();
     if (std::chrono::steady_clock::now() >= until) return absl::OkStatus();
+    // Memory in the order of the stream: to free other memory waits for all work on the device.
     std::vector<CUdeviceptr> scratch;
     const auto take = [&](size_t size) -> void* {
       CUdeviceptr address = 0;
-      if (size == 0 || api_.cuMemAlloc(&address, size) != CUDA_SUCCESS) return nullptr;
+      if (size == 0 || api_.cuMemAllocAsync(&address, size, to.own_stream) != CUDA_SUCCESS) {
+        return nullptr;
+      }
       scratch.push_back(address);
       return reinterpret_cast<void*>(address);
     };
@@ -331,49 +340,22 @@ class LibraryCalls::Impl {
     void* const workspace = take(kWorkspaceBytes);
     const bool complete = arguments.a != nullptr && arguments.d != nullptr &&
                           (bytes.b == 0 || arguments.b != nullptr) && workspace != nullptr;
-    absl::Status status;
-    if (complete) {
-      const absl::Status enqueued = plan.EnqueueFirst(handle, to.stream, workspace, arguments);
-      status = AwaitEnd(to, until);
-      if (status.ok()) status = enqueued;
+    absl::Status enqueued;
+    if (complete) enqueued = plan.EnqueueFirst(handle, to.own_stream, workspace, arguments);
+    for (const CUdeviceptr address : scratch) {
+      absl::Status freed = GPUSHARE_CU(api_, cuMemFreeAsync(address, to.own_stream));
+      if (absl::IsDataLoss(freed)) return freed;
     }
-    if (absl::IsDeadlineExceeded(status)) {
-      // The device may still use the scratch memory; the destructor frees it.
-      const core::MutexLock lock(&mutex_);
-      unfreed_.insert(unfreed_.end(), scratch.begin(), scratch.end());
-      return absl::OkStatus();
-    }
-    for (const CUdeviceptr address : scratch) api_.cuMemFree(address);
-    return status;
-  }
-
-  // Waits for the work that is on the lane's stream now. It waits for an event, not for the stream,
-  // because launches continue there.
-  absl::Status AwaitEnd(const Lane& lane, Moment until) const {
-    CUevent end = nullptr;
-    GPUSHARE_CU_RETURN(api_, cuEventCreate(&end, CU_EVENT_DISABLE_TIMING));
-    if (absl::Status recorded = GPUSHARE_CU(api_, cuEventRecord(end, lane.stream));
-        !recorded.ok()) {
-      api_.cuEventDestroy(end);
-      return recorded;
-    }
-    const ScopedRelaxedCapture relaxed(api_);
-    CUresult code = api_.cuEventQuery(end);
-    while (code == CUDA_ERROR_NOT_READY && std::chrono::steady_clock::now() < until) {
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-      code = api_.cuEventQuery(end);
-    }
-    api_.cuEventDestroy(end);
-    if (code == CUDA_ERROR_NOT_READY) {
-      return absl::DeadlineExceededError("The first run of a library call has not ended yet.");
-    }
-    return StatusOf(api_, code, "cuEventQuery(end)", __FILE__, __LINE__);
+    // A run that takes longer goes on with its memory.
+    const CUresult code = AwaitStream(api_, to.own_stream, until);
+    if (code == CUDA_ERROR_NOT_READY) return absl::OkStatus();
+    absl::Status ended = StatusOf(api_, code, "cuStreamQuery(to.own_stream)", __FILE__, __LINE__);
+    return ended.ok() ? enqueued : ended;
   }
 
   const DriverApi& api_;
+  const MakeStream make_stream_;
   core::Mutex mutex_;
-  std::vector<CUdeviceptr> unfreed_
-      ABSL_GUARDED_BY(mutex_);  // scratch operands of first runs that took too long
   // Declared before the calls, so that plans are destroyed before their backends.
   std::array<std::unique_ptr<LibraryBackend>, kBackends> backends_;
   std::vector<std::unique_ptr<Lane>> owned_lanes_ ABSL_GUARDED_BY(mutex_);
@@ -388,8 +370,9 @@ LibraryCalls::LibraryCalls(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) 
 
 LibraryCalls::~LibraryCalls() = default;
 
-std::unique_ptr<LibraryCalls> LibraryCalls::Make(const DriverApi& api) {
-  return std::unique_ptr<LibraryCalls>(new LibraryCalls(std::make_unique<Impl>(api)));
+std::unique_ptr<LibraryCalls> LibraryCalls::Make(const DriverApi& api, MakeStream make_stream) {
+  auto impl = std::make_unique<Impl>(api, std::move(make_stream));
+  return std::unique_ptr<LibraryCalls>(new LibraryCalls(std::move(impl)));
 }
 
 absl::Status LibraryCalls::AddLane(LaneIndex lane, CUstream stream, core::PlaceIndex place,

@@ -4,8 +4,8 @@
 // Where in the flow: registration of a kernel calls Prepare; its launch calls Enqueue. The first
 // Prepare that needs a library opens it; gpushare links neither. The first Prepare also makes a
 // handle of each library in use and one workspace for each lane. So lanes share no state, and a
-// launch allocates nothing (for the exception see Enqueue). Plans and first runs use handles that
-// no launch uses.
+// launch allocates nothing (for the exception see Enqueue). Plans and first runs use handles and
+// streams that no launch uses: a lane's stream may be captured, or run segments.
 //
 // Layouts:
 // - matmul: row-major; d (m x n) = alpha a (m x k) b (k x n) + beta c. With transpose_a, a is
@@ -24,9 +24,11 @@
 #define GPUSHARE_SRC_CUDA_LIBRARY_LIBRARY_CALLS_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "src/core/base/types.h"
 #include "src/core/seams/kernel.h"
 #include "src/core/seams/library_call.h"
@@ -36,9 +38,11 @@ namespace gpushare::cuda {
 
 class LibraryCalls {
  public:
+  // Makes a stream in a place, for first runs.
+  using MakeStream = std::function<absl::StatusOr<CUstream>(core::PlaceIndex)>;
   // Opens nothing. `api` must outlive the object.
-  static std::unique_ptr<LibraryCalls> Make(const DriverApi& api);
-  // The device's context must still exist and be current.
+  static std::unique_ptr<LibraryCalls> Make(const DriverApi& api, MakeStream make_stream);
+  // The device's context must still exist and be current. May wait for all work on the device.
   ~LibraryCalls();
   LibraryCalls(const LibraryCalls&) = delete;
   LibraryCalls& operator=(const LibraryCalls&) = delete;

@@ -103,7 +103,7 @@ class CarveOutTest : public testing::Test {
     request.parts[0].work.kernel = &kernel_;
     request.parts[0].block_count = 1000;
     request.waits_for_empty_sms = waits_for_empty_sms;
-    const auto library = LibraryCalls::Make(context_.api());
+    const auto library = LibraryCalls::Make(context_.api(), nullptr);
     ClaimCounters counters;
     const auto lane = std::make_unique<CudaLane>();
     Launcher launcher(context_, places_, *functions_, graphs_, *library, counters);

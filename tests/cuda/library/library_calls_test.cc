@@ -184,7 +184,8 @@ class LibraryCallsTest : public PlacesTest {
   void SetUp() override {
     PlacesTest::SetUp();
     if (!ready()) return;
-    calls_ = LibraryCalls::Make(driver());
+    calls_ = LibraryCalls::Make(
+        driver(), [this](core::PlaceIndex place) { return places_->MakeStream(place, 0); });
     AddLane(core::kWholeDevice, sms_);
     AddLane(half_, places_->place(half_).sms);
   }

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "gtest/gtest.h"
+#include "src/cuda/library/library_backend.h"
 #include "src/cuda/library/library_calls.h"
 #include "tests/cuda/library/fake_cublaslt.h"
 #include "tests/cuda/library/fake_library.h"
@@ -19,9 +20,18 @@ constexpr std::chrono::seconds kSoon{2};  // well below the bound of a first run
 
 std::atomic<bool> work_ends{true};
 std::atomic<int> first_runs{0};
+std::atomic<int> scratch{0};            // allocations that were not freed
+std::atomic<int> freed_with_a_wait{0};  // by the call that waits for all work on the device
+std::atomic<int> on_lanes{0};           // calls on the streams of lanes
+
+constexpr uintptr_t kOwnStreams = 1000;  // numbers of streams that are no lane's
 
 CUstream Stream(uintptr_t number) {
   return reinterpret_cast<CUstream>(number);  // NOLINT: a handle, never followed
+}
+
+bool IsOfLane(CUstream stream) {
+  return reinterpret_cast<uintptr_t>(stream) < kOwnStreams;  // NOLINT
 }
 
 // A stream's number without its last digit is the number of its context.
@@ -45,18 +55,31 @@ DriverApi FakeDriver() {
     *address = 4096;
     return CUDA_SUCCESS;
   };
-  api.cuMemFree = [](CUdeviceptr) { return CUDA_SUCCESS; };
-  api.cuEventCreate = [](CUevent* event, unsigned int /*flags*/) {
-    *event = reinterpret_cast<CUevent>(1);  // NOLINT
+  api.cuMemFree = [](CUdeviceptr) {
+    ++freed_with_a_wait;
     return CUDA_SUCCESS;
   };
-  api.cuEventDestroy = [](CUevent) { return CUDA_SUCCESS; };
-  api.cuEventRecord = [](CUevent, CUstream) {
-    ++first_runs;
+  // Each first run takes a workspace once.
+  api.cuMemAllocAsync = [](CUdeviceptr* address, size_t bytes, CUstream stream) {
+    if (IsOfLane(stream)) ++on_lanes;
+    if (bytes == kWorkspaceBytes) ++first_runs;
+    ++scratch;
+    *address = 4096;
     return CUDA_SUCCESS;
   };
-  api.cuEventQuery = [](CUevent) { return work_ends ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY; };
-  api.cuStreamQuery = [](CUstream) { return CUDA_SUCCESS; };
+  api.cuMemFreeAsync = [](CUdeviceptr, CUstream stream) {
+    if (IsOfLane(stream)) ++on_lanes;
+    --scratch;
+    return CUDA_SUCCESS;
+  };
+  api.cuStreamDestroy = [](CUstream stream) {
+    if (IsOfLane(stream)) ++on_lanes;
+    return CUDA_SUCCESS;
+  };
+  api.cuStreamQuery = [](CUstream stream) {
+    if (IsOfLane(stream)) ++on_lanes;
+    return work_ends ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  };
   api.cuThreadExchangeStreamCaptureMode = [](CUstreamCaptureMode*) { return CUDA_SUCCESS; };
   return api;
 }
@@ -76,8 +99,9 @@ class LibraryLanesTest : public testing::Test {
     control_ = OpenFakeLibrary<FakeCublasLtControl>("libcublasLt.so.13", "fake_cublaslt_control");
     ASSERT_NE(control_, nullptr);
     work_ends = true;
-    first_runs = 0;
+    first_runs = scratch = freed_with_a_wait = on_lanes = 0;
   }
+  void TearDown() override { EXPECT_EQ(on_lanes, 0) << "a lane's stream belongs to its launches"; }
 
   absl::Status Multiply(uint32_t kernel, core::LaneIndex lane) {
     core::LibraryArguments arguments;
@@ -87,7 +111,9 @@ class LibraryLanesTest : public testing::Test {
 
   const DriverApi api_ = FakeDriver();
   FakeCublasLtControl* control_ = nullptr;
-  std::unique_ptr<LibraryCalls> calls_ = LibraryCalls::Make(api_);
+  std::unique_ptr<LibraryCalls> calls_ = LibraryCalls::Make(api_, [](core::PlaceIndex place) {
+    return Stream(kOwnStreams + static_cast<uintptr_t>(place));
+  });
   alignas(256) char operand_[256] = {};
 };
 
@@ -139,6 +165,17 @@ TEST_F(LibraryLanesTest, ALaneIsMadeWhileARegistrationWaitsForItsFirstRun) {
   ASSERT_TRUE(prepared.get().ok());
   EXPECT_TRUE(Multiply(2, 0).ok());
   EXPECT_TRUE(Multiply(2, 1).ok()) << "the registration prepared the lane made meanwhile";
+}
+
+// To free memory that was not allocated in the order of a stream waits for all work on the device,
+// the application's too.
+TEST_F(LibraryLanesTest, AFirstRunFreesItsMemoryWithoutAWait) {
+  ASSERT_TRUE(calls_->AddLane(0, Stream(10), core::kWholeDevice, 132).ok());
+  ASSERT_TRUE(calls_->AddLane(1, Stream(20), 1, 64).ok());
+  ASSERT_TRUE(calls_->Prepare(Product(1)).ok());
+  EXPECT_EQ(first_runs, 2);
+  EXPECT_EQ(scratch, 0);
+  EXPECT_EQ(freed_with_a_wait, 0);
 }
 
 TEST_F(LibraryLanesTest, AFailedLaneLeavesItsIndexFree) {
