@@ -98,6 +98,7 @@ class CudaDevice final : public core::Device {
 
   absl::Status Open(const core::DeviceProfile& given) {
     const ScopedContext current(*context_);
+    const ScopedRelaxedCapture relaxed(context_->api());
     capabilities_.profile = ProfileOf(*context_, given);
     capabilities_.eviction = true;
     capabilities_.timestamps = true;
@@ -126,6 +127,7 @@ class CudaDevice final : public core::Device {
   const core::DeviceCapabilities& capabilities() const override { return capabilities_; }
 
   absl::Status DescribeKernel(core::KernelDesc& kernel) override {
+    const ScopedRelaxedCapture relaxed(context_->api());
     PreparedGraphs::Describe(kernel);
     return functions_.Describe(kernel);
   }
@@ -133,6 +135,7 @@ class CudaDevice final : public core::Device {
   absl::Status PrepareKernel(const core::KernelDesc& kernel) override {
     absl::Status status = CheckKernelId("Kernel", kernel.id);
     if (!status.ok()) return status;
+    const ScopedRelaxedCapture relaxed(context_->api());
     if (kernel.functions() != nullptr) {
       status = functions_.Prepare(kernel);
       if (!status.ok() || !functions_.Find(kernel.id)->yields) return status;
@@ -143,7 +146,10 @@ class CudaDevice final : public core::Device {
     return library_->Prepare(kernel);
   }
 
-  void ReleaseKernel(core::KernelId graph) override { graphs_.Release(graph); }
+  void ReleaseKernel(core::KernelId graph) override {
+    const ScopedRelaxedCapture relaxed(context_->api());
+    graphs_.Release(graph);
+  }
 
   core::GraphCut CutOf(const core::KernelDesc& graph) const override {
     return graphs_.CutOf(graph.id);
@@ -155,6 +161,7 @@ class CudaDevice final : public core::Device {
 
   absl::Status PrepareFusedKernel(core::FusedKernelDesc& fused) override {
     absl::Status status = CheckKernelId("Fused kernel", fused.id);
+    const ScopedRelaxedCapture relaxed(context_->api());
     return status.ok() ? functions_.PrepareFused(fused) : status;
   }
 
@@ -198,6 +205,7 @@ class CudaDevice final : public core::Device {
   }
 
   absl::StatusOr<LaneIndex> CreateLane(const core::LaneSpec& spec) override {
+    const ScopedRelaxedCapture relaxed(context_->api());
     return lanes_.Create(spec);
   }
   absl::Status ReplaceLane(LaneIndex index, const core::LaneSpec& spec) override {
@@ -510,6 +518,7 @@ class CudaDevice final : public core::Device {
   // memory until the process ends, because freeing it would wait for the device.
   void Close() {
     const ScopedContext current(*context_);
+    const ScopedRelaxedCapture relaxed(context_->api());
     const auto idle_now = [this] { return lanes_.Idle() && claims_reader_.Idle(); };
     const TimeNs deadline_ns = clock_.NowNs() + kCloseNs;
     bool idle = !loss_.lost() && idle_now();
@@ -576,6 +585,7 @@ absl::StatusOr<std::unique_ptr<core::Device>> MakeCudaDevice(int ordinal,
   {
     // The probe uses the current device; keep the caller's context as it was.
     const ScopedContext current(**context);
+    const ScopedRelaxedCapture relaxed((*context)->api());
     if (absl::Status status = CheckProbe(ordinal); !status.ok()) return status;
   }
   auto device = std::make_unique<CudaDevice>(*std::move(context));
