@@ -373,7 +373,9 @@ GPUSHARE_API gpushare_status gpushare_runtime_retain(gpushare_runtime* runtime) 
 // shuts the runtime down within shutdown_timeout_ns, and every accepted task completes first. Null
 // is allowed.
 // Threads: any; the last release must not come from a callback. Owns: takes one reference. Blocks:
-// the last release, up to shutdown_timeout_ns.
+// the last release, up to shutdown_timeout_ns, and on CUDA devices up to 2 s more to free memory.
+// Work of the application may hold the device for longer; a thread of the library then frees the
+// memory when that work has ended.
 // Errors: INVALID_ARGUMENT; FAILED_PRECONDITION the last reference, inside a callback.
 GPUSHARE_API gpushare_status gpushare_runtime_release(gpushare_runtime* runtime) GPUSHARE_NOEXCEPT;
 

@@ -11,8 +11,12 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <chrono>
+#include <exception>
+#include <future>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -20,10 +24,12 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/base/exhaustion.h"
 #include "src/core/base/mutex.h"
+#include "src/core/base/quiet_thread.h"
 #include "src/core/checks/launch_check.h"
 #include "src/core/seams/graph_cut.h"
 #include "src/cuda/code/kernel_table.h"
 #include "src/cuda/code/prepared_functions.h"
+#include "src/cuda/driver/await_stream.h"
 #include "src/cuda/driver/context.h"
 #include "src/cuda/driver/device_loss.h"
 #include "src/cuda/driver/driver.h"
@@ -48,8 +54,8 @@ using core::LaneIndex;
 using core::PlaceIndex;
 using core::TimeNs;
 
-// The time that the destructor waits for running launches.
-constexpr int64_t kCloseNs = 2'000'000'000;
+// The time that the destructor waits for running launches and for the driver to free memory.
+constexpr std::chrono::seconds kCloseMax{2};
 
 // A launch numbers its block tasks with 32 bits, and CUDA's grids end there too.
 constexpr int64_t kBlockTasksMax = 2147483647;
@@ -80,17 +86,67 @@ InFlightLaunch EntryOf(const core::LaunchPart& part, TimeNs now_ns) {
   return entry;
 }
 
+// Everything that the driver has to free, in the order in which it is made. It outlives its device
+// where the driver frees it later.
+struct Parts {
+  explicit Parts(std::unique_ptr<Context> opened)
+      : context(std::move(opened)),
+        places(*context),
+        functions(*context),
+        graphs(*context, places),
+        claims_reader(*context),
+        library(LibraryCalls::Make(
+            context->api(), [this](PlaceIndex place) { return places.MakeStream(place, 0); })),
+        lanes(*context, places, *library, loss, making) {}
+
+  // Frees all on the calling thread. May wait for all work of the context.
+  static void Free(std::unique_ptr<Parts> parts) {
+    const std::unique_ptr<Context> context = std::move(parts->context);  // the parts point to it
+    const ScopedContext current(*context);
+    const ScopedRelaxedCapture relaxed(context->api());
+    parts->lanes.Close();
+    parts->claims_reader.Close();
+    parts = nullptr;
+  }
+
+  std::unique_ptr<Context> context;
+  Places places;
+  PreparedFunctions functions;
+  PreparedGraphs graphs;
+  ClaimsReader claims_reader;
+  std::unique_ptr<LibraryCalls> library;
+  ClaimCounters counters;
+  DeviceLoss loss;
+  core::Mutex making;  // held while a place or a lane is made
+  CudaLanes lanes;
+};
+
+// Frees the parts on a thread of its own and returns at `until` at the latest. The driver's calls
+// that free wait for all work of the context, the application's too; that thread then ends when the
+// work has ended. Without a thread the caller waits.
+void FreeUntil(std::unique_ptr<Parts> parts, Moment until) {
+  try {
+    std::promise<void> promise;
+    const std::future<void> freed = promise.get_future();
+    std::thread thread =
+        core::StartQuietThread([parts = std::move(parts), promise = std::move(promise)]() mutable {
+          Parts::Free(std::move(parts));
+          promise.set_value();
+        });
+    if (freed.wait_until(until) == std::future_status::ready) {
+      thread.join();
+    } else {
+      thread.detach();
+    }
+  } catch (const std::exception&) {
+    // The parts were destroyed with the thread's function.
+  }
+}
+
 class CudaDevice final : public core::Device {
  public:
   explicit CudaDevice(std::unique_ptr<Context> context)
-      : context_(std::move(context)),
-        places_(*context_),
-        functions_(*context_),
-        graphs_(*context_, places_),
-        claims_reader_(*context_),
-        library_(LibraryCalls::Make(
-            context_->api(), [this](PlaceIndex place) { return places_.MakeStream(place, 0); })),
-        lanes_(*context_, places_, *library_, loss_, making_) {
+      : parts_(std::make_unique<Parts>(std::move(context))) {
     for (std::atomic<int32_t>& claimed : segments_claimed_) claimed.store(-1);
   }
 
@@ -114,7 +170,7 @@ class CudaDevice final : public core::Device {
         std::make_unique<BusyTime>(profile.Groups(), profile.sm_granularity, profile.Remainder());
     poller_ = std::make_unique<CompletionPoller>(profile, places_, *busy_time_);
     launcher_ =
-        std::make_unique<Launcher>(*context_, places_, functions_, graphs_, *library_, counters_);
+        std::make_unique<Launcher>(*context_, places_, functions_, graphs_, library_, counters_);
     if (absl::Status status = counters_.Allocate(*context_); !status.ok()) return status;
     int least = 0;
     int greatest = 0;
@@ -143,7 +199,7 @@ class CudaDevice final : public core::Device {
     }
     if (kernel.graph() != nullptr) return graphs_.Prepare(kernel);
     const ScopedContext current(*context_);
-    return library_->Prepare(kernel);
+    return library_.Prepare(kernel);
   }
 
   void ReleaseKernel(core::KernelId graph) override {
@@ -178,7 +234,7 @@ class CudaDevice final : public core::Device {
           "partitions.");
     }
     if (loss_.lost()) return loss_.AsStatus();
-    const core::MutexLock lock(&making_);
+    const core::MutexLock lock(&parts_->making);
     if (places_.Has(place)) return core::PlaceExists(place);
     const ScopedRelaxedCapture relaxed(context_->api());
     if (status = places_.Create(place, spec); !status.ok()) return status;
@@ -191,14 +247,14 @@ class CudaDevice final : public core::Device {
   absl::Status DestroyPlace(PlaceIndex place) override {
     if (loss_.lost()) return loss_.AsStatus();
     if (place == core::kWholeDevice || !places_.Has(place)) return core::NoSuchPlace(place);
-    if (!library_->MayRemoveLanes()) {
+    if (!library_.MayRemoveLanes()) {
       return absl::FailedPreconditionError(
           absl::StrCat("Place ", place, " has handles that prepared library calls need."));
     }
     const ScopedContext current(*context_);
     const ScopedRelaxedCapture relaxed(context_->api());
     if (absl::Status status = lanes_.RemoveFrom(place); !status.ok()) return status;
-    const core::MutexLock lock(&making_);
+    const core::MutexLock lock(&parts_->making);
     graphs_.RemovePlace(place);
     places_.Destroy(place);
     return absl::OkStatus();
@@ -514,40 +570,42 @@ class CudaDevice final : public core::Device {
     return answer;
   }
 
-  // Waits until every lane is idle, at most kCloseNs. If the device is hung or lost, keeps its
-  // memory until the process ends, because freeing it would wait for the device.
+  // Waits until every lane is idle, then frees everything, at most kCloseMax together. If the
+  // device is hung or lost, keeps its memory until the process ends, because freeing it would wait
+  // for the device.
   void Close() {
+    const Moment until = std::chrono::steady_clock::now() + kCloseMax;
+    if (AwaitIdle(until)) return FreeUntil(std::move(parts_), until);
+    const ScopedContext current(*context_);
+    lanes_.Leak();
+    counters_.Leak();
+    claims_reader_.Leak();
+    graphs_.Leak();
+    places_.Leak();
+    parts_->library.release();  // NOLINT(bugprone-unused-return-value): its memory may be in use
+  }
+
+  bool AwaitIdle(Moment until) {
     const ScopedContext current(*context_);
     const ScopedRelaxedCapture relaxed(context_->api());
     const auto idle_now = [this] { return lanes_.Idle() && claims_reader_.Idle(); };
-    const TimeNs deadline_ns = clock_.NowNs() + kCloseNs;
     bool idle = !loss_.lost() && idle_now();
-    while (!idle && !loss_.lost() && clock_.NowNs() < deadline_ns) idle = idle_now();
-    if (!idle) {
-      lanes_.Leak();
-      counters_.Leak();
-      claims_reader_.Leak();
-      graphs_.Leak();
-      places_.Leak();
-      library_.release();  // NOLINT(bugprone-unused-return-value): its memory may be in use
-      return;
-    }
-    lanes_.Close();
-    claims_reader_.Close();
+    while (!idle && !loss_.lost() && std::chrono::steady_clock::now() < until) idle = idle_now();
+    return idle;
   }
 
-  const std::unique_ptr<Context> context_;
+  std::unique_ptr<Parts> parts_;
+  Context* const context_ = parts_->context.get();
   const core::SteadyClock clock_;
   core::DeviceCapabilities capabilities_;
-  Places places_;
-  PreparedFunctions functions_;
-  PreparedGraphs graphs_;
-  ClaimsReader claims_reader_;
-  std::unique_ptr<LibraryCalls> library_;
-  ClaimCounters counters_;
-  DeviceLoss loss_;
-  core::Mutex making_;  // held while a place or a lane is made
-  CudaLanes lanes_;
+  Places& places_ = parts_->places;
+  PreparedFunctions& functions_ = parts_->functions;
+  PreparedGraphs& graphs_ = parts_->graphs;
+  ClaimsReader& claims_reader_ = parts_->claims_reader;
+  LibraryCalls& library_ = *parts_->library;
+  ClaimCounters& counters_ = parts_->counters;
+  DeviceLoss& loss_ = parts_->loss;
+  CudaLanes& lanes_ = parts_->lanes;
   std::unique_ptr<BusyTime> busy_time_;
   std::unique_ptr<CompletionPoller> poller_;
   std::unique_ptr<Launcher> launcher_;
