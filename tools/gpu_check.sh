@@ -245,6 +245,7 @@ group_tests() {
   run_test tests cuda_yield_lists_test cuda_yield_lists_test
   run_test tests cuda_signal_event_test cuda_signal_event_test
   run_test tests cuda_capture_test cuda_capture_test
+  run_test tests cuda_beside_application_test cuda_beside_application_test
   run_test tests cuda_segments_test cuda_segments_test
   run_test tests cuda_catalogue_kernels_test cuda_catalogue_kernels_test
   if command -v nvidia-smi > /dev/null && [[ "$(nvidia-smi -L | wc -l)" -gt 1 ]]; then
