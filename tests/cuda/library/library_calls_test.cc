@@ -179,13 +179,31 @@ std::vector<double> SoftmaxReference(const LibraryCall& call, const Values& x) {
   return out;
 }
 
+// What first runs got of the driver.
+struct FirstRuns {
+  decltype(DriverApi::cuMemAllocAsync) allocate = nullptr;
+  int allocated = 0;
+  int refused = 0;
+};
+FirstRuns& Watched() {
+  static FirstRuns runs;
+  return runs;
+}
+
 class LibraryCallsTest : public PlacesTest {
  protected:
   void SetUp() override {
     PlacesTest::SetUp();
     if (!ready()) return;
+    watched_ = driver();
+    Watched() = {driver().cuMemAllocAsync, 0, 0};
+    watched_.cuMemAllocAsync = [](CUdeviceptr* address, size_t bytes, CUstream stream) {
+      const CUresult code = Watched().allocate(address, bytes, stream);
+      ++(code == CUDA_SUCCESS ? Watched().allocated : Watched().refused);
+      return code;
+    };
     calls_ = LibraryCalls::Make(
-        driver(), [this](core::PlaceIndex place) { return places_->MakeStream(place, 0); });
+        watched_, [this](core::PlaceIndex place) { return places_->MakeStream(place, 0); });
     AddLane(core::kWholeDevice, sms_);
     AddLane(half_, places_->place(half_).sms);
   }
@@ -284,6 +302,7 @@ class LibraryCallsTest : public PlacesTest {
     }
   }
 
+  DriverApi watched_;
   std::unique_ptr<LibraryCalls> calls_;
   uint32_t last_kernel_ = 0;
   std::string missing_;
@@ -312,6 +331,15 @@ LibraryCall Images(LibraryOperation operation, DataType type, int64_t batch, int
 
 size_t SizeOf(const LibraryCall& call) {
   return static_cast<size_t>(call.batch * call.channels * call.height * call.width);
+}
+
+// Four allocations in the order of a stream of the place: operands and a workspace.
+TEST_F(LibraryCallsTest, AFirstRunFindsMemoryInEachPlace) {
+  if (Prepare({.operation = LibraryOperation::kMatmul, .m = 64, .n = 64, .k = 64}) == 0) {
+    GTEST_SKIP() << missing_;
+  }
+  EXPECT_EQ(Watched().allocated, 2 * 4);
+  EXPECT_EQ(Watched().refused, 0);
 }
 
 TEST_F(LibraryCallsTest, MatrixProductsMatchTheReference) {
