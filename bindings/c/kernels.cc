@@ -2,11 +2,14 @@
 
 #include "bindings/c/kernels.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
@@ -20,13 +23,43 @@
 namespace gpushare::abi {
 namespace {
 
+// Letters that differ between two names, inserted, deleted or replaced.
+size_t EditsBetween(absl::string_view a, absl::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+// "; did you mean 'chain1'?" for the profile's kernel with the fewest edits, at most a third of the
+// name; "." where none is near.
+std::string DidYouMean(const models::Profile& profile, absl::string_view name) {
+  const core::KernelDesc* nearest = nullptr;
+  size_t fewest = name.size() / 3 + 1;
+  for (const core::KernelDesc& known : profile.kernels) {
+    const size_t edits = EditsBetween(name, known.name);
+    if (edits >= fewest) continue;
+    fewest = edits;
+    nearest = &known;
+  }
+  return nearest == nullptr ? "." : absl::StrCat("; did you mean '", nearest->name, "'?");
+}
+
 // Fails if the description lacks something that this device needs to run the kernel.
-absl::Status CheckComplete(const RuntimeObject& runtime, absl::string_view profile,
-                           const core::KernelDesc& desc) {
+absl::Status CheckComplete(const RuntimeObject& runtime, const core::KernelDesc& desc)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(runtime.mutex) {
   if (runtime.device_name == "sim" && !desc.simulation.present) {
-    return absl::InvalidArgumentError(absl::StrCat("Kernel '", desc.name,
-                                                   "' has no simulation record, and the profile '",
-                                                   profile, "' knows no kernel of that name."));
+    return absl::InvalidArgumentError(
+        absl::StrCat("Kernel '", desc.name, "' has no simulation record, and the profile '",
+                     runtime.profile.device.name, "' knows no kernel of that name",
+                     DidYouMean(runtime.profile, desc.name)));
   }
   const core::LibraryCall* const call = desc.library_call();
   if (runtime.device_name == "cuda" && call != nullptr &&
@@ -76,7 +109,7 @@ absl::StatusOr<core::KernelDesc> DescOf(RuntimeObject& runtime,
   const bool registered = runtime.kernels.count(options.name) != 0;
   if (!desc.ok() && !registered) return desc.status();
   GPUSHARE_RETURN_IF_ERROR(name.Take(registered));
-  GPUSHARE_RETURN_IF_ERROR(CheckComplete(runtime, runtime.profile.device.name, *desc));
+  GPUSHARE_RETURN_IF_ERROR(CheckComplete(runtime, *desc));
   return desc;
 }
 

@@ -272,6 +272,8 @@ TEST_P(BadInputTest, KernelOptions) {
   bad.name = "unknown_to_the_profile";
   if (std::string(GetParam().device) == "sim") {
     EXPECT_FAILS(enroll(bad), GPUSHARE_INVALID_ARGUMENT, "simulation record");
+    bad.name = "chain11";
+    EXPECT_FAILS(enroll(bad), GPUSHARE_INVALID_ARGUMENT, "did you mean 'chain1'?");
   } else {
     EXPECT_OK(enroll(bad));
   }

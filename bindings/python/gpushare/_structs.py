@@ -40,7 +40,7 @@ def init(kind: type[Struct], values: Mapping[str, Any] | None = None) -> Struct:
     types = _field_types(kind)
     for name, value in (values or {}).items():
         if name not in types or name == 'struct_size':
-            raise TypeError(f"There is no option '{name}'{_instead(name, types)}.")
+            raise TypeError(f"There is no option '{name}'{_instead(name, types)}")
         if value is not None:
             setattr(struct, name, _converted(kind, name, types[name], value))
     return struct
@@ -48,7 +48,7 @@ def init(kind: type[Struct], values: Mapping[str, Any] | None = None) -> Struct:
 
 def _instead(name: str, types: Mapping[str, Any]) -> str:
     close = difflib.get_close_matches(name, [known for known in types if known != 'struct_size'], 1)
-    return f"; did you mean '{close[0]}'?" if close else ''
+    return f"; did you mean '{close[0]}'?" if close else '.'
 
 
 def _converted(kind: type[ctypes.Structure], name: str, field_type: Any, value: Any) -> Any:

@@ -31,9 +31,15 @@ absl::StatusOr<QuerySlot*> FindSpecQuery(const Flow& flow, const TaskSpec& spec,
   return slot;
 }
 
-absl::StatusOr<Queue*> FindOpenQueue(const Flow& flow, QueueId id, AppClass app_class) {
+absl::StatusOr<Queue*> FindOpenQueue(const Flow& flow, QueueId id, AppClass app_class,
+                                     bool for_query = false) {
   Queue* queue = flow.tables.FindQueue(id);
   if (queue == nullptr || !queue->open.load(std::memory_order_acquire)) return QueueReleased(id);
+  if (queue->app->options.app_class != app_class && for_query) {
+    return absl::InvalidArgumentError(absl::StrCat("App '", queue->app->options.name,
+                                                   "' is best-effort and has no queries; its "
+                                                   "tasks go to submit_be without one."));
+  }
   if (queue->app->options.app_class != app_class) {
     return absl::InvalidArgumentError(absl::StrCat("App '", queue->app->options.name, "' is ",
                                                    app_class == AppClass::kLatencyCritical
@@ -132,7 +138,7 @@ void CountRejected(Flow& flow, QueueId id) {
 }
 
 absl::StatusOr<QueryId> SubmitQueryBegin(Flow& flow, QueueId id, const QueryBegin& begin) {
-  absl::StatusOr<Queue*> found = FindOpenQueue(flow, id, AppClass::kLatencyCritical);
+  absl::StatusOr<Queue*> found = FindOpenQueue(flow, id, AppClass::kLatencyCritical, true);
   if (!found.ok()) return found.status();
   App& app = *(*found)->app;
   InsideSubmit inside(app);

@@ -49,7 +49,8 @@ TEST_F(SubmitTest, AQueryBeginsOnAnOpenQueueOfAnLcApp) {
   EXPECT_TRUE(scheduler_->BeginQuery(lc_, 0).ok());
   ExpectRefused(scheduler_->BeginQuery(QueueId{}, 0), kInvalid, "does not exist or is released");
   ExpectRefused(scheduler_->BeginQuery(QueueId{lc_.value + 77}, 0), kInvalid, "does not exist");
-  ExpectRefused(scheduler_->BeginQuery(be_, 0), kInvalid, "App 'train' is best-effort");
+  ExpectRefused(scheduler_->BeginQuery(be_, 0), kInvalid,
+                "App 'train' is best-effort and has no queries");
   ASSERT_TRUE(scheduler_->ReleaseQueue(other_lc_).ok());
   ExpectRefused(scheduler_->BeginQuery(other_lc_, 0), kInvalid, "does not exist or is released");
 }

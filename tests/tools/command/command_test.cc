@@ -21,6 +21,7 @@ namespace gpushare::tool {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class CommandTest : public ::testing::Test {
  protected:
@@ -76,7 +77,7 @@ TEST_F(CommandTest, BadInputEndsWithCode2AndOneSentence) {
   ExpectBadInput({"colocate", Smoke(), "--device", "sim", "--case", "none"}, "no case 'none'");
   ExpectBadInput({"colocate", Smoke(), "--rounds", "0"}, "--rounds is 0");
   ExpectBadInput({"colocate", Smoke(), "--device", "sim", "--rounds", "2"}, "--rounds is 2");
-  ExpectBadInput({"explain", folder_, "7"}, "does not exist");
+  ExpectBadInput({"explain", folder_, "7"}, "holds no results of gpushare colocate");
   ExpectBadInput({"explain", folder_, "seven"}, "The ticket is 'seven'");
 }
 
@@ -337,6 +338,7 @@ TEST_F(CommandTest, ValidateAcceptsWhatIsShippedAndRefusesTheRest) {
     const Answer answer = RunTool({"validate", scenarios_ + "/" + name + ".json"});
     EXPECT_EQ(answer.code, 0) << answer.err;
     EXPECT_THAT(answer.out, HasSubstr("good scenario"));
+    EXPECT_THAT(answer.out, Not(HasSubstr(" 1 BE apps")));
   }
   const std::string profile = scenarios_ + "/../../profiles/h200.json";
   EXPECT_EQ(RunTool({"validate", profile}).code, 0);

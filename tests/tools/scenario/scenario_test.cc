@@ -136,6 +136,8 @@ TEST(ScenarioTest, MissingPartsAreNamed) {
   ExpectSentence(Changed("\"schema_version\": 1", "\"schema_version\": 9"), "reads version 1");
   ExpectSentence(Changed(", \"load\": 0.3", ""), "the arrivals of 'a' need it");
   ExpectSentence(Changed("\"bytes\": 4096", "\"pinned\": true"), "bytes is missing");
+  ExpectSentence(Changed("\"lc\": [", "\"lcs\": ["),
+                 "lc is missing or empty; there is a key 'lcs'.");
   ExpectSentence(Changed("\"type\": \"gamma\", \"cv\": 2.5", "\"type\": \"weibull\""), "weibull");
 }
 

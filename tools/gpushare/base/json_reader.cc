@@ -6,6 +6,7 @@
 
 #include "tools/gpushare/base/errors.h"
 #include "tools/gpushare/base/limits.h"
+#include "tools/gpushare/base/suggest.h"
 
 namespace gpushare::tool {
 
@@ -93,7 +94,18 @@ std::string ObjectReader::Where(const char* key) const {
 }
 
 void ObjectReader::Fail(const char* key, const std::string& what) const {
-  throw InputError(file_ + ": " + Where(key) + " " + what + ".");
+  throw InputError(file_ + ": " + Where(key) + " " + what + HintFor(key) + ".");
+}
+
+// Names a key that was not read yet and may be the missing one, misspelt.
+std::string ObjectReader::HintFor(const char* key) const {
+  if (object_.contains(key)) return "";
+  std::vector<std::string> unread;
+  for (const auto& item : object_.items()) {
+    if (asked_.count(item.key()) == 0) unread.push_back(item.key());
+  }
+  const std::string near = Nearest(key, unread);
+  return near.empty() ? "" : "; there is a key '" + near.substr(0, kNameBytesMax) + "'";
 }
 
 const Json* ObjectReader::Find(const char* key) {

@@ -54,6 +54,7 @@ class ObjectReader {
 
  private:
   const Json* Find(const char* key);
+  std::string HintFor(const char* key) const;
 
   const Json& object_;
   std::string file_;

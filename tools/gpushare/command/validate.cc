@@ -5,7 +5,6 @@
 #include "tools/gpushare/base/json_reader.h"
 #include "tools/gpushare/base/library.h"
 #include "tools/gpushare/base/limits.h"
-#include "tools/gpushare/base/text.h"
 #include "tools/gpushare/colocate/preflight.h"
 #include "tools/gpushare/scenario/scenario.h"
 
@@ -38,11 +37,21 @@ Validated Validate(const std::string& name) {
   return validated;
 }
 
+namespace {
+
+std::string Count(size_t count, const char* one, const char* several) {
+  return std::to_string(count) + " " + (count == 1 ? one : several);
+}
+
+}  // namespace
+
 std::string TextOf(const Validated& validated) {
   if (!validated.scenario) return "'" + validated.file + "' is a good profile.\n";
-  return "'" + validated.file + "' is a good scenario" +
-         Format(": %zu LC apps, %zu BE apps, %zu cases, %zu policies.\n", validated.lc_apps,
-                validated.be_apps, validated.cases.size(), validated.policies.size());
+  return "'" + validated.file +
+         "' is a good scenario: " + Count(validated.lc_apps, "LC app", "LC apps") + ", " +
+         Count(validated.be_apps, "BE app", "BE apps") + ", " +
+         Count(validated.cases.size(), "case", "cases") + ", " +
+         Count(validated.policies.size(), "policy", "policies") + ".\n";
 }
 
 }  // namespace gpushare::tool

@@ -1,5 +1,8 @@
 #include "tools/gpushare/events/event_index.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include "tools/gpushare/base/errors.h"
 #include "tools/gpushare/base/files.h"
 #include "tools/gpushare/base/json_reader.h"
@@ -132,6 +135,12 @@ std::string FormatEventIndex(const std::vector<EventIndexEntry>& entries) {
 
 std::vector<EventIndexEntry> LoadEventIndex(const std::string& folder) {
   const std::string file = folder + "/events/index.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) {
+    throw InputError("The folder '" + folder +
+                     "' holds no results of gpushare colocate: it has no "
+                     "'events/index.json'.");
+  }
   const std::string text = ReadFile(file, kScenarioBytesMax);
   const Json document = ParseJson(text, file);
   ObjectReader in(document, file, "");
