@@ -53,7 +53,7 @@ int main() {
     if (gpushare::Status status = ticket.Wait(); !status.ok()) throw gpushare::Error(status);
     const gpushare::CompletionRecord record = ticket.Record().value();
     std::cout << "training step: evicted " << record.evictions << " times, "
-              << record.measured_ns / 1000 << " us on the device\n";
+              << record.measured_ns / 1000 << " us of device time\n";
   } catch (const gpushare::Error& error) {
     std::cerr << error.what() << "\n";
     return 1;

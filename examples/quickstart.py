@@ -24,7 +24,7 @@ def main():
         step = training.submit(gradient, block_tasks=100_000)
         asyncio.run(answer(service, model))
         record = step.wait()
-        print(f'training step: evicted {record.evictions} times, {record.measured_ns // 1000} us on the device')
+        print(f'training step: evicted {record.evictions} times, {record.measured_ns // 1000} us of device time')
 
 
 if __name__ == '__main__':

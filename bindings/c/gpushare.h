@@ -331,7 +331,7 @@ typedef struct gpushare_runtime_options {
   uint64_t seed;             // of the random numbers of the simulated device; 0: 1
   const char* sim_tier;      // detail of the simulated device: "kernel" (default) or "block"
   const char* sim_faults;    // faults of the simulated device, for tests (docs/abi.md); null: none
-  int32_t device_ordinal;    // which GPU, from 0
+  int32_t device_ordinal;    // which GPU, from 0; ignored on simulated devices
   int32_t splits_max;        // most splits of the device into an LC and a BE side; 0: 16, -1: none
   // A launch is hung when it shows no progress for the larger of hang_floor_ns and hang_factor x T.
   // T is its predicted time on its SMs, with its workers. Progress is a completion on its lane, or
@@ -920,7 +920,9 @@ typedef struct gpushare_completion_record {
   int64_t complete_ns;   // the host saw the end
   int64_t predicted_ns;  // predicted duration alone on the whole device
   int64_t predicted_error_ns;  // error bar of predicted_ns
-  int64_t measured_ns;  // device time, summed over its launches, two of which may run at once
+  // Device time, summed over its launches. Parts of the task on both sides of a split run at once,
+  // so the sum may exceed end_ns - start_ns.
+  int64_t measured_ns;
   int64_t evicted_ns;   // time between evictions and relaunches
   int64_t block_tasks;  // block tasks executed
   int32_t evictions;
@@ -962,7 +964,8 @@ typedef struct gpushare_task_options {
   const void* arguments;          // KERNEL, LIBRARY: packed; copied at submit
   uint64_t arguments_size_bytes;  // at most 4096
   gpushare_query query;           // LC: 0 makes the task a query by itself; BE: must be 0
-  int64_t arrival_ns;       // LC without a query: when the request was meant to arrive; 0: now
+  // LC without a query: when the request was meant to arrive; 0: now. BE: ignored.
+  int64_t arrival_ns;
   int64_t declared_ns;      // LIBRARY, OPAQUE: caller's bound on the device time; 0: unknown
   void* copy_destination;   // MEMCPY: buffers stay the caller's until the ticket completes
   const void* copy_source;  // MEMCPY: both buffers may be null on the simulated device
@@ -1218,8 +1221,10 @@ typedef struct gpushare_app_stats {
   int64_t cancelled;
   int64_t rejected;  // refused at submit, for any reason
   int64_t evictions;
-  int64_t queue_depth;               // tasks submitted and not complete
-  int64_t device_ns;                 // device time, summed over the launches of its tasks
+  int64_t queue_depth;  // tasks submitted and not complete
+  // Device time, summed over the launches of its tasks. Launches run at once, so apps together may
+  // have more of it than time has passed.
+  int64_t device_ns;
   int64_t work_ns;                   // predicted whole-device time of its completed work
   int64_t block_tasks;               // block tasks executed
   gpushare_latency_summary latency;  // from submit (queries: from arrival) to completion
@@ -1306,7 +1311,8 @@ GPUSHARE_API gpushare_status gpushare_trace_start(
 // Stops the trace and writes its files. out_summary may be null.
 // Threads: any, not in a callback. Owns: nothing. Blocks: while it writes the files.
 // Errors: FAILED_PRECONDITION no trace is running; RESOURCE_EXHAUSTED no memory is left, and the
-// trace goes on; others when a file cannot be written, and the trace is over.
+// trace goes on; others when a file cannot be written (NOT_FOUND no such folder), and the trace is
+// over.
 GPUSHARE_API gpushare_status gpushare_trace_stop(
     gpushare_runtime* runtime, gpushare_trace_summary* out_summary) GPUSHARE_NOEXCEPT;
 
@@ -1599,7 +1605,8 @@ GPUSHARE_API gpushare_status gpushare_profile_load(gpushare_runtime* runtime,
 // Saves the runtime's profile with the learned values. After a crash the file is the old one or the
 // new one, never a mix.
 // Threads: any. Owns: nothing. Blocks: while it writes.
-// Errors: INVALID_ARGUMENT, UNAVAILABLE or PERMISSION_DENIED: the path cannot be written.
+// Errors: NOT_FOUND no such folder; INVALID_ARGUMENT, UNAVAILABLE or PERMISSION_DENIED: the path
+// cannot be written.
 GPUSHARE_API gpushare_status gpushare_profile_save(gpushare_runtime* runtime,
                                                    const char* path) GPUSHARE_NOEXCEPT;
 
