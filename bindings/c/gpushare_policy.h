@@ -86,7 +86,7 @@ typedef struct gpushare_lc_app_view {
   double load;           // share of time that its queries would take alone
   // Longest time that a launch may keep this app's next query waiting; GPUSHARE_NEVER: no limit.
   int64_t blocking_budget_ns;
-  int32_t active_queries;
+  int32_t active_queries;  // without those that only wait for tickets
   int32_t tasks_in_flight;
   int64_t idle_since_ns;    // when active_queries last became 0
   uint32_t main_kernel_id;  // the kernel that takes most of its time; 0 before its first
@@ -148,7 +148,8 @@ typedef struct gpushare_be_app_view {
   int64_t served_ns;   // when it last had a task on the device; 0: never
 } gpushare_be_app_view;
 
-// An active query. The array is in order of arrival, over all LC apps.
+// An active query. The array is in order of arrival, over all LC apps, without the queries that
+// only wait for tickets.
 typedef struct gpushare_query_view {
   gpushare_query query;
   int32_t lc_app;  // index into lc_apps
@@ -203,6 +204,10 @@ typedef struct gpushare_head_view {
   // The same on a split, and how much it counts beside a prediction: 0, nothing, to 1.
   double split_gain;
   double split_gain_known;
+  // BE: LC work waits for it or for a task behind it, through other tasks or not. Launch it while
+  // no query is active, whatever the LC apps' bounds say: else that LC work waits for ever.
+  gpushare_bool awaited_by_lc;
+  int32_t reserved3;
 } gpushare_head_view;
 
 // One launch of a task that is on the device.

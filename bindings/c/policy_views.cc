@@ -26,7 +26,7 @@ GPUSHARE_ALL_FIELDS_CONVERTED(core::LcAppView, 23);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::BeAppView, 8);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::QueryView, 9);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::Prediction, 3);
-GPUSHARE_ALL_FIELDS_CONVERTED(core::HeadView, 27);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::HeadView, 28);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::PartView, 6);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::RunningView, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::PairOption, 4);
@@ -168,6 +168,7 @@ gpushare_head_view View(const core::HeadView& head) {
   out.segment_gain = head.segment_gain;
   out.split_gain = head.split_gain;
   out.split_gain_known = head.split_gain_known;
+  out.awaited_by_lc = Bool(head.awaited_by_lc);
   return out;
 }
 

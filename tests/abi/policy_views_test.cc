@@ -178,7 +178,8 @@ TEST_F(PolicyViewsTest, AHeadShowsItsTask) {
                head_.eviction_p99_ns, head_.overlap_index, head_.ready_count, head_.eviction_known,
                head_.resumed, head_.followed, head_.pinned, head_.sequence, head_.query.value,
                head_.blocks_left, head_.segment_gain, head_.split_gain, head_.split_gain_known,
-               kernel_.id.value, kernel_.resources.workers_per_sm_max, kernel_.resources.keeps_l1);
+               head_.awaited_by_lc, kernel_.id.value, kernel_.resources.workers_per_sm_max,
+               kernel_.resources.keeps_l1);
   head_.kind = core::TaskKind::kGraph;
   head_.direction = core::CopyDirection::kDeviceToHost;
   head_.kernel = &kernel_;
@@ -203,6 +204,7 @@ TEST_F(PolicyViewsTest, AHeadShowsItsTask) {
   EXPECT_EQ(seen.segment_gain, head_.segment_gain);
   EXPECT_EQ(seen.split_gain, head_.split_gain);
   EXPECT_EQ(seen.split_gain_known, head_.split_gain_known);
+  EXPECT_EQ(seen.awaited_by_lc, head_.awaited_by_lc);
   EXPECT_EQ(seen.kernel_id, kernel_.id.value);
   EXPECT_EQ(seen.workers_per_sm_max, kernel_.resources.workers_per_sm_max);
 }
@@ -220,6 +222,7 @@ TEST_F(PolicyViewsTest, AHeadShowsEachOfItsFlags) {
       {&head_.eviction_known, &gpushare_head_view::eviction_known},
       {&head_.resumed, &gpushare_head_view::resumed},
       {&head_.followed, &gpushare_head_view::followed},
+      {&head_.awaited_by_lc, &gpushare_head_view::awaited_by_lc},
       {&head_.pinned, &gpushare_head_view::pinned},
       {&head_.remaining.trained, &gpushare_head_view::trained},
       {&kernel_.resources.keeps_l1, &gpushare_head_view::keeps_l1},

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/flow/planning/head_views.h"
+#include "src/core/state/query_waits.h"
 
 namespace gpushare::core {
 namespace {
@@ -99,6 +100,19 @@ absl::Status CheckQueries(const Flow& flow) {
   return absl::OkStatus();
 }
 
+// A queue counts its queries that wait for a launch.
+absl::Status CheckListedQueries(const Flow& flow) {
+  int32_t listed = 0;
+  for (const QueryState* query = flow.first_query; query != nullptr; query = query->next) {
+    listed += IsListed(*query) ? 1 : 0;
+  }
+  int32_t counted = 0;
+  for (const Queue* const queue : flow.backlog) counted += queue->queries_listed;
+  if (listed == counted) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("The queues count ", counted,
+                                          " queries that wait for a launch, and ", listed, " do."));
+}
+
 }  // namespace
 
 absl::Status CheckFlow(const Flow& flow) {
@@ -136,6 +150,7 @@ absl::Status CheckFlow(const Flow& flow) {
   }
   if (absl::Status status = CheckShares(flow, totals); !status.ok()) return status;
   if (absl::Status status = CheckQueries(flow); !status.ok()) return status;
+  if (absl::Status status = CheckListedQueries(flow); !status.ok()) return status;
   for (int lane = 0; lane < kMaxLanes; ++lane) {
     const int32_t held = flow.lanes.lane(lane).parts;
     if (held != totals.parts[lane]) {

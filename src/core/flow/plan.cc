@@ -23,6 +23,7 @@
 #include "src/core/queueing/headroom.h"
 #include "src/core/state/backlog.h"
 #include "src/core/state/fair_weight.h"
+#include "src/core/state/query_waits.h"
 
 namespace gpushare::core {
 namespace {
@@ -37,8 +38,7 @@ void ViewLcApps(Flow& flow) {
     view.reserved_capsms = app->reserved_capsms;
     view.packed = app->packed;
     const int32_t active = app->active_queries.load(std::memory_order_acquire);
-    view.active_queries =
-        app->tasks_in_flight > 0 ? active : std::max(0, active - app->heads_waiting);
+    view.active_queries = std::max(0, active - app->queries_waiting);
     view.tasks_in_flight = app->tasks_in_flight;
   }
 }
@@ -97,6 +97,7 @@ void ViewQueries(Flow& flow) {
   views.Clear();
   for (const QueryState* query = flow.first_query; query != nullptr && !views.full();
        query = query->next) {
+    if (OnlyWaits(*query)) continue;
     QueryView& view = views.Add();
     view.query = query->id;
     view.lc_app = query->app->plan_index;

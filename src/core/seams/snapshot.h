@@ -84,8 +84,10 @@ struct LcAppView {
   // far. 0: no active query.
   int64_t service_age_ns = 0;
   int32_t reserved_capsms = 0;
-  bool packed = false;          // its reservation is placed on whole SMs
-  int32_t active_queries = 0;   // begun or submitted and not done
+  bool packed = false;  // its reservation is placed on whole SMs
+  // Begun or submitted and not done, without those that only wait for tickets: a query that none of
+  // its tasks can serve now is no load.
+  int32_t active_queries = 0;
   int32_t tasks_in_flight = 0;  // launched, not completed
   TimeNs idle_since_ns = 0;     // when active_queries last became 0
   KernelId main_kernel;         // the kernel that most of its time goes to; 0 before its first
@@ -107,7 +109,7 @@ struct BeAppView {
   bool packed = false;  // its quota is placed on whole SMs
 };
 
-// Active queries of all LC apps in order of arrival.
+// Active queries of all LC apps in order of arrival. Those that only wait for tickets are left out.
 struct QueryView {
   QueryId query;
   int32_t lc_app = -1;  // index into lc_apps
@@ -136,7 +138,10 @@ struct HeadView {
   bool evictable = false;
   bool confinable = false;
   bool runs_alone = false;  // BE: its duration is to be measured (evidence/solo_runs.h)
-  int32_t app = -1;         // index into lc_apps or be_apps
+  // BE: LC work waits for it, or for a task behind it, through other tasks or not. No bound of an
+  // LC app may hold it while no query is active: it would hold that LC work for ever.
+  bool awaited_by_lc = false;
+  int32_t app = -1;  // index into lc_apps or be_apps
   QueueId queue;
   int32_t kernel_index = -1;           // row of `pairs`; -1 without a kernel
   const KernelDesc* kernel = nullptr;  // immutable; null for memcpy and opaque work

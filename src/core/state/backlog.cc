@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "src/core/state/query_waits.h"
+
 namespace gpushare::core {
 namespace {
 
@@ -41,6 +43,7 @@ void PushBack(Flow& flow, Task& task) {
   task.progress.previous = queue.tail;
   (queue.head == nullptr ? queue.head : queue.tail->progress.next) = &task;
   queue.tail = &task;
+  CountQueryTask(task, 1, 0);
   EnterBacklog(flow, queue);
 }
 
@@ -52,6 +55,7 @@ void PushFront(Flow& flow, Task& task) {
   queue.view_is_current = false;
   ForgetReadyRun(queue);
   queue.unlaunched.fetch_add(1, std::memory_order_acq_rel);
+  CountQueryTask(task, 1, 0);
   EnterBacklog(flow, queue);
 }
 
@@ -65,6 +69,7 @@ void Unlink(Flow& flow, Task& task) {
   (next == nullptr ? queue.tail : next->progress.previous) = previous;
   task.progress.next = nullptr;
   queue.unlaunched.fetch_sub(1, std::memory_order_acq_rel);
+  CountQueryTask(task, -1, 0);
   if (queue.head == nullptr) LeaveBacklog(flow, queue);
 }
 

@@ -176,6 +176,7 @@ struct Flow {
   // These queues, and some that no longer have one, by the sequence of their heads as of the last
   // plan; behind them, those that got a head since.
   BoundedList<OrderedHead, kMaxQueues> plan_order;
+  BoundedList<Queue*, kMaxQueues> awaited_queues;  // those with Queue::awaited_by_lc
   BoundedList<Task*, kMaxRunning> running_be;
   BoundedList<Task*, kMaxInFlightLaunches> running_lc;
   int lanes_busy = 0;

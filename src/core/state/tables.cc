@@ -150,7 +150,7 @@ void ResetApp(App& app) {
   app.active_queries.store(0);
   app.plan_index = App::kNoIndex;
   app.tasks_in_flight = 0;
-  app.heads_waiting = 0;
+  app.queries_waiting = 0;
   app.held_ns.fill(0);
   app.reserved_capsms = 0;
   app.packed = false;
@@ -501,6 +501,7 @@ absl::StatusOr<QueryId> Tables::AllocateQuery(Queue& queue, TimeNs arrival_ns, d
   slot.state = QueryState();
   slot.state.id = QueryId{PackSlot({0, index - 1, generation})};
   slot.state.app = queue.app;
+  slot.state.queue = &queue;
   slot.state.arrival_ns = arrival_ns;
   slot.state.input_size = input_size;
   slot.open.store(true, std::memory_order_release);

@@ -44,17 +44,20 @@ struct Task;
 struct QueryState {
   QueryId id;
   App* app = nullptr;
+  Queue* queue = nullptr;  // all of its tasks go there
   TimeNs arrival_ns = 0;
   TimeNs deadline_ns = kNever;
   int32_t tasks_finished = 0;
-  bool ended = false;      // no more tasks will come
-  bool active = false;     // in the list of active queries
-  bool disturbed = false;  // a task of it did not run alone on the whole device, or failed
-  double input_size = 0;   // as the application stated it; 0: it did not
-  int64_t sized_ns = 0;    // predicted from input_size, with its error bar; 0: unknown
-  int64_t solo_ns = 0;     // predicted, all tasks admitted so far
-  int64_t issued_ns = 0;   // predicted, on the device
-  int64_t done_ns = 0;     // measured, complete
+  int32_t tasks_listed = 0;   // in the list of its queue (query_waits.h)
+  int32_t tasks_running = 0;  // on the device
+  bool ended = false;         // no more tasks will come
+  bool active = false;        // in the list of active queries
+  bool disturbed = false;     // a task of it did not run alone on the whole device, or failed
+  double input_size = 0;      // as the application stated it; 0: it did not
+  int64_t sized_ns = 0;       // predicted from input_size, with its error bar; 0: unknown
+  int64_t solo_ns = 0;        // predicted, all tasks admitted so far
+  int64_t issued_ns = 0;      // predicted, on the device
+  int64_t done_ns = 0;        // measured, complete
   SerialBudget serial_budget;
   ShadowQuery shadow;
   QueryState* next = nullptr;  // active queries in order of arrival
@@ -219,6 +222,14 @@ struct alignas(64) Queue {
   Task* tail = nullptr;
   int32_t backlog_index = -1;  // position in Flow::backlog, -1: not there
   bool in_plan_order = false;  // in Flow::plan_order
+  // As of the last plan: the head waits for tickets. Nothing behind it can be launched.
+  bool head_waits = false;
+  // BE, as of the last plan: LC work waits for a task of it, through other tasks or not
+  // (flow/planning/awaited.h).
+  bool awaited_by_lc = false;
+  // LC: queries with a task in this list and none on the device. While the head waits, these
+  // queries wait.
+  int32_t queries_listed = 0;
   // `view` is what the next snapshot has for the head, which is ready (flow/planning/head_views.h).
   bool view_is_current = false;
   // While the view is current: the head is held for this reason, as its record says, so that a hold
@@ -279,9 +290,10 @@ struct alignas(64) App {
   int64_t on_device_ns = 0;
   TimeNs served_ns = 0;  // BE: when a task of it last left the device
   std::atomic<bool> packed{false};
-  // Queue heads that wait for tickets, as of the last plan. Their queries do not hold BE work,
-  // because the tickets may be of BE work.
-  int32_t heads_waiting = 0;
+  // LC: active queries that only wait, as of the last plan: each of their tasks waits for tickets,
+  // or stands behind one that does. They do not hold BE work, because the tickets may be of BE
+  // work.
+  int32_t queries_waiting = 0;
   std::array<int64_t, kHoldReasons> held_ns{};  // BE: time that its heads were held, by reason
   int64_t depth_logged = -1;                    // in the event log
   AppEvidence evidence;                         // LC: what its queries have shown

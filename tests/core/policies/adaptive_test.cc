@@ -307,6 +307,31 @@ TEST_F(WholeTest, WorkOnCreditNeedsCreditForOneLateQueryAtLeast) {
   EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr) << "no queue";
 }
 
+// Held for credit, or for a budget without an account, the LC task that waits for it would wait for
+// seconds, or for ever.
+TEST_F(WholeTest, WorkThatLcWaitsForNeedsNoCreditOnceNoQueryIsActive) {
+  HeadView& head = builder.AddBeTask(be, TaskKind::kLibrary, 5 * kMs);
+  EXPECT_TRUE(IsHeld(PlanOf("adaptive", builder), head, Reason::kHoldBlocking));
+  head.awaited_by_lc = true;
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
+  builder.lc_apps[0].tail_need_per_ns = 1.5e-6;
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
+  builder.AddQuery(lc, kNever);
+  EXPECT_NE(FindHold(PlanOf("adaptive", builder), head), nullptr);
+}
+
+TEST_F(WholeTest, ACopyThatLcWaitsForMovesInSmallPiecesWhateverTheBudget) {
+  builder.lc_apps[0].blocking_budget_ns = 1;
+  builder.snapshot.copies[1] = {.lc_uses = true};
+  HeadView& copy = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 30, 20 * kMs);
+  EXPECT_TRUE(IsHeld(PlanOf("adaptive", builder), copy, Reason::kHoldBlocking));
+  copy.awaited_by_lc = true;
+  const PlannedLaunch* launch = FindLaunch(PlanOf("adaptive", builder), copy);
+  ASSERT_NE(launch, nullptr);
+  builder.AddQuery(lc, kNever);
+  EXPECT_NE(FindHold(PlanOf("adaptive", builder), copy), nullptr);
+}
+
 TEST_F(WholeTest, OnCreditBeStillWaitsForTheActiveQuery) {
   builder.lc_apps[0].tail_need_per_ns = 1.5e-6;
   builder.lc_apps[0].tail_credit = 50;

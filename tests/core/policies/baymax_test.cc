@@ -89,6 +89,34 @@ TEST_F(BaymaxTest, TheGateOnQueuedTimeLeavesRoomForTheQueryItself) {
   EXPECT_TRUE(IsHeld(plan, held, Reason::kHoldQueuedTime, 9 * kMs + 1, 9 * kMs));
 }
 
+// Held by the gate, the LC task that waits for it would wait for ever. The gate stays for the rest.
+TEST_F(BaymaxTest, WorkThatLcWaitsForPassesTheGateOnceTheDeviceIsEmpty) {
+  const HeadView& other = builder.AddBeHead(be, kernel, 1 * kMs);
+  HeadView& awaited = builder.AddBeHead(be, kernel, 20 * kMs);
+  EXPECT_TRUE(IsHeld(PlanOf("baymax", builder), awaited, Reason::kHoldQueuedTime));
+  awaited.awaited_by_lc = true;
+  Plan plan = PlanOf("baymax", builder);
+  EXPECT_NE(FindLaunch(plan, awaited), nullptr);
+  EXPECT_TRUE(IsHeld(plan, other, Reason::kHoldQueuedTime));
+  builder.snapshot.queued_ns = 1 * kMs;
+  plan = PlanOf("baymax", builder);
+  EXPECT_TRUE(IsHeld(plan, awaited, Reason::kHoldQueuedTime)) << "the device is not empty";
+  EXPECT_TRUE(IsHeld(plan, other, Reason::kHoldQueuedTime)) << "it would never be";
+  builder.snapshot.queued_ns = 0;
+  builder.AddQuery(lc, 5 * kMs);
+  plan = PlanOf("baymax", builder);
+  EXPECT_TRUE(IsHeld(plan, awaited, Reason::kHoldQueuedTime)) << "a query is active";
+  EXPECT_NE(FindLaunch(plan, other), nullptr);
+}
+
+TEST_F(BaymaxTest, APinnedCopyThatLcWaitsForPassesTheGateToo) {
+  builder.snapshot.copies[1] = {0, 0, 5};
+  HeadView& copy = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 30, 20 * kMs);
+  EXPECT_TRUE(IsHeld(PlanOf("baymax", builder), copy, Reason::kHoldQueuedTime));
+  copy.awaited_by_lc = true;
+  EXPECT_NE(FindLaunch(PlanOf("baymax", builder), copy), nullptr);
+}
+
 // No query is active, so that headroom bounds nothing, and N_tr is 5 on an H200.
 TEST_F(BaymaxTest, PinnedCopiesLeaveTimeForAQueryThatArrivesBehindThem) {
   builder.snapshot.copies[1] = {0, 0, 5};
@@ -314,6 +342,38 @@ TEST_F(BaymaxSegmentsTest, ARunningGraphIsEvictedWhenTheGateOnQueuedTimeCloses) 
   builder.snapshot.queued_ns += 1;
   const Plan plan = PlanOf("baymax", builder);
   EXPECT_NE(FindEviction(plan, step.task, kWholeDevice), nullptr) << Describe(plan);
+}
+
+// Else another tenant's graph would keep the device from being empty for as long as it has work.
+TEST_F(BaymaxSegmentsTest, ARunningGraphMakesRoomForWorkThatLcWaitsFor) {
+  RunningView& step = AddRunningStep();
+  HeadView& head = builder.AddBeHead(be, kernel, 20 * kMs);
+  builder.snapshot.queued_ns = 200 * kUs;
+  EXPECT_EQ(PlanOf("baymax", builder).evictions.size(), 0);
+  head.awaited_by_lc = true;
+  Plan plan = PlanOf("baymax", builder);
+  EXPECT_NE(FindEviction(plan, step.task, kWholeDevice), nullptr) << Describe(plan);
+  EXPECT_TRUE(IsHeld(plan, head, Reason::kHoldQueuedTime));
+  step.task.awaited_by_lc = true;
+  EXPECT_EQ(PlanOf("baymax", builder).evictions.size(), 0) << "LC work waits for both";
+}
+
+// An eviction of it takes longer than the gate.
+TEST_F(BaymaxSegmentsTest, AGraphThatLcWaitsForRunsToItsEnd) {
+  const int32_t coarse = builder.AddKernel(10 * kMs);
+  HeadView& head = builder.AddBeGraph(be, coarse, 40 * kMs);
+  EXPECT_TRUE(IsHeld(PlanOf("baymax", builder), head, Reason::kHoldQueuedTime));
+  head.awaited_by_lc = true;
+  Plan plan = PlanOf("baymax", builder);
+  EXPECT_NE(FindLaunch(plan, head), nullptr);
+  EXPECT_EQ(plan.evictions.size(), 0);
+  builder.heads.clear();
+  RunningView& running =
+      builder.AddRunningGraph(be, coarse, 40 * kMs, {kWholeDevice, Form::kSegments, false});
+  builder.snapshot.queued_ns = 10 * kMs;
+  EXPECT_NE(FindEviction(PlanOf("baymax", builder), running.task, kWholeDevice), nullptr);
+  running.task.awaited_by_lc = true;
+  EXPECT_EQ(PlanOf("baymax", builder).evictions.size(), 0);
 }
 
 TEST_F(BaymaxSegmentsTest, OnlyGraphsInSegmentsThatStayAreEvicted) {

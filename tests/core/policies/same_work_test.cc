@@ -37,6 +37,7 @@ TEST(SameWorkTest, OneOtherFieldMakesAnotherTask) {
       [](HeadView& task) { task.evictable = true; },
       [](HeadView& task) { task.confinable = true; },
       [](HeadView& task) { task.runs_alone = true; },
+      [](HeadView& task) { task.awaited_by_lc = true; },
   };
   for (size_t i = 0; i < changes.size(); ++i) {
     const HeadView task;

@@ -155,7 +155,7 @@ TEST(TablesTest, AnAppOnAReusedSlotStartsAtNothing) {
   App& app = **tables.CreateApp(Options());
   app.route.store(7);
   app.active_queries.store(7);
-  app.plan_index = app.tasks_in_flight = app.heads_waiting = 7;
+  app.plan_index = app.tasks_in_flight = app.queries_waiting = 7;
   app.packed = true;
   app.attained_ns = 7;
   app.served_ns = app.on_device_ns = app.depth_logged = 7;
@@ -174,7 +174,7 @@ TEST(TablesTest, AnAppOnAReusedSlotStartsAtNothing) {
   EXPECT_EQ(app.active_queries.load(), 0);
   EXPECT_EQ(app.plan_index, App::kNoIndex);
   EXPECT_EQ(app.tasks_in_flight, 0);
-  EXPECT_EQ(app.heads_waiting, 0);
+  EXPECT_EQ(app.queries_waiting, 0);
   EXPECT_EQ(app.served_ns, 0);
   EXPECT_FALSE(app.packed);
   EXPECT_EQ(app.attained_ns, 0);

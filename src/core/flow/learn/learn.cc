@@ -8,13 +8,14 @@
 #include "src/core/base/containers/bounded_list.h"
 #include "src/core/base/tuning.h"
 #include "src/core/flow/learn/samples.h"
+#include "src/core/state/query_waits.h"
 
 namespace gpushare::core {
 namespace {
 
 // Whether all active queries of the app wait for tickets. `queries`: how many are active.
 bool OnlyWaits(const App& app, int32_t queries) {
-  return app.tasks_in_flight == 0 && queries <= app.heads_waiting;
+  return app.tasks_in_flight == 0 && queries <= app.queries_waiting;
 }
 
 bool MeetsCredit(const Flow& flow) {
@@ -222,8 +223,9 @@ void ViewSerialHeadrooms(Flow& flow) {
   for (const Task* task : flow.running_be) {
     for (const Part& part : task->progress.parts) charged_ns += BegunSinceNs(flow, *task, part);
   }
-  QueryState* query = flow.first_query;  // the views are in the order of the list
+  QueryState* query = flow.first_query;  // the views are in the order of the list (plan.cc)
   for (QueryView& view : flow.buffers.queries) {
+    while (core::OnlyWaits(*query)) query = query->next;
     view.serial_headroom_ns =
         SerialHeadroom(book, charged_ns, view.headroom_ns, query->serial_budget);
     query = query->next;

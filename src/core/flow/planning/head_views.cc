@@ -53,6 +53,7 @@ void ViewTask(Task& task, double tail_rate, HeadView& view) {
   view.ready_count = 1;
   view.blocks_left = task.work.block_tasks - task.progress.blocks_done;
   view.resumed = task.record.launches > 0;
+  view.awaited_by_lc = task.queue->awaited_by_lc;
   view.evictable = task.progress.eviction_p99_ns != kNever;
   // Opaque work and copies run on the stream of any place.
   view.confinable = task.work.kernel == nullptr || task.work.kernel->confinable;

@@ -2,6 +2,7 @@
 
 #include "src/core/flow/planning/promote.h"
 
+#include "src/core/flow/planning/awaited.h"
 #include "src/core/flow/verbs/finish.h"
 #include "src/core/flow/verbs/waits.h"
 #include "src/core/state/backlog.h"
@@ -33,15 +34,19 @@ void FailWith(Flow& flow, Task& task, const CompletionRecord& dependency) {
 }  // namespace
 
 void PromoteHeads(Flow& flow) {
-  for (App* app : flow.lc_apps) app->heads_waiting = 0;
+  for (App* app : flow.lc_apps) app->queries_waiting = 0;
+  bool lc_waits = false;
   for (int i = 0; i < flow.backlog.size(); ++i) {
     Queue& queue = *flow.backlog[i];
     if (queue.view_is_current) continue;  // its head is ready
     Task* task = queue.head;
+    queue.head_waits = false;
     if (task->state.load(std::memory_order_relaxed) != TaskState::kWaiting) continue;
     const CompletionRecord* failed = nullptr;
     if (!TicketsDone(flow, *task, &failed)) {
-      if (queue.app->options.app_class == AppClass::kLatencyCritical) ++queue.app->heads_waiting;
+      queue.head_waits = true;
+      queue.app->queries_waiting += queue.queries_listed;  // of a BE app: none
+      lc_waits = lc_waits || IsLc(*task);
       continue;
     }
     if (failed != nullptr) {
@@ -53,6 +58,7 @@ void PromoteHeads(Flow& flow) {
     SetState(*task, TaskState::kReady);
     task->progress.ready_ns = flow.now_ns;
   }
+  MarkAwaited(flow, lc_waits);
 }
 
 }  // namespace gpushare::core

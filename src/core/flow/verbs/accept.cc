@@ -110,6 +110,7 @@ void JoinQuery(Task& task, QuerySlot* slot, TimeNs arrival_ns) {
     task.own_query = QueryState();
     task.own_query.id = QueryId{task.record.ticket.value | kImplicitQueryBit};
     task.own_query.app = task.app;
+    task.own_query.queue = task.queue;
     task.own_query.arrival_ns = arrival_ns;
     task.query = &task.own_query;
     task.app->active_queries.fetch_add(1, std::memory_order_acq_rel);

@@ -12,6 +12,7 @@
 #include "src/core/flow/verbs/predict_task.h"
 #include "src/core/flow/verbs/queries.h"
 #include "src/core/log/label.h"
+#include "src/core/state/query_waits.h"
 
 namespace gpushare::core {
 namespace {
@@ -40,6 +41,7 @@ void EnterList(Flow& flow, Task& task, Form form) {
     flow.running_be.Add(&task);
   }
   ++task.app->tasks_in_flight;
+  CountQueryTask(task, 0, 1);
   task.progress.issued_ns = RemainingOf(task).duration_ns;
   if (!IsLc(task)) {
     flow.virtual_time_ns = std::max(flow.virtual_time_ns, StartTag(*task.app));
@@ -162,6 +164,7 @@ void LeaveRunning(Flow& flow, Task& task) {
   }
   task.progress.running_index = -1;
   --task.app->tasks_in_flight;
+  CountQueryTask(task, 0, -1);
   task.progress.on_credit = false;
   flow.queued_ns -= task.progress.issued_ns;
   flow.uncommitted_ns -= std::exchange(task.progress.uncommitted_ns, 0);

@@ -45,13 +45,31 @@ HeadroomLedger::HeadroomLedger(const Snapshot& snapshot, int64_t headroom_ns, in
     if (task.app_class != AppClass::kBestEffort) continue;
     ++issued_[AppOf(task)];
     if (task.kind != TaskKind::kMemcpy && task.followed) followed_ |= BitOf(task);
-    if (IsInSegments(running)) graphs_.TryAdd(task.kernel);
+    if (!IsInSegments(running)) continue;
+    graphs_.TryAdd(task.kernel);
+    awaited_in_segments_ = awaited_in_segments_ || task.awaited_by_lc;
   }
+  awaited_needs_room_ = AwaitedNeedsRoom();
+}
+
+bool HeadroomLedger::AwaitedNeedsRoom() const {
+  if (!snapshot_.queries.empty() || queued_ns_max_ == kNever) return false;
+  return std::any_of(snapshot_.heads.begin(), snapshot_.heads.end(), [&](const HeadView& head) {
+    const bool charged = head.kind != TaskKind::kMemcpy || head.pinned;
+    return head.awaited_by_lc && charged && SumNs(queued_ns_, ChargeOf(head)) > queued_ns_max_;
+  });
 }
 
 int64_t HeadroomLedger::ChargeOf(const HeadView& head) const {
   const int64_t whole_ns = SumNs(head.remaining.duration_ns, head.remaining.error_ns);
   return RunsInSegments(snapshot_, head) ? std::min(whole_ns, head.eviction_p99_ns) : whole_ns;
+}
+
+bool HeadroomLedger::FitsQueuedTime(const HeadView& head) const {
+  if (SumNs(queued_ns_, ChargeOf(head)) <= queued_ns_max_) {
+    return head.awaited_by_lc || !awaited_needs_room_;
+  }
+  return head.awaited_by_lc && awaited_needs_room_ && queued_ns_ == 0;
 }
 
 PlannedHold HeadroomLedger::Judge(const HeadView& head) const {
@@ -71,7 +89,7 @@ PlannedHold HeadroomLedger::Judge(const HeadView& head) const {
   if (queued_ns_max_ == kNever && issued_[AppOf(head)] >= kBeWindowPerApp) {
     return {head.task, Reason::kHoldWindow, issued_[AppOf(head)], kBeWindowPerApp};
   }
-  if (queued_ns > queued_ns_max_) {
+  if (!FitsQueuedTime(head)) {
     return {head.task, Reason::kHoldQueuedTime, queued_ns, queued_ns_max_};
   }
   return JudgeHeadroom(head);
@@ -79,7 +97,7 @@ PlannedHold HeadroomLedger::Judge(const HeadView& head) const {
 
 PlannedHold HeadroomLedger::JudgeCopy(const HeadView& head) const {
   const int64_t queued_ns = SumNs(queued_ns_, ChargeOf(head));
-  if (queued_ns > queued_ns_max_) {
+  if (!FitsQueuedTime(head)) {
     return {head.task, Reason::kHoldQueuedTime, queued_ns, queued_ns_max_};
   }
   return JudgeHeadroom(head);
@@ -94,7 +112,8 @@ PlannedHold HeadroomLedger::JudgeHeadroom(const HeadView& head) const {
 
 bool HeadroomLedger::FitsSegments() const {
   if (one_at_a_time_ && !snapshot_.queries.empty()) return false;
-  return headroom_ns_ >= 0 && queued_ns_ <= queued_ns_max_;
+  if (awaited_in_segments_ && snapshot_.queries.empty()) return true;
+  return headroom_ns_ >= 0 && queued_ns_ <= queued_ns_max_ && !awaited_needs_room_;
 }
 
 // A headroom shrinks as time passes; T_q changes with launches and completions, which cause plans.
@@ -110,7 +129,9 @@ void HeadroomLedger::Debit(const HeadView& head) {
   ++issued_[AppOf(head)];
   shares_.Charge(head);
   if (head.followed) followed_ |= BitOf(head);
-  if (RunsInSegments(snapshot_, head)) graphs_.TryAdd(head.kernel);
+  if (!RunsInSegments(snapshot_, head)) return;
+  graphs_.TryAdd(head.kernel);
+  awaited_in_segments_ = awaited_in_segments_ || head.awaited_by_lc;
 }
 
 void HeadroomLedger::DebitCopy(const HeadView& head) {

@@ -7,6 +7,10 @@
 // hold each of them; here its next segments are held by evicting it. Where a target is below the
 // solo time, BE runs one task at a time while no query is active.
 //
+// A task that LC work waits for (HeadView::awaited_by_lc) may be longer than the gate of T_q lets
+// through. It then starts on an empty device while no query is active, and other BE work makes
+// room.
+//
 //   HeadroomLedger ledger(...);              // LC heads are planned
 //   PlanBeCompute(..., ledger, plan);        // for each BE head; PlanCopy for copies
 //   PlanRunningSegments(..., ledger, plan);  // last: what the heads took is debited
@@ -62,6 +66,9 @@ class HeadroomLedger {
 
  private:
   int64_t ChargeOf(const HeadView& head) const;
+  bool FitsQueuedTime(const HeadView& head) const;
+  // Whether a task that LC work waits for finds no room in T_q, and should: no query is active.
+  bool AwaitedNeedsRoom() const;
   PlannedHold JudgeHeadroom(const HeadView& head) const;
 
   const Snapshot& snapshot_;
@@ -69,6 +76,8 @@ class HeadroomLedger {
   int64_t queued_ns_;
   int64_t queued_ns_max_;
   bool one_at_a_time_;
+  bool awaited_needs_room_ = false;
+  bool awaited_in_segments_ = false;  // such a graph runs in segments, or starts to by this plan
   FairShare shares_;
   std::array<int32_t, kMaxApps> issued_{};
   uint64_t followed_ = 0;  // BE apps that have a task behind an issued one, by index

@@ -17,7 +17,8 @@ inline bool IsSameWork(const HeadView& a, const HeadView& b) {
          a.remaining.duration_ns == b.remaining.duration_ns &&
          a.remaining.error_ns == b.remaining.error_ns && a.eviction_ns == b.eviction_ns &&
          a.eviction_p99_ns == b.eviction_p99_ns && a.evictable == b.evictable &&
-         a.confinable == b.confinable && a.runs_alone == b.runs_alone;
+         a.confinable == b.confinable && a.runs_alone == b.runs_alone &&
+         a.awaited_by_lc == b.awaited_by_lc;
 }
 
 // Calls `use` with each head that is not the same work as the one before it.

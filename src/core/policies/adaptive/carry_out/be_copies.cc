@@ -219,6 +219,7 @@ class CopyPlanner {
     // A slow one is not held for ever.
     if (time_.OnlyPageableLimits(head)) return {kCopyPieceBytesMin, Reason::kFillsGap};
     if (lc_active_ || time_.WaitsItsTurn(head)) return {};
+    if (head.awaited_by_lc) return {kCopyPieceBytesMin, Reason::kFillsGap};
     const bool has_credit =
         HasCreditForPiece(snapshot_, head) || (disturbs && disturbance_.HasCreditBeside(head));
     return has_credit ? Piece{kCopyPieceBytesMin, Reason::kTailCredit} : Piece{};

@@ -50,7 +50,9 @@ bool BeJudge::MayUseUnconfined(const HeadView& task) const {
   return !CanBeEvicted(snapshot_, task) && SidesOf(task) == Sides::kNone;
 }
 
+// No promise holds work that LC work waits for, once no query is active.
 Judgement BeJudge::JudgeBlocking(const HeadView& task, const BePlace& place) const {
+  if (task.awaited_by_lc && !lc_.active) return {};
   if (places_.IsBesideLc(place)) return JudgeBesideLc(task, place);
   const bool evictable = CanBeEvicted(snapshot_, task);
   if (evictable && forced_) return {};

@@ -1,10 +1,11 @@
 // Whether a BE task may be launched on an open place now, and if not, why.
 //
 // On a place that LC work uses, the shift by what a query would wait for must be allowed (shift.h),
-// or credit must cover it. Its quota must leave room. One live task fills a place, or two that
-// share SMs (be_pairs.h); one more may queue behind it. The SMs have room for the workers of both,
-// so their evictions together must fit too. A graph in segments has no task beside or behind it:
-// what is outstanding of both would block a query. Threads: the planner's.
+// or credit must cover it, unless LC work waits for the task (HeadView::awaited_by_lc). Its quota
+// must leave room. One live task fills a place, or two that share SMs (be_pairs.h); one more may
+// queue behind it. The SMs have room for the workers of both, so their evictions together must fit
+// too. A graph in segments has no task beside or behind it: what is outstanding of both would block
+// a query. Threads: the planner's.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CARRY_OUT_BE_JUDGE_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CARRY_OUT_BE_JUDGE_H_
