@@ -75,14 +75,16 @@ bool Driver::Tick() {
   return worked;
 }
 
-// Wakes who waits for a task that has ended, and who waits for the flow if that has changed.
+// Wakes who waits for a task that has ended, and who waits for the flow if that has changed. The
+// last pending task may have been cancelled outside a Tick, so that the Tick has done nothing.
 void Driver::Notify(const AwaitedEnds& ends, bool worked) {
   if (ends.more) {
     waiters.NotifyAll();
     return;
   }
   waiters.NotifyTasks(ends.tasks.span());
-  if (worked && waiters.AnyForFlow()) waiters.NotifyFlow();
+  const bool changed = worked || flow.counters.pending.load(std::memory_order_seq_cst) == 0;
+  if (changed && waiters.AnyForFlow()) waiters.NotifyFlow();
 }
 
 // The next time at which a Tick has work without a new call: a device event, the plan's replan

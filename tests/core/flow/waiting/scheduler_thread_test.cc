@@ -177,6 +177,18 @@ TEST_P(SchedulerThreadTest, ACancellationWakesItsWaiterAndItsCallback) {
   EXPECT_EQ(calls.load(), 1);
 }
 
+// The cancellation ends the task outside a Tick, and the next Tick finds nothing to do.
+TEST_P(SchedulerThreadTest, ADrainReturnsOnceTheLastPendingTaskWasCancelled) {
+  ASSERT_TRUE(scheduler_->Quiesce(scheduler_->NowNs() + kPatienceNs).ok());
+  const TicketId ticket = Submit(AppClass::kBestEffort);
+  const TimeNs deadline_ns = scheduler_->NowNs() + kPatienceNs;
+  std::thread drain([&] { EXPECT_TRUE(scheduler_->Drain(deadline_ns).ok()); });
+  SleepMs(50);
+  ASSERT_TRUE(scheduler_->Cancel(ticket).ok());
+  drain.join();
+  EXPECT_LT(scheduler_->NowNs(), deadline_ns - kPatienceNs / 2);
+}
+
 // The region's end is the only thing that the parked thread hears of the region.
 TEST_P(SchedulerThreadTest, TheEndOfARegionWakesAParkedThread) {
   void* stream = nullptr;
