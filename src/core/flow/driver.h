@@ -57,6 +57,8 @@ class Driver {
 
   // The scheduler's thread (scheduler_thread.cc).
   void ThreadMain();
+  // Whether something was posted, or changed outside a Tick, that the next Tick has to look at.
+  bool HasWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
   void RestInVirtualTime();
   void RestSpinning();
   void RestBalanced();

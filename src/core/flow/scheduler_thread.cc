@@ -53,8 +53,12 @@ void Driver::ThreadMain() {
 void Driver::RestInVirtualTime() {
   parking.Announce();
   const TimeNs deadline_ns = waiters.EarliestDeadline();
-  // What a caller submitted before it waited may have come after the Tick.
-  if (!flow.ring.Empty() || stop.load()) return parking.Withdraw();
+  // What a caller submitted or changed before it waited may have come after the Tick.
+  const bool has_work = [this] {
+    MutexLock lock(&tick_mutex);
+    return HasWork();
+  }();
+  if (has_work || stop.load()) return parking.Withdraw();
   const TimeNs next_ns = NextWake();
   const TimeNs now_ns = flow.device->NowNs();
   // Time waits for a caller whose deadline it has reached.
@@ -114,10 +118,16 @@ void Driver::RestBalanced() {
                  kWakeLatencyNsMin, kWakeLatencyNsMax);
 }
 
+// A FlowChange that finishes a task leaves its end, and its callback, to the next Tick.
+bool Driver::HasWork() {
+  return flow.dirty || !flow.refused.empty() || !flow.ring.Empty() ||
+         !flow.awaited_ends.tasks.empty() || !flow.notices.empty();
+}
+
 // When the next Tick has work without a new call; at most `now_ns`: at once.
 TimeNs Driver::NextLookNs(TimeNs now_ns) {
   MutexLock lock(&tick_mutex);
-  if (flow.dirty || !flow.refused.empty() || !flow.ring.Empty()) return now_ns;
+  if (HasWork()) return now_ns;
   TimeNs next_ns = std::min(flow.replan_at_ns, flow.device->NextLookNs());
   if (flow.running_be.empty() && flow.running_lc.empty()) return next_ns;
   return std::min({next_ns, flow.hang_check_ns, NextLook(flow, now_ns, wake_latency_ns)});
