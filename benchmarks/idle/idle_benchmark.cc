@@ -7,7 +7,7 @@
 //   cold_N   the same, in turn with launches of the same kernel without the library (bare): what a
 //            cold submit costs beyond a cold launch
 //   be       BE tasks of 5 ms, one on the device and two behind it
-//   waiters  one query of a few microseconds after another, while 0, 8 and 32 threads wait for
+//   waiters  one query of a few microseconds after another, while 0, 8, 32 and 256 threads wait for
 //            other tickets
 //
 // Each case runs in both modes, balanced and spin, one after the other, so that they see the same
@@ -41,7 +41,7 @@ namespace {
 constexpr char kThread[] = "gpushare-sched";
 constexpr int kWarmUps = 40;
 constexpr int kRates[] = {10, 50, 100};
-constexpr int kWaiters[] = {0, 8, 32};
+constexpr int kWaiters[] = {0, 8, 32, 256};
 
 int64_t NowNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -213,11 +213,18 @@ Json BestEffort(const Subject& subject, double seconds) {
   return row;
 }
 
+// What the other threads wait for.
+enum class Others { kTickets, kDrain };
+
 // Submit to callback, one after another, while others wait.
-Json BesideWaiters(const Subject& subject, int waiters, double seconds) {
+Json BesideWaiters(const Subject& subject, Others others, int waiters, double seconds) {
   const uint64_t region = subject->BeginRegion();
   std::vector<std::thread> threads;
   for (int i = 0; i < waiters; ++i) {
+    if (others == Others::kDrain) {
+      threads.emplace_back([&subject] { subject->Drain(); });
+      continue;
+    }
     const uint64_t ticket = subject->Submit(Job::kShort, nullptr, nullptr, true, region);
     threads.emplace_back([&subject, ticket] { subject->Wait(ticket); });
   }
@@ -276,9 +283,13 @@ int Run(Arguments& given) {
   measure("cold_100", [&](const Subject& subject) { return ColdSubmits(subject, 100, seconds); });
   measure("be", [&](const Subject& subject) { return BestEffort(subject, seconds); });
   for (const int waiters : kWaiters) {
-    measure("waiters_" + std::to_string(waiters),
-            [&](const Subject& subject) { return BesideWaiters(subject, waiters, seconds / 4); });
+    measure("waiters_" + std::to_string(waiters), [&](const Subject& subject) {
+      return BesideWaiters(subject, Others::kTickets, waiters, seconds / 4);
+    });
   }
+  measure("drains_256", [&](const Subject& subject) {
+    return BesideWaiters(subject, Others::kDrain, 256, seconds / 4);
+  });
   report.End();
   return 0;
 }

@@ -3,6 +3,7 @@
 #include "src/core/flow/driver.h"
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -25,8 +26,8 @@
 namespace gpushare::core {
 namespace {
 
-// The longest sleep of a shutdown that waits for functions of the application.
-constexpr int64_t kNapNs = 2 * 1000 * 1000;
+// How often a shutdown looks whether the application's functions have ended.
+constexpr std::chrono::microseconds kNap(200);
 
 }  // namespace
 
@@ -47,6 +48,8 @@ bool Driver::RunStages() {
 
 bool Driver::Tick() {
   bool worked = false;
+  bool quiet = false;
+  uint64_t joined = 0;
   BoundedList<LaneIndex, kMaxLanes> lost_lanes;
   AwaitedEnds ends;
   {
@@ -63,28 +66,38 @@ bool Driver::Tick() {
         lost_lanes = flow.lost_lanes;
         flow.lost_lanes.Clear();
       }
+      joined = waiters.Joined();
+      quiet = waiters.AnyFor(Awaited::kQuiet) && IsQuiet();
     }
     if (!lost_lanes.empty()) ReplaceLanes(flow, lost_lanes.span(), tick_mutex);
     calls.Run();
   }
-  Notify(ends, worked);
   if (flow.places_asked.load(std::memory_order_relaxed)) {
     flow.places_asked.store(false);
     place_maker.Wake();
   }
-  return worked;
+  return Notify(ends, quiet, joined) || worked;
 }
 
-// Wakes who waits for a task that has ended, and who waits for the flow if that has changed. The
-// last pending task may have been cancelled outside a Tick, so that the Tick has done nothing.
-void Driver::Notify(const AwaitedEnds& ends, bool worked) {
+// Wakes who waits for a task that has ended, or for a state that the flow has reached. The state is
+// looked at after each Tick: a cancellation outside a Tick may have ended the last pending task.
+bool Driver::Notify(const AwaitedEnds& ends, bool quiet, uint64_t joined) {
   if (ends.more) {
-    waiters.NotifyAll();
-    return;
+    waiters.NotifyAllTasks();
+  } else {
+    waiters.NotifyTasks(ends.tasks.span());
   }
-  waiters.NotifyTasks(ends.tasks.span());
-  const bool changed = worked || flow.counters.pending.load(std::memory_order_seq_cst) == 0;
-  if (changed && waiters.AnyForFlow()) waiters.NotifyFlow();
+  if (quiet) waiters.NotifyState(Awaited::kQuiet, joined);
+  if (flow.counters.pending.load(std::memory_order_seq_cst) == 0 &&
+      waiters.AnyFor(Awaited::kDrained)) {
+    waiters.NotifyState(Awaited::kDrained, joined);
+  }
+  return waiters.WakeSome();
+}
+
+bool Driver::IsQuiet() const {
+  return flow.running_be.empty() && flow.running_lc.empty() && flow.gate.InFlight() == 0 &&
+         flow.open_regions.load() == 0;
 }
 
 // The next time at which a Tick has work without a new call: a device event, the plan's replan
@@ -112,7 +125,7 @@ bool Driver::IsIdle() const {
 }
 
 absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_ns,
-                                const char* what, Task* task) {
+                                const char* what, Awaited awaited, Task* task) {
   if (callback_depth > 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("A callback must not wait (", what, "): it would wait for itself."));
@@ -124,7 +137,7 @@ absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_
     });
   };
   if (threaded()) {
-    if (AwaitThread(done, deadline_ns, task)) return absl::OkStatus();
+    if (AwaitThread(done, deadline_ns, awaited, task)) return absl::OkStatus();
     if (threaded()) return late();
   }
   while (!done()) {
@@ -146,16 +159,17 @@ absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_
 // it is inside a function of the application, which may submit.
 bool Driver::OthersDrive() { return Tick() || flow.calls_running.load() != 0; }
 
-bool Driver::AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns, Task* task) {
+bool Driver::AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns, Awaited awaited,
+                         Task* task) {
   bool was_done = false;
   {
-    Waiter waiter(waiters, task, deadline_ns);
+    Waiter waiter(waiters, awaited, task, deadline_ns);
     for (;;) {
-      waiter.Prepare();
-      was_done = done();
+      was_done = done() || waiter.WasReached();
       if (was_done || !threaded()) break;
       const TimeNs now_ns = flow.device->NowNs();
       if (now_ns >= deadline_ns) break;
+      if (waiter.Rejoin()) continue;
       // Virtual time goes on for this deadline, and the thread says when it is there.
       if (virtual_time()) Wake();
       waiter.Sleep(virtual_time() || deadline_ns == kNever ? kNever : deadline_ns - now_ns);
@@ -166,12 +180,7 @@ bool Driver::AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns, Tas
 }
 
 void Driver::AwaitCalls() {
-  Waiter waiter(waiters, nullptr, kNever);
-  for (;;) {
-    waiter.Prepare();
-    if (flow.calls_running.load() == 0) return;
-    waiter.Sleep(kNapNs);
-  }
+  while (flow.calls_running.load() != 0) std::this_thread::sleep_for(kNap);
 }
 
 void Driver::EvictAllBe() {

@@ -33,7 +33,8 @@ class Driver {
  public:
   Driver(const SchedulerOptions& options, std::unique_ptr<Device> device,
          std::unique_ptr<CostModel> model, std::unique_ptr<Policy> policy)
-      : flow(options, std::move(device), std::move(model), std::move(policy)) {
+      : flow(options, std::move(device), std::move(model), std::move(policy)),
+        waiters(flow.device->capabilities().virtual_time) {
     for (int counter = kMaxCounters - 1; counter >= 0; --counter) flow.free_counters.Add(counter);
     // Baymax eq. 5: how many pageable copies fit beside the LC one in each direction.
     const DeviceProfile& profile = flow.device->capabilities().profile;
@@ -53,7 +54,10 @@ class Driver {
   bool IsIdle() const;
   // Wakes the scheduler's thread, after something was posted or changed for it.
   void Wake() { parking.Wake(); }
-  void Notify(const AwaitedEnds& ends, bool worked);
+  // Whether nothing is on the device and no region is open.
+  bool IsQuiet() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
+  // `joined`: Waiters::Joined before the state was looked at. True: more callers are to be woken.
+  bool Notify(const AwaitedEnds& ends, bool quiet, uint64_t joined);
 
   // The scheduler's thread (scheduler_thread.cc).
   void ThreadMain();
@@ -63,13 +67,13 @@ class Driver {
   void RestSpinning();
   void RestBalanced();
   TimeNs NextLookNs(TimeNs now_ns);
-  // `task`: the one whose end `done` asks for; null: `done` asks for the state of the flow.
+  // `awaited`: what `done` asks for; of kTask, `task` is the one.
   absl::Status DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_ns, const char* what,
-                          Task* task = nullptr);
+                          Awaited awaited, Task* task = nullptr);
   bool OthersDrive();
   // Lets the scheduler's thread drive. True: `done` was true, which another submit may have ended
   // since. It also returns when the deadline has passed or that thread has ended.
-  bool AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns, Task* task);
+  bool AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns, Awaited awaited, Task* task);
   // Waits until the application's functions that were taken have ended (deferred_calls.h).
   void AwaitCalls();
   void EvictAllBe() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);

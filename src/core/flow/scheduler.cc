@@ -81,7 +81,7 @@ absl::Status Scheduler::PollUntil(TimeNs time_ns) {
   if (driver_->threaded()) {
     // The scheduler's own thread does the work; this one only waits.
     const auto never = [] { return false; };
-    const absl::Status status = driver_->DriveUntil(never, time_ns, "poll until");
+    const absl::Status status = driver_->DriveUntil(never, time_ns, "poll until", Awaited::kTime);
     return absl::IsDeadlineExceeded(status) ? absl::OkStatus() : status;
   }
   Device& device = *driver_->flow.device;
@@ -126,7 +126,7 @@ void Scheduler::StopThread() {
 
 absl::Status Scheduler::Drain(TimeNs deadline_ns) {
   const auto done = [&] { return driver_->flow.counters.pending.load() == 0; };
-  return driver_->DriveUntil(done, deadline_ns, "drain");
+  return driver_->DriveUntil(done, deadline_ns, "drain", Awaited::kDrained);
 }
 
 absl::Status Scheduler::Quiesce(TimeNs deadline_ns) {
@@ -139,10 +139,9 @@ absl::Status Scheduler::Quiesce(TimeNs deadline_ns) {
   }
   const auto idle = [&] {
     MutexLock lock(&driver_->tick_mutex);
-    return flow.running_be.size() + flow.running_lc.size() == 0 && flow.gate.InFlight() == 0 &&
-           flow.open_regions.load() == 0;
+    return driver_->IsQuiet();
   };
-  return driver_->DriveUntil(idle, deadline_ns, "quiesce");
+  return driver_->DriveUntil(idle, deadline_ns, "quiesce", Awaited::kQuiet);
 }
 
 absl::Status Scheduler::Resume() {
@@ -172,11 +171,13 @@ absl::Status Scheduler::Shutdown(TimeNs deadline_ns) {
   const TimeNs now_ns = NowNs();
   const bool has_time = deadline_ns > now_ns;
   absl::Status status;
-  if (!done() &&
-      !(has_time && driver_->DriveUntil(done, CutOffNs(now_ns, deadline_ns), "shutdown").ok())) {
+  const auto ended_by = [&](TimeNs time_ns) {
+    return driver_->DriveUntil(done, time_ns, "shutdown", Awaited::kDrained).ok();
+  };
+  if (!done() && !(has_time && ended_by(CutOffNs(now_ns, deadline_ns)))) {
     const int64_t left = flow.counters.pending.load();
     driver_->CutOff();
-    if (!driver_->DriveUntil(done, deadline_ns, "shutdown").ok()) driver_->GiveUpRunning();
+    if (!ended_by(deadline_ns)) driver_->GiveUpRunning();
     status = StatusOf(absl::StatusCode::kDeadlineExceeded, [&] {
       return absl::StrCat("The shutdown cut off ", left,
                           " tasks that had not completed by its deadline.");

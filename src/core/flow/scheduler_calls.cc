@@ -348,8 +348,8 @@ absl::StatusOr<TicketId> Scheduler::RegionBegin(QueueId queue, int64_t bound_ns,
   absl::StatusOr<TicketId> region = SubmitRegionBegin(driver_->flow, queue, bound_ns, stream);
   // A region that may not begin yet is asked for again; that is no refusal.
   if (!region.ok() && !absl::IsUnavailable(region.status())) CountRejected(queue);
-  // A quiesce may have counted it as open.
-  if (!region.ok() && driver_->waiters.AnyForFlow()) driver_->waiters.NotifyFlow();
+  // A Tick beside a quiesce may have counted it as open.
+  if (!region.ok() && driver_->waiters.AnyFor(Awaited::kQuiet)) driver_->Wake();
   return region;
 }
 
@@ -370,7 +370,7 @@ absl::Status Scheduler::Wait(TicketId ticket, TimeNs deadline_ns) {
   const auto done = [&] {
     return task->complete.load(std::memory_order_acquire) || !Tables::IsSlotOf(*task, ticket);
   };
-  return driver_->DriveUntil(done, deadline_ns, "ticket wait", task);
+  return driver_->DriveUntil(done, deadline_ns, "ticket wait", Awaited::kTask, task);
 }
 
 absl::StatusOr<bool> Scheduler::IsComplete(TicketId ticket) const {

@@ -33,6 +33,7 @@ void Driver::ThreadMain() {
   const absl::Cleanup ended = [this] {
     thread_running.store(false);
     waiters.NotifyAll();
+    waiters.WakeAll();
   };
   pthread_setname_np(pthread_self(), kThreadName);
   UseFineTimers();
@@ -63,7 +64,8 @@ void Driver::RestInVirtualTime() {
   const TimeNs now_ns = flow.device->NowNs();
   // Time waits for a caller whose deadline it has reached.
   if (deadline_ns <= now_ns) {
-    waiters.NotifyAll();
+    waiters.NotifyDue(now_ns);
+    waiters.WakeAll();
     parking.Sleep(kNever);
     return;
   }

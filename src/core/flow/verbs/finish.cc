@@ -108,7 +108,7 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
   // seq_cst: a caller marks the task awaited before it asks whether the task is complete.
   task.complete.store(true, std::memory_order_seq_cst);
   NoteAwaited(flow, task);
-  flow.counters.pending.fetch_sub(1, std::memory_order_acq_rel);
+  flow.counters.pending.fetch_sub(1, std::memory_order_seq_cst);  // waiting/waiters.h
   flow.tables.DropFinished(task);
 }
 

@@ -1,6 +1,8 @@
 // The scheduler's thread on a device in real time: it does nothing while nothing is there to do,
 // and every call that gives it something to do wakes it.
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -187,6 +189,36 @@ TEST_P(SchedulerThreadTest, ADrainReturnsOnceTheLastPendingTaskWasCancelled) {
   ASSERT_TRUE(scheduler_->Cancel(ticket).ok());
   drain.join();
   EXPECT_LT(scheduler_->NowNs(), deadline_ns - kPatienceNs / 2);
+}
+
+// Each caller counts the times that it slept. One that is woken for each task of others sleeps
+// hundreds of times.
+TEST_P(SchedulerThreadTest, CallersThatWaitForSomethingElseSleepOn) {
+  constexpr int kCallers = 64;
+  constexpr int kTasks = 300;
+  void* stream = nullptr;
+  const auto region = scheduler_->RegionBegin(lc_, kMs, &stream).value();
+  std::vector<int64_t> sleeps(kCallers);
+  std::vector<std::thread> callers;
+  const TimeNs deadline_ns = scheduler_->NowNs() + kPatienceNs;
+  for (int i = 0; i < kCallers; ++i) {
+    callers.emplace_back([&, i] {
+      EXPECT_TRUE(i % 2 == 0 ? scheduler_->Drain(deadline_ns).ok()
+                             : scheduler_->Wait(region, deadline_ns).ok());
+      rusage use = {};
+      getrusage(RUSAGE_THREAD, &use);
+      sleeps[static_cast<size_t>(i)] = use.ru_nvcsw;
+    });
+  }
+  SleepMs(50);
+  const QueueId other = MakeQueue("other", AppClass::kLatencyCritical);
+  TaskSpec spec = Spec(AppClass::kLatencyCritical);
+  spec.queue = other;
+  spec.kernel = MakeKernel("short", 1000);
+  for (int i = 0; i < kTasks; ++i) Finish(Submit(AppClass::kLatencyCritical, spec));
+  ASSERT_TRUE(scheduler_->RegionEnd(region).ok());
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_LT(*std::max_element(sleeps.begin(), sleeps.end()), kTasks / 10);
 }
 
 // The region's end is the only thing that the parked thread hears of the region.
