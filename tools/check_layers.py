@@ -101,7 +101,7 @@ LAYERS = (
     Layer('fused', 'src/core/flow/fused', (FUSED, VERBS, LOG, STATE, *STATE_BELOW, ABSEIL)),
     *(Layer(room, f'src/core/flow/{room}', (own(f'src/core/flow/{room}'), VERBS, LEARN, LOG, STATE, *STATE_BELOW, ABSEIL))
       for room in ('planning', 'places', 'loss', 'entry')),
-    Layer('waiting', 'src/core/flow/waiting', (WAITING, VERBS, STATE, *STATE_BELOW, ABSEIL)),
+    Layer('waiting', 'src/core/flow/waiting', (WAITING, VERBS, LOG, STATE, *STATE_BELOW, ABSEIL)),
     Layer('flow', 'src/core/flow', (FLOW, LOG, STATE, *STATE_BELOW, ABSEIL)),
     Layer('policies', 'src/core/policies', (own('src/core/policies'), *STATE_BELOW, ABSEIL)),
     # Drives the flow from a log.

@@ -22,6 +22,7 @@
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/finish.h"
 #include "src/core/flow/verbs/running.h"
+#include "src/core/flow/waiting/stall.h"
 
 namespace gpushare::core {
 namespace {
@@ -132,6 +133,7 @@ absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_
   }
   const auto late = [&] {
     return StatusOf(absl::StatusCode::kDeadlineExceeded, [&] {
+      if (deadline_ns == kNever) return RestReport(1);
       return absl::StrCat("The deadline passed (", what, ") with ", flow.counters.pending.load(),
                           " tasks pending.");
     });
@@ -140,13 +142,16 @@ absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_
     if (AwaitThread(done, deadline_ns, awaited, task)) return absl::OkStatus();
     if (threaded()) return late();
   }
+  Rest rest;
   while (!done()) {
     const bool worked = Tick();
     if (done()) break;
     // Checked while there is work too: callbacks that submit could keep the loop running forever.
     if (deadline_ns != kNever && flow.device->NowNs() >= deadline_ns) return late();
+    if (worked) rest.since_ns = kNever;
     if (worked) continue;
     if (!virtual_time()) {
+      if (deadline_ns == kNever) LookAtRest(rest);
       std::this_thread::yield();
     } else if (!StepVirtualTime(deadline_ns) && !OthersDrive() && !done()) {
       return late();
@@ -170,13 +175,51 @@ bool Driver::AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns, Awa
       const TimeNs now_ns = flow.device->NowNs();
       if (now_ns >= deadline_ns) break;
       if (waiter.Rejoin()) continue;
-      // Virtual time goes on for this deadline, and the thread says when it is there.
-      if (virtual_time()) Wake();
+      // Virtual time goes on for this deadline, and the thread says when it is there. A parked
+      // thread has to know of a caller that may wait for ever.
+      if (virtual_time() || (deadline_ns == kNever && parked.load())) Wake();
       waiter.Sleep(virtual_time() || deadline_ns == kNever ? kNever : deadline_ns - now_ns);
     }
   }
   if (virtual_time()) Wake();  // time no longer waits for this caller
   return was_done;
+}
+
+// A call that nothing can end is likely an error of the application, and looks like a hang of the
+// library.
+std::string Driver::RestReport(int calls) {
+  MutexLock lock(&tick_mutex);
+  return absl::StrCat(
+      calls == 1 ? "A call waits" : absl::StrCat(calls, " calls wait"), " without a deadline with ",
+      flow.counters.pending.load(),
+      " tasks pending, and nothing is due that could end the wait: ", ReasonOfRest(flow), ".");
+}
+
+bool Driver::AtRest() {
+  if (flow.counters.pending.load() == 0 || NextWake() != kNever) return false;
+  MutexLock lock(&tick_mutex);
+  return !HasWork();
+}
+
+void Driver::ReportRest() {
+  if (!AtRest()) return;
+  const int calls = waiters.TakeEndless();
+  if (calls == 0) return;
+  CatchExhaustion([&] {
+    flow.Report(RestReport(calls));
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
+void Driver::LookAtRest(Rest& rest) {
+  const TimeNs now_ns = flow.device->NowNs();
+  rest.since_ns = std::min(rest.since_ns, now_ns);
+  if (rest.told || now_ns - rest.since_ns < kRestReportNs || !AtRest()) return;
+  rest.told = true;
+  CatchExhaustion([&] {
+    flow.Report(RestReport(1));
+    return absl::OkStatus();
+  }).IgnoreError();
 }
 
 void Driver::AwaitCalls() {

@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -65,12 +66,26 @@ class Driver {
   bool HasWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
   void RestInVirtualTime();
   void RestSpinning();
+  void SpinAtRest(TimeNs next_ns);
   void RestBalanced();
+  void Park();
   TimeNs NextLookNs(TimeNs now_ns);
   // `awaited`: what `done` asks for; of kTask, `task` is the one.
   absl::Status DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_ns, const char* what,
                           Awaited awaited, Task* task = nullptr);
   bool OthersDrive();
+  // Whether something is pending, and nothing is due without a new call.
+  bool AtRest();
+  // Writes to the application's log why callers that wait without a deadline wait for ever, if
+  // nothing is due. Once for each call.
+  void ReportRest();
+  // What LookAtRest keeps of one call that drives the flow itself, in real time.
+  struct Rest {
+    TimeNs since_ns = kNever;
+    bool told = false;
+  };
+  void LookAtRest(Rest& rest);
+  std::string RestReport(int calls);
   // Lets the scheduler's thread drive. True: `done` was true, which another submit may have ended
   // since. It also returns when the deadline has passed or that thread has ended.
   bool AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns, Awaited awaited, Task* task);
@@ -98,9 +113,11 @@ class Driver {
   Waiters waiters;
   std::atomic<bool> thread_running{false};
   std::atomic<bool> stop{false};
+  std::atomic<bool> parked{false};  // the scheduler's thread sleeps, and nothing is due
   std::thread thread;
   // The scheduler's thread's own.
   TimeNs idle_since_ns = kNever;
+  TimeNs rest_since_ns = kNever;  // spinning: something is pending, and nothing is due
   int64_t wake_latency_ns = kWakeLatencyNsMax / 4;  // of its timed sleeps, measured
   Mutex shutdown_mutex;
   std::atomic<bool> shut_down{false};

@@ -11,12 +11,14 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "absl/cleanup/cleanup.h"
 #include "src/core/base/futex.h"
 #include "src/core/base/tuning.h"
 #include "src/core/flow/driver.h"
 #include "src/core/flow/waiting/next_look.h"
+#include "src/core/flow/waiting/stall.h"
 
 namespace gpushare::core {
 namespace {
@@ -39,7 +41,7 @@ void Driver::ThreadMain() {
   UseFineTimers();
   while (!stop.load(std::memory_order_acquire)) {
     if (Tick()) {
-      idle_since_ns = kNever;
+      idle_since_ns = rest_since_ns = kNever;
     } else if (virtual_time()) {
       RestInVirtualTime();
     } else if (flow.options.wait_mode == WaitMode::kSpin) {
@@ -71,10 +73,7 @@ void Driver::RestInVirtualTime() {
   }
   // A policy that plans without work must not make the clock run away from the caller.
   const bool only_plans = IsIdle() && flow.device->NextEventNs() == kNever;
-  if (std::min(next_ns, deadline_ns) == kNever) {
-    parking.Sleep(kNever);
-    return;
-  }
+  if (std::min(next_ns, deadline_ns) == kNever) return Park();
   if (!only_plans || waiters.Any()) {
     parking.Withdraw();
   } else if (parking.Sleep(kPlanNapNs)) {
@@ -85,6 +84,7 @@ void Driver::RestInVirtualTime() {
 
 void Driver::RestSpinning() {
   const TimeNs next_ns = NextWake();
+  SpinAtRest(next_ns);
   const bool idle = (next_ns == kNever && flow.gate.InFlight() == 0) || IsIdle();
   if (!idle) {
     idle_since_ns = kNever;
@@ -112,12 +112,36 @@ void Driver::RestBalanced() {
   parking.Announce();
   const TimeNs look_ns = NextLookNs(now_ns);
   if (look_ns - now_ns < kNapNsMin || stop.load()) return parking.Withdraw();
-  const bool woken = parking.Sleep(look_ns == kNever ? kNever : look_ns - now_ns);
-  if (woken || look_ns == kNever) return;
+  if (look_ns == kNever) return Park();
+  if (parking.Sleep(look_ns - now_ns)) return;
   const int64_t late_ns = flow.device->NowNs() - look_ns;
   wake_latency_ns =
       std::clamp(std::max(late_ns, wake_latency_ns - wake_latency_ns / kWakeLatencyMemory),
                  kWakeLatencyNsMin, kWakeLatencyNsMax);
+}
+
+// The thread does not park while something is pending, and tells of a wait without an end all the
+// same.
+void Driver::SpinAtRest(TimeNs next_ns) {
+  if (next_ns != kNever || !waiters.AnyEndless()) {
+    rest_since_ns = kNever;
+    return;
+  }
+  const TimeNs now_ns = flow.device->NowNs();
+  rest_since_ns = std::min(rest_since_ns, now_ns);
+  if (now_ns - rest_since_ns >= kRestReportNs) ReportRest();
+}
+
+// Sleeps until it is woken, after an Announce: nothing is due. If callers wait without a deadline
+// for what is pending, the application's log says why after a while.
+void Driver::Park() {
+  parked.store(true, std::memory_order_seq_cst);
+  const bool tells = waiters.AnyEndless() && flow.counters.pending.load() > 0;
+  const auto begin = std::chrono::steady_clock::now();
+  const bool woken = parking.Sleep(tells ? kRestReportNs : kNever);
+  parked.store(false, std::memory_order_seq_cst);
+  const auto slept = std::chrono::steady_clock::now() - begin;
+  if (tells && !woken && slept >= std::chrono::nanoseconds(kRestReportNs)) ReportRest();
 }
 
 // A FlowChange that finishes a task leaves its end, and its callback, to the next Tick.

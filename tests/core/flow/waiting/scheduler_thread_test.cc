@@ -7,6 +7,8 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -31,6 +33,10 @@ class SchedulerThreadTest : public ::testing::TestWithParam<WaitMode> {
   void SetUp() override {
     SchedulerOptions options;
     options.wait_mode = GetParam();
+    options.report = [this](const std::string& sentence) {
+      const std::lock_guard lock(reports_mutex_);
+      reports_.push_back(sentence);
+    };
     auto device = null::MakePacedDevice();
     auto model = models::MakeOnlineModel(device->capabilities().profile);
     scheduler_ =
@@ -83,6 +89,13 @@ class SchedulerThreadTest : public ::testing::TestWithParam<WaitMode> {
     }
   }
 
+  std::vector<std::string> Reports() {
+    const std::lock_guard lock(reports_mutex_);
+    return reports_;
+  }
+
+  std::mutex reports_mutex_;
+  std::vector<std::string> reports_;
   std::unique_ptr<Scheduler> scheduler_;
   QueueId lc_, be_;
   KernelId query_, train_;
@@ -219,6 +232,44 @@ TEST_P(SchedulerThreadTest, CallersThatWaitForSomethingElseSleepOn) {
   ASSERT_TRUE(scheduler_->RegionEnd(region).ok());
   for (std::thread& caller : callers) caller.join();
   EXPECT_LT(*std::max_element(sleeps.begin(), sleeps.end()), kTasks / 10);
+}
+
+TEST_P(SchedulerThreadTest, AWaitThatNothingCanEndIsLoggedOnceWithItsReason) {
+  ASSERT_TRUE(scheduler_->Quiesce(scheduler_->NowNs() + kPatienceNs).ok());
+  const TicketId ticket = Submit(AppClass::kBestEffort);
+  SleepMs(50);  // the thread parks before anybody waits
+  std::thread drain([&] { EXPECT_TRUE(scheduler_->Drain(kNever).ok()); });
+  std::thread wait([&] { EXPECT_TRUE(scheduler_->Wait(ticket, kNever).ok()); });
+  for (int looks = 0; looks < 100 && Reports().empty(); ++looks) SleepMs(100);
+  SleepMs(1500);
+  ASSERT_EQ(Reports().size(), 1U);
+  EXPECT_EQ(Reports()[0],
+            "2 calls wait without a deadline with 1 tasks pending, and nothing is due that could "
+            "end the wait: the runtime is quiesced, until gpushare_runtime_resume.");
+  ASSERT_TRUE(scheduler_->Resume().ok());
+  drain.join();
+  wait.join();
+  void* stream = nullptr;
+  const auto region = scheduler_->RegionBegin(lc_, kMs, &stream).value();
+  std::thread again([&] { EXPECT_TRUE(scheduler_->Drain(kNever).ok()); });
+  for (int looks = 0; looks < 100 && Reports().size() < 2; ++looks) SleepMs(100);
+  ASSERT_TRUE(scheduler_->RegionEnd(region).ok());
+  again.join();
+  ASSERT_EQ(Reports().size(), 2U);
+  EXPECT_NE(Reports()[1].find("of app 'service' is a region that is open"), std::string::npos)
+      << Reports()[1];
+}
+
+TEST_P(SchedulerThreadTest, AWaitWithADeadlineOrForWorkThatRunsIsNotLogged) {
+  ASSERT_TRUE(scheduler_->Quiesce(scheduler_->NowNs() + kPatienceNs).ok());
+  const TicketId ticket = Submit(AppClass::kBestEffort);
+  EXPECT_FALSE(scheduler_->Wait(ticket, scheduler_->NowNs() + 1300 * kMs).ok());
+  ASSERT_TRUE(scheduler_->Resume().ok());
+  Finish(ticket);
+  TaskSpec spec = Spec(AppClass::kBestEffort);
+  spec.kernel = MakeKernel("hours", 1300 * kMs);
+  EXPECT_TRUE(scheduler_->Wait(Submit(AppClass::kBestEffort, spec), kNever).ok());
+  EXPECT_TRUE(Reports().empty()) << Reports()[0];
 }
 
 // The region's end is the only thing that the parked thread hears of the region.

@@ -1,6 +1,7 @@
 // The scheduler's thread in virtual time: what changes the flow at any moment of its way into the
 // sleep is seen.
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <thread>
@@ -16,7 +17,9 @@ namespace {
 class VirtualTimeTest : public SimulatedSchedulerTest {
  protected:
   void SetUp() override {
-    ASSERT_NO_FATAL_FAILURE(StartScheduler(*MakePolicy("adaptive")));
+    SchedulerOptions options;
+    options.report = [this](const std::string&) { reported_ = true; };
+    ASSERT_NO_FATAL_FAILURE(StartScheduler(*MakePolicy("adaptive"), options));
     work_ = *scheduler_->RegisterKernel(EvictableKernel("work", 25 * kUs));
     first_ = AddQueue(AppClass::kBestEffort, "first");
     second_ = AddQueue(AppClass::kBestEffort, "second");
@@ -31,11 +34,13 @@ class VirtualTimeTest : public SimulatedSchedulerTest {
     spec.callback_user = this;
     return *scheduler_->SubmitBe(spec);
   }
-  // Whether the call returns soon after `then`, before which it sleeps. If it does not, a submit
+  // Whether the call returns soon after `then`. Before, it waits until the log says that nothing
+  // can end it: from then on the thread sleeps without a limit. If it does not return, a submit
   // wakes the thread, so that the test ends.
   template <class Call, class Then>
   bool ReturnsAfter(Call call, Then then) {
     std::future<void> ended = std::async(std::launch::async, std::move(call));
+    while (!reported_) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     then();
     if (ended.wait_for(std::chrono::seconds(10)) == std::future_status::ready) return true;
@@ -48,6 +53,7 @@ class VirtualTimeTest : public SimulatedSchedulerTest {
     return *static_cast<VirtualTimeTest*>(user)->scheduler_;
   }
 
+  std::atomic<bool> reported_{false};
   KernelId work_;
   QueueId first_, second_;
 };
