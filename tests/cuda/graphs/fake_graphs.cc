@@ -201,6 +201,9 @@ void FillContexts(DriverApi& api) {
   };
   api.cuStreamSynchronize = [](CUstream /*stream*/) { return CUDA_SUCCESS; };
   api.cuStreamQuery = [](CUstream /*stream*/) { return FakeGraphs().upload_end; };
+  api.cuThreadExchangeStreamCaptureMode = [](CUstreamCaptureMode* /*mode*/) {
+    return CUDA_SUCCESS;
+  };
   api.cuStreamDestroy = [](CUstream /*stream*/) { return CUDA_SUCCESS; };
 }
 
