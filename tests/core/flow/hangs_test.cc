@@ -87,7 +87,7 @@ class LateClaimsTest : public SimulatedSchedulerTest {
     TaskSpec be;
     be.queue = AddQueue(AppClass::kBestEffort, "train");
     be.kernel = *scheduler_->RegisterKernel(EvictableKernel("work", kMs));
-    be.work.block_tasks = int64_t{sms_} * 30'000;
+    be.work.block_tasks = int64_t{sms_} * 8 * 30'000;  // 8 workers an SM
     const TicketId ticket = *scheduler_->SubmitBe(be);
     ASSERT_TRUE(scheduler_->Wait(ticket, scheduler_->NowNs() + 600 * 1000 * kMs).ok());
     verdict_ = scheduler_->Record(ticket)->verdict;
