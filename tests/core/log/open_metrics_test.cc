@@ -202,7 +202,7 @@ TEST(OpenMetricsTest, NumbersAreSpelledAsTheFormatSays) {
                                                    {-3, "-3"},
                                                    {8999999999999999, "8999999999999999"},
                                                    {0.5, "0.5"},
-                                                   {1e16, "10000000000000000"},
+                                                   {1e16, "1e+16"},
                                                    {kInfinity, "+Inf"},
                                                    {-kInfinity, "-Inf"},
                                                    {std::nan(""), "NaN"}}) {
