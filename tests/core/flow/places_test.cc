@@ -372,9 +372,10 @@ void PlanOn(const Snapshot& snapshot, PlaceIndex lc_place, PlaceIndex be_place, 
 }
 
 TEST_F(PlaceThreadTest, LcWorkDoesNotWaitForAPlaceAndBeWorkDoes) {
-  std::atomic<bool> go{false};
-  asked_.before_make = [&](PlaceIndex) {
-    while (!go.load()) std::this_thread::yield();
+  // The policy and the device outlive the test's body.
+  const auto go = std::make_shared<std::atomic<bool>>(false);
+  asked_.before_make = [go](PlaceIndex) {
+    while (!go->load()) std::this_thread::yield();
     return absl::OkStatus();
   };
   Start([](const Snapshot& snapshot, Plan& plan) { PlanOn(snapshot, 3, 4, plan); });
@@ -385,20 +386,20 @@ TEST_F(PlaceThreadTest, LcWorkDoesNotWaitForAPlaceAndBeWorkDoes) {
   for (int i = 0; i < 20; ++i) Finish(*scheduler_->SubmitLc(Spec(lc)));
   EXPECT_FALSE(*scheduler_->IsComplete(waits));
   EXPECT_EQ(asked_.Made(), 0U);
-  go.store(true);
+  go->store(true);
   ASSERT_TRUE(scheduler_->Wait(waits, scheduler_->NowNs() + 60'000 * kMs).ok());
   EXPECT_EQ(scheduler_->Record(waits)->place, 4);
 }
 
 TEST_F(PlaceThreadTest, AnIdleProcessGivesItsPlacesBack) {
-  std::atomic<PlaceIndex> place{4};
-  Start([&](const Snapshot& snapshot, Plan& plan) {
-    PlanOn(snapshot, kWholeDevice, place.load(), plan);
+  const auto place = std::make_shared<std::atomic<PlaceIndex>>(4);
+  Start([place](const Snapshot& snapshot, Plan& plan) {
+    PlanOn(snapshot, kWholeDevice, place->load(), plan);
   });
   const QueueId be = AddQueue("train", AppClass::kBestEffort);
   Finish(*scheduler_->SubmitBe(Spec(be)));
   EXPECT_EQ(asked_.Made(), 1U);
-  place.store(kWholeDevice);
+  place->store(kWholeDevice);
   Finish(*scheduler_->SubmitBe(Spec(be)));
   for (int i = 0; i < 2000 && asked_.Ended() == 0; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -408,8 +409,7 @@ TEST_F(PlaceThreadTest, AnIdleProcessGivesItsPlacesBack) {
 
 // Routes and places change all the time beneath submitters that launch by themselves.
 TEST_F(PlaceThreadTest, PlacesComeAndGoBeneathSubmittersAndNothingIsLost) {
-  Random random(7);
-  Start([&random](const Snapshot& snapshot, Plan& plan) {
+  Start([random = Random(7)](const Snapshot& snapshot, Plan& plan) mutable {
     const auto split = static_cast<size_t>(random.Next() % snapshot.splits.size());
     const bool whole = random.Next() % 3 == 0;
     PlanOn(snapshot, whole ? kWholeDevice : snapshot.splits[split].lc_place,
