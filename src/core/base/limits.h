@@ -31,10 +31,10 @@ inline constexpr int kMaxNameBytes = 64;
 inline constexpr double kMinWorkerOverhead = -0.5;
 inline constexpr double kMaxWorkerOverhead = 10;
 
-// Active queries and queue heads that one plan looks at, LC heads first; more wait for the next
-// plan.
+// Active queries that one plan looks at; more wait for the next plan.
 inline constexpr int kMaxActiveQueries = 64;
-inline constexpr int kMaxHeads = 128;
+// Queue heads that one plan looks at: all of them, so that no app's queues hide those of another.
+inline constexpr int kMaxHeads = kMaxQueues;
 // A window of an LC app's latencies holds this many to twice as many, so that at least 41 lie above
 // the 99th percentile.
 inline constexpr int kRecentQueries = 4096;

@@ -453,8 +453,8 @@ struct Plan {
   // A list that is full takes no more (TryAdd): the rest waits for the next plan.
   BoundedList<PlannedLaunch, kMaxPlannedActions> launches;
   BoundedList<PlannedEviction, kMaxPlannedActions> evictions;
-  BoundedList<PlannedHold, kMaxPlannedActions> holds;
-  std::array<LcRoute, kMaxApps> routes;  // by index into lc_apps
+  BoundedList<PlannedHold, kMaxHeads> holds;  // one a head
+  std::array<LcRoute, kMaxApps> routes;       // by index into lc_apps
   // Ask for another plan at this time even if nothing happens (hysteresis), kNever: no.
   TimeNs replan_at_ns = kNever;
   ArrangementInForce arrangement;  // in force from this plan on

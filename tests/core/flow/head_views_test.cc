@@ -49,7 +49,6 @@ std::vector<Task*> HeadsFromNothing(const Flow& flow) {
     if (IsLc(*a) != IsLc(*b)) return IsLc(*a);
     return a->progress.sequence < b->progress.sequence;
   });
-  if (heads.size() > kMaxHeads) heads.resize(kMaxHeads);
   return heads;
 }
 

@@ -190,8 +190,7 @@ void ViewBeTask(const Flow& flow, Task& task, double tail_rate, HeadView& view) 
       task.progress.running_index >= 0 ? task.progress.runs_alone : WaitsToRunAlone(flow, task);
 }
 
-// LC heads come first, so that many old BE heads cannot crowd out a query's head. Of each class the
-// oldest ones, at most kMaxHeads.
+// LC heads come first, and each class in order of submission. A plan sees all of them (kMaxHeads).
 void ViewHeads(Flow& flow, double tail_rate) {
   const bool any_taken = OrderHeads(flow);
   if (any_taken) HoldTakenGraphs(flow);
@@ -199,21 +198,18 @@ void ViewHeads(Flow& flow, double tail_rate) {
   auto& be = flow.buffers.be_heads;
   views.Clear();
   be.Clear();
-  BoundedList<const HeadView*, kMaxHeads> be_views;
   for (const OrderedHead& entry : flow.plan_order) {
     Queue& queue = *entry.queue;
     const bool lc = !queue.view_is_current && IsLc(*queue.head);
     if (!Offered(queue, lc)) continue;
     if (any_taken && !queue.view_is_current && flow.GraphIsTaken(*queue.head)) continue;
     if (lc) {
-      if (!views.full()) views.Add(&ViewLcHead(queue, tail_rate));
-    } else if (be.TryAdd(&queue)) {
-      be_views.Add(&ViewBeHead(flow, queue, tail_rate));
+      views.Add(&ViewLcHead(queue, tail_rate));
+    } else {
+      be.Add(&queue);
     }
   }
-  for (const HeadView* const view : be_views) {
-    if (!views.TryAdd(view)) return;
-  }
+  for (Queue* const queue : be) views.Add(&ViewBeHead(flow, *queue, tail_rate));
 }
 
 void ForgetHeadViews(Flow& flow) {
