@@ -492,8 +492,8 @@ GPUSHARE_API gpushare_status gpushare_app_retain(gpushare_app* app) GPUSHARE_NOE
 // Threads: any. Owns: takes one reference, unless it fails. Blocks: briefly; if it drops the last
 // reference of the runtime, as gpushare_runtime_release.
 // Errors: INVALID_ARGUMENT; FAILED_PRECONDITION the app's last reference while its tasks are not
-// complete or tasks of other apps wait for its tickets, or the runtime's last reference inside a
-// callback. The reference then stays.
+// complete, or while the scheduler has not seen yet a task that waits for one of its tickets, or
+// the runtime's last reference inside a callback. The reference then stays.
 GPUSHARE_API gpushare_status gpushare_app_release(gpushare_app* app) GPUSHARE_NOEXCEPT;
 
 typedef struct gpushare_reservation_options {

@@ -252,16 +252,57 @@ TEST_F(AwaitedAppTest, ASubmitThatIsRefusedHoldsNothing) {
   ExpectAllSlotsFree();
 }
 
-TEST_F(AwaitedAppTest, AnAppWithTicketsThatAreWaitedForStays) {
+// A waiting task of another app, or of a stranger who guessed the numbers, takes no slot for longer
+// than the scheduler takes to see it.
+TEST_F(AwaitedAppTest, WaitsOfOthersTakeNoSlotsOfTheAppTheyName) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  const gpushare_ticket blocker = api_.Submit(api_.BeTask(20'000'000), false);
+  std::vector<gpushare_ticket> waiters;
+  for (int round = 0; round < 8; ++round) {
+    std::vector<gpushare_ticket> all;
+    for (int i = 0; i < kSlots; ++i) all.push_back(SubmitSmall());
+    std::vector<gpushare_ticket> awaited = all;
+    awaited.push_back(blocker);  // so that the waiter stays
+    waiters.push_back(SubmitWaiter(other_queue_, awaited));
+    for (const gpushare_ticket ticket : all) {
+      EXPECT_EQ(api_.Finish(ticket).verdict, GPUSHARE_VERDICT_OK);
+    }
+  }
+  gpushare_bool complete = 1;
+  EXPECT_OK(gpushare_ticket_poll(api_.runtime, blocker, &complete));
+  ASSERT_EQ(complete, 0) << "the waiters wait for it all the time";
+  EXPECT_EQ(api_.Finish(blocker).verdict, GPUSHARE_VERDICT_OK);
+  for (const gpushare_ticket waiter : waiters) {
+    EXPECT_EQ(api_.Finish(waiter).verdict, GPUSHARE_VERDICT_OK);
+  }
+}
+
+// Whoever ends first, the other's list of waits stays whole.
+TEST_F(AwaitedAppTest, WaitersThatAreCancelledInAnyOrderLeaveTheOthersWaiting) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  const gpushare_ticket blocker = api_.Submit(api_.BeTask(20'000'000), false);
+  std::vector<gpushare_ticket> waiters;
+  for (int i = 0; i < 6; ++i) waiters.push_back(SubmitWaiter(other_queue_, {blocker, blocker}));
+  EXPECT_OK(gpushare_poll(api_.runtime, nullptr));
+  for (const size_t i : {3u, 0u, 5u}) EXPECT_OK(gpushare_ticket_cancel(api_.runtime, waiters[i]));
+  EXPECT_EQ(api_.Finish(blocker).verdict, GPUSHARE_VERDICT_OK);
+  for (size_t i = 0; i < waiters.size(); ++i) {
+    const bool cancelled = i == 3 || i == 0 || i == 5;
+    EXPECT_EQ(api_.Finish(waiters[i]).verdict,
+              cancelled ? GPUSHARE_VERDICT_CANCELLED : GPUSHARE_VERDICT_OK);
+  }
+}
+
+// The app's tasks are complete: a task that waits for one keeps it no longer than until the
+// scheduler has seen the waiting task.
+TEST_F(AwaitedAppTest, AnAppWithTicketsThatAreWaitedForGoesOnceTheWaiterIsSeen) {
   for (const bool queue_first : {true, false}) {
     SCOPED_TRACE(testing::Message() << "queue first " << queue_first);
     ASSERT_NO_FATAL_FAILURE(Open());
     const gpushare_ticket awaited = SubmitSmall();
-    gpushare_task_options lengthy = api_.BeTask(1000000);
-    lengthy.detached = 1;
-    EXPECT_OK(gpushare_submit_be(other_queue_, &lengthy, nullptr));
-    const gpushare_ticket waiter = SubmitWaiter(other_queue_, {awaited});
     EXPECT_OK(gpushare_ticket_wait(api_.runtime, awaited, api_.Deadline()));
+    const gpushare_ticket blocker = api_.Submit(api_.BeTask(1'000'000), false);
+    const gpushare_ticket waiter = SubmitWaiter(other_queue_, {awaited, blocker});
     Release(awaited);
     // The app goes with the second of its two handles.
     const auto release = [&](bool queue) {
@@ -270,8 +311,10 @@ TEST_F(AwaitedAppTest, AnAppWithTicketsThatAreWaitedForStays) {
     EXPECT_OK(release(queue_first));
     EXPECT_FAILS(release(!queue_first), GPUSHARE_FAILED_PRECONDITION,
                  "has 1 tickets that tasks of other apps wait for");
-    EXPECT_EQ(api_.Finish(waiter).verdict, GPUSHARE_VERDICT_OK);
+    EXPECT_OK(gpushare_poll(api_.runtime, nullptr));
     EXPECT_OK(release(!queue_first));
+    EXPECT_EQ(api_.Finish(waiter).verdict, GPUSHARE_VERDICT_OK);
+    EXPECT_EQ(api_.Finish(blocker).verdict, GPUSHARE_VERDICT_OK);
     small_ = nullptr;
     TearDown();
   }

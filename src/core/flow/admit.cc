@@ -6,6 +6,7 @@
 #include "src/core/flow/verbs/finish.h"
 #include "src/core/flow/verbs/queries.h"
 #include "src/core/flow/verbs/running.h"
+#include "src/core/flow/verbs/waits.h"
 #include "src/core/state/backlog.h"
 #include "src/core/state/state_change.h"
 
@@ -29,6 +30,7 @@ void AdmitTask(Flow& flow, Task& task) {
     FinishTask(flow, task, refusal);
     return;
   }
+  LinkWaits(flow, task);
   SetState(task, TaskState::kWaiting);
   PushBack(flow, task);
   flow.fresh.Add(&task);

@@ -101,7 +101,8 @@ absl::Status Scheduler::ReleaseApp(AppId id) {
     flow.tables.ReopenApp(*app);
     return absl::FailedPreconditionError(
         absl::StrCat("App '", app->options.name, "' has ", awaited,
-                     " tickets that tasks of other apps wait for."));
+                     " tickets that tasks of other apps wait for, and the scheduler has not seen "
+                     "these tasks yet. Try again later."));
   }
   flow.ledger.RemoveApp(static_cast<int>(app->slot));
   flow.lc_reserved_capsms = flow.ledger.ReservedCapSms();

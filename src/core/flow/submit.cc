@@ -3,6 +3,7 @@
 #include "src/core/flow/submit.h"
 
 #include <bit>
+#include <cstddef>
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/ids.h"
@@ -67,7 +68,12 @@ void PrefetchTask(const App& app) {
   const uint32_t slot = app.free_tasks->Top();
   if (slot == 0) return;
   const Task& task = app.TaskAt(slot - 1);
-  PrefetchForWrite(&task, sizeof(Task) - sizeof(task.arguments) + kCacheLineBytes);
+  // All of it but the waits, which a submit leaves alone, and the arguments behind their first
+  // line.
+  const auto before_waits =
+      reinterpret_cast<const std::byte*>(&task.waits) - reinterpret_cast<const std::byte*>(&task);
+  PrefetchForWrite(&task, static_cast<size_t>(before_waits));
+  PrefetchForWrite(&task.arguments);
 }
 
 absl::StatusOr<TicketId> SubmitChecked(Flow& flow, const TaskSpec& spec, AppClass app_class) {

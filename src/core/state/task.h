@@ -108,11 +108,23 @@ inline double RoomShare(const Part& part, int32_t sms) {
   return fewer && part.workers > 0 ? part.workers / holds : 1;
 }
 
+// One wait of a task for another one's end, from its admission on. It stands in the task that
+// waits, so a task may be awaited by any number of others and holds nothing for them once it is
+// complete.
+struct Wait {
+  Task* on = nullptr;  // null: that task is complete, and ended as the next two say
+  Verdict verdict = Verdict::kPending;
+  int32_t error_code = 0;
+  Wait* next = nullptr;  // other waits for the same task
+  Wait* previous = nullptr;
+};
+
 enum class RegionPhase : uint8_t { kNone = 0, kOpen = 1, kEnded = 2 };
 
 // Progress of a task. Submit resets it by assignment when a slot takes a new task.
 struct Progress {
   bool adopted = false;        // in the flow's tables
+  bool waits_linked = false;   // its waits stand in Task::waits, and it holds no slots for them
   bool started_early = false;  // launched by the fast path
   bool entered_gate = false;
   bool is_region = false;            // counts in its queue's in_flight from its begin
@@ -177,7 +189,7 @@ struct alignas(64) Task {
   QuerySlot* explicit_query = nullptr;
   QueryState own_query;
   Work work;
-  BoundedList<TicketId, kMaxWaitsPerTask> wait_tickets;  // it holds their slots
+  BoundedList<TicketId, kMaxWaitsPerTask> wait_tickets;  // until its admission it holds their slots
   BoundedList<void*, kMaxWaitsPerTask> wait_events;
   void* signal_event = nullptr;
   CompletionCallback callback = nullptr;
@@ -187,6 +199,8 @@ struct alignas(64) Task {
   // The flow's own, once the task is published.
   Progress progress;
   CompletionRecord record;
+  Wait* awaited_by = nullptr;                // waits of other tasks for this one's end
+  std::array<Wait, kMaxWaitsPerTask> waits;  // one for each of wait_tickets
 
   alignas(kArgumentAlignment) std::array<std::byte, kInlineArgumentBytes> arguments;
 

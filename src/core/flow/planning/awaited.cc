@@ -18,11 +18,10 @@ void MarkQueueOf(Flow& flow, const Task& task) {
   flow.awaited_queues.Add(&queue);
 }
 
-// The task holds the slots of its tickets, so each is found.
 void MarkTicketsOf(Flow& flow, const Task& task) {
-  for (const TicketId ticket : task.wait_tickets) {
-    const Task& other = *flow.tables.FindTask(ticket);
-    if (!other.complete.load(std::memory_order_acquire)) MarkQueueOf(flow, other);
+  for (int i = 0; i < task.wait_tickets.size(); ++i) {
+    const Task* const other = task.waits[static_cast<size_t>(i)].on;
+    if (other != nullptr) MarkQueueOf(flow, *other);
   }
 }
 

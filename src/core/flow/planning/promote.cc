@@ -11,22 +11,25 @@
 namespace gpushare::core {
 namespace {
 
-// Whether every ticket that the task waits for is done. `failed`: the first one whose task did not
-// end OK, or null. The task holds their slots, so each is found.
-bool TicketsDone(const Flow& flow, const Task& task, const CompletionRecord** failed) {
-  for (const TicketId ticket : task.wait_tickets) {
-    const Task& other = *flow.tables.FindTask(ticket);
-    if (!other.complete.load(std::memory_order_acquire)) return false;
-    if (other.record.verdict != Verdict::kOk && *failed == nullptr) *failed = &other.record;
+constexpr int kNoneFailed = -1;
+
+// Whether every ticket that the task waits for is done. `failed`: the first of its waits for a task
+// that did not end OK, or kNoneFailed.
+bool TicketsDone(const Task& task, int& failed) {
+  for (int i = 0; i < task.wait_tickets.size(); ++i) {
+    const Wait& wait = task.waits[static_cast<size_t>(i)];
+    if (wait.on != nullptr) return false;
+    if (wait.verdict != Verdict::kOk && failed == kNoneFailed) failed = i;
   }
   return true;
 }
 
 // The task names the ticket that it waited for itself: in a chain, not the one that failed first.
-void FailWith(Flow& flow, Task& task, const CompletionRecord& dependency) {
-  task.record.failed_dependency = dependency.ticket;
-  task.record.failed_dependency_verdict = dependency.verdict;
-  task.record.error_code = dependency.error_code;
+void FailWith(Flow& flow, Task& task, int failed) {
+  const Wait& wait = task.waits[static_cast<size_t>(failed)];
+  task.record.failed_dependency = task.wait_tickets[failed];
+  task.record.failed_dependency_verdict = wait.verdict;
+  task.record.error_code = wait.error_code;
   Unlink(flow, task);
   FinishTask(flow, task, Verdict::kFailed);
 }
@@ -42,15 +45,15 @@ void PromoteHeads(Flow& flow) {
     Task* task = queue.head;
     queue.head_waits = false;
     if (task->state.load(std::memory_order_relaxed) != TaskState::kWaiting) continue;
-    const CompletionRecord* failed = nullptr;
-    if (!TicketsDone(flow, *task, &failed)) {
+    int failed = kNoneFailed;
+    if (!TicketsDone(*task, failed)) {
       queue.head_waits = true;
       queue.app->queries_waiting += queue.queries_listed;  // of a BE app: none
       lc_waits = lc_waits || IsLc(*task);
       continue;
     }
-    if (failed != nullptr) {
-      FailWith(flow, *task, *failed);
+    if (failed != kNoneFailed) {
+      FailWith(flow, *task, failed);
       --i;  // this queue's next head, or the queue that took its place
       continue;
     }

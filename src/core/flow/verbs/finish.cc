@@ -85,6 +85,7 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
   if (verdict == Verdict::kDeviceLost) record.error_code = flow.loss_code.load();
   record.complete_ns = flow.now_ns;
   record.block_tasks = task.progress.blocks_done;
+  SettleWaits(task);
   App& app = *task.app;
   CountVerdict(app, verdict);
   if (task.query == nullptr) app.latency.Add(flow.now_ns - record.submit_ns);

@@ -21,8 +21,61 @@ absl::Status WaitHolds::Take(absl::Span<const TicketId> tickets) {
   return absl::OkStatus();
 }
 
+namespace {
+
+void Settle(Wait& wait, const CompletionRecord& record) {
+  wait.on = nullptr;
+  wait.verdict = record.verdict;
+  wait.error_code = record.error_code;
+}
+
+void Link(Wait& wait, Task& on) {
+  wait.on = &on;
+  wait.previous = nullptr;
+  wait.next = on.awaited_by;
+  if (wait.next != nullptr) wait.next->previous = &wait;
+  on.awaited_by = &wait;
+}
+
+void Unlink(Wait& wait) {
+  if (wait.on == nullptr) return;
+  (wait.previous == nullptr ? wait.on->awaited_by : wait.previous->next) = wait.next;
+  if (wait.next != nullptr) wait.next->previous = wait.previous;
+  wait.on = nullptr;
+}
+
+}  // namespace
+
+void LinkWaits(Flow& flow, Task& task) {
+  for (int i = 0; i < task.wait_tickets.size(); ++i) {
+    Wait& wait = task.waits[static_cast<size_t>(i)];
+    Task& on = *flow.tables.FindTask(task.wait_tickets[i]);  // the hold keeps it
+    if (on.complete.load(std::memory_order_acquire)) {
+      Settle(wait, on.record);
+    } else {
+      Link(wait, on);
+    }
+    flow.tables.DropWaiter(task.wait_tickets[i]);
+  }
+  task.progress.waits_linked = true;
+}
+
+void SettleWaits(Task& task) {
+  while (task.awaited_by != nullptr) {
+    Wait& wait = *task.awaited_by;
+    task.awaited_by = wait.next;
+    Settle(wait, task.record);
+  }
+}
+
 void DropWaits(Flow& flow, Task& task) {
-  for (const TicketId ticket : task.wait_tickets) flow.tables.DropWaiter(ticket);
+  for (int i = 0; i < task.wait_tickets.size(); ++i) {
+    if (task.progress.waits_linked) {
+      Unlink(task.waits[static_cast<size_t>(i)]);
+    } else {
+      flow.tables.DropWaiter(task.wait_tickets[i]);
+    }
+  }
   task.wait_tickets.Clear();
 }
 

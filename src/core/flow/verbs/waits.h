@@ -1,13 +1,17 @@
-// The verb "wait": a task holds the slots of the tickets that it waits for.
+// The verb "wait": a task waits for the ends of other tasks.
 //
 //   WaitHolds holds(flow.tables);
-//   holds.Take(spec.wait_tickets);  // INVALID_ARGUMENT: a ticket is stale
-//   AcceptTask(...); holds.Keep();  // the task keeps them
-//   DropWaits(flow, task);          // all of them are done, or the task has ended
+//   holds.Take(spec.wait_tickets);   // INVALID_ARGUMENT: a ticket is stale
+//   AcceptTask(...); holds.Keep();   // the task keeps them
+//   LinkWaits(flow, task);           // at admission; drops the holds
+//   SettleWaits(other);              // `other` has ended: writes its verdict into their waits
+//   DropWaits(flow, task);           // all of them are done, or the task has ended
 //
-// A slot that is held is not reused, so the verdict that the flow reads there is that of the
-// ticket, whoever releases it meanwhile. Threads: submitters take the holds, without a lock; the
-// thread that runs Tick drops those of a task.
+// From its submit to its admission, a Tick or two, a task holds the slots of the tickets that it
+// waits for. A slot that is held is not reused, so each is found at admission, whoever releases its
+// ticket meanwhile. After that the waits stand in the task that waits: they cost its app a task
+// slot, and the apps that it waits for nothing. Threads: submitters take the holds, without a lock;
+// the rest is for the thread that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_FLOW_VERBS_WAITS_H_
 #define GPUSHARE_SRC_CORE_FLOW_VERBS_WAITS_H_
@@ -34,6 +38,12 @@ class WaitHolds {
   Tables& tables_;
   BoundedList<TicketId, kMaxWaitsPerTask> held_;
 };
+
+// The task is admitted.
+void LinkWaits(Flow& flow, Task& task);
+
+// The task has ended: its record has the verdict.
+void SettleWaits(Task& task);
 
 // The task waits for nothing any more.
 void DropWaits(Flow& flow, Task& task);
