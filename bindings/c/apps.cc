@@ -56,6 +56,7 @@ absl::StatusOr<core::AppOptions> AppOptionsOf(const gpushare_app_options& option
   out.drop_late = options.drop_late == 1;
   if (options.weight != 0) out.weight = options.weight;
   if (options.tasks_max != 0) out.tasks_max = options.tasks_max;
+  if (options.idle_timeout_ns != 0) out.idle_timeout_ns = options.idle_timeout_ns;
   return out;
 }
 

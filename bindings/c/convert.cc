@@ -112,6 +112,10 @@ gpushare_app_stats ToC(const core::AppStats& stats) {
   out.work_ns = stats.work_ns;
   out.block_tasks = stats.block_tasks;
   out.latency = ToC(stats.latency);
+  out.queries_open = stats.queries_open;
+  out.queries_idle = stats.queries_idle;
+  out.regions_open = stats.regions_open;
+  out.regions_overdue = stats.regions_overdue;
   return out;
 }
 

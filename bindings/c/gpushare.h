@@ -469,6 +469,11 @@ typedef struct gpushare_app_options {
   // LC: most median latency over the median alone; at least 1; 0: none; BE: must be 0. The policy
   // adaptive keeps it; the median moves more than the p99 does.
   double p50_bound;
+  // How long an open query without a task, or an open region, counts as load that holds work of
+  // other apps; 0: 1 s, at least 1 ms; GPUSHARE_NEVER: for ever. A region counts for at least 100
+  // times its bound. Afterwards both still end as usual, and the query counts again with its next
+  // task. docs/reliability.md has the details.
+  int64_t idle_timeout_ns;
 } gpushare_app_options;
 #define GPUSHARE_APP_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_app_options)
 
@@ -870,7 +875,8 @@ GPUSHARE_API gpushare_status gpushare_fused_kernel_release(gpushare_fused_kernel
 // gpushare_query_begin -> gpushare_submit_lc (one or more times) -> gpushare_query_end.
 // Threads: any. Owns: the caller must end the query. Blocks: no.
 // Errors: INVALID_ARGUMENT the queue is of a BE app, or the time is negative; RESOURCE_EXHAUSTED
-// too many queries are active; FAILED_PRECONDITION shut down; UNAVAILABLE the device is lost.
+// the app has tasks_max open queries; FAILED_PRECONDITION shut down; UNAVAILABLE the device is
+// lost.
 GPUSHARE_API gpushare_status gpushare_query_begin(gpushare_queue* queue, int64_t arrival_ns,
                                                   gpushare_query* out_query) GPUSHARE_NOEXCEPT;
 
@@ -898,6 +904,14 @@ GPUSHARE_API gpushare_status gpushare_query_begin_with(gpushare_queue* queue,
 // Errors: INVALID_ARGUMENT unknown, or ended before.
 GPUSHARE_API gpushare_status gpushare_query_end(gpushare_runtime* runtime,
                                                 gpushare_query query) GPUSHARE_NOEXCEPT;
+
+// Ends open queries of an app whose values are lost, as after a client has vanished: those that
+// have had no task for idle_ns, in nanoseconds; 0: all open ones. Their tasks go on. Their
+// latencies are in no statistics. Writes how many it ended; out_count may be null. Threads: any.
+// Owns: takes these queries; their values are stale afterwards. Blocks: briefly. Errors:
+// INVALID_ARGUMENT, also for a negative idle_ns.
+GPUSHARE_API gpushare_status gpushare_query_abandon(gpushare_app* app, int64_t idle_ns,
+                                                    int32_t* out_count) GPUSHARE_NOEXCEPT;
 
 // --- submit --------------------------------------------------------------------------------------
 
@@ -1228,6 +1242,10 @@ typedef struct gpushare_app_stats {
   int64_t work_ns;                   // predicted whole-device time of its completed work
   int64_t block_tasks;               // block tasks executed
   gpushare_latency_summary latency;  // from submit (queries: from arrival) to completion
+  int64_t queries_open;              // now: gpushare_query_begin without its end, or not done
+  int64_t queries_idle;              // of these: over idle_timeout_ns without work; no load
+  int64_t regions_open;              // now: begun, and not complete
+  int64_t regions_overdue;           // of these: open for too long (idle_timeout_ns); no load
 } gpushare_app_stats;
 #define GPUSHARE_APP_STATS_INIT GPUSHARE_STRUCT_INIT(gpushare_app_stats)
 

@@ -241,6 +241,23 @@ gpushare_status gpushare_query_end(gpushare_runtime* runtime, gpushare_query que
   });
 }
 
+gpushare_status gpushare_query_abandon(gpushare_app* app, int64_t idle_ns,
+                                       int32_t* out_count) noexcept {
+  return Enter([&]() -> absl::Status {
+    if (out_count != nullptr) *out_count = 0;
+    GPUSHARE_FIND(object, app);
+    if (idle_ns < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("idle_ns is ", idle_ns, ", and it must be 0 or more."));
+    }
+    const absl::StatusOr<int32_t> abandoned =
+        object->runtime->scheduler->AbandonQueries(object->id, idle_ns);
+    if (!abandoned.ok()) return abandoned.status();
+    if (out_count != nullptr) *out_count = *abandoned;
+    return absl::OkStatus();
+  });
+}
+
 gpushare_status gpushare_region_begin(gpushare_queue* queue, const gpushare_region_options* options,
                                       gpushare_ticket* out_ticket, void** out_stream) noexcept {
   return Enter([&]() -> absl::Status {

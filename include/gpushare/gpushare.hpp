@@ -381,6 +381,13 @@ class App : public AppHandle {
   Status ReserveCapSm(const gpushare_reservation_options& options) const {
     return Status::From(gpushare_reserve_capsm(get(), &options));
   }
+  // Ends open queries whose values are lost, and returns how many; see gpushare_query_abandon.
+  Result<int32_t> AbandonQueries(int64_t idle_ns) const {
+    int32_t count = 0;
+    const gpushare_status code = gpushare_query_abandon(get(), idle_ns, &count);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return count;
+  }
   Result<AppStats> Stats() const {
     AppStats stats;
     const gpushare_status code = gpushare_app_stats_get(get(), &stats);

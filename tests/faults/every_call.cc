@@ -429,6 +429,8 @@ std::vector<Call> WorkCalls() {
       {"gpushare_ticket_eventfd", MakeEventFd},
       {"gpushare_ticket_release",
        [](H h) { return gpushare_ticket_release(h.runtime, h.tickets[0]); }},
+      {"gpushare_query_abandon",
+       [](H h) { return gpushare_query_abandon(h.app, GPUSHARE_NEVER, nullptr); }},
       {"gpushare_query_end", [](H h) { return gpushare_query_end(h.runtime, h.query); }},
       {"gpushare_runtime_shutdown",
        [](H h) { return gpushare_runtime_shutdown(h.runtime, Now(h) + 1'000'000'000); }},

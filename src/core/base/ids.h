@@ -43,6 +43,7 @@ enum class RingTag : uint64_t {
   kStartFailed = 3,  // a task whose launch by its submitter failed
   kQueryBegun = 4,
   kQueryEnded = 5,
+  kRegionBegun = 6,
 };
 
 constexpr uint64_t PackRing(RingTag tag, uint64_t slot_word) {

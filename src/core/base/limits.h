@@ -81,11 +81,21 @@ inline constexpr int kMaxCounters = kMaxInFlightLaunches;
 // Words of the submit ring that one Tick takes, completions that it handles and samples that it
 // learns from: bounds the time until an LC completion is seen while a flood comes in.
 inline constexpr int kBatch = 256;
-// Explicit queries that are begun and not done, of all apps together.
-inline constexpr int kMaxExplicitQueries = 4096;
-// A task has one word in the submit ring at a time, an explicit query two.
+// Explicit queries that are begun and not done, of all apps together. An app may have as many as it
+// has task slots, so it takes nothing from its neighbours. One fewer than all task slots: a slot
+// number has 16 bits, and 0 is none.
+inline constexpr int kMaxExplicitQueries = kMaxTasks - 1;
+// A task has at most two words in the submit ring at a time (a region), and so has an explicit
+// query.
 inline constexpr unsigned kRingWords = 1 << 18;
 static_assert(kRingWords >= 2 * kMaxTasks + 2 * kMaxExplicitQueries);
+// How long an app may keep an open query without work, or an open region, before that stops
+// counting as load: an app's own limit, where it states one, and the shortest such limit. One
+// second is what Triton gives an idle sequence (max_sequence_idle_microseconds).
+inline constexpr int64_t kDefaultIdleTimeoutNs = int64_t{1000} * 1000 * 1000;
+inline constexpr int64_t kMinIdleTimeoutNs = 1000 * 1000;
+// A region stops counting no earlier than after so many times the bound that it declares.
+inline constexpr int64_t kRegionBoundsMax = 100;
 // BE kernels with a row in the pair table; others are planned without pair knowledge.
 inline constexpr int kMaxPairKernels = 64;
 // Kernels with a row in the co-schedule table, LC and BE. A new row costs up to 192

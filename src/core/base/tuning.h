@@ -37,6 +37,10 @@ inline constexpr int64_t kReplayedAnswerNs = 100 * 1000 * 1000;
 // Time, ns, between two looks for that answer. Range 0.1 to 10 ms.
 inline constexpr int64_t kClaimsLookNs = 1000 * 1000;
 
+// Least time, ns, between two looks for queries and regions that are idle for too long: each walks
+// over all active queries. Range 0.1 to 10 ms.
+inline constexpr int64_t kIdleLookNs = 1000 * 1000;
+
 // Length of a segment of a BE graph, ns. With two outstanding, an eviction waits for at most two,
 // and the cuts cost 2 % of the graph at 95 us (docs/hardware.md). Range 25,000 to 1,000,000.
 inline constexpr int64_t kSegmentNs = 100 * 1000;

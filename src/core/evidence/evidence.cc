@@ -41,6 +41,20 @@ void Evidence::QueryEnded(AppEvidence& app, const EndedQuery& end) {
   if (end.last) EndBusyPeriod(app.load, load_decay, end.now_ns);
 }
 
+void Evidence::QueryLeft(AppEvidence& app, const ShadowQuery& shadow, bool last, TimeNs now_ns) {
+  if (--app.queries == 0) --apps_with_queries;
+  if (--queries == 0) busy_on_credit = false;
+  app.shadow.Leave(shadow, now_ns);
+  if (last) EndBusyPeriod(app.load, load_decay, now_ns);
+}
+
+void Evidence::QueryReturned(AppEvidence& app, const ShadowQuery& shadow, TimeNs now_ns) {
+  ++queries;
+  if (app.queries++ == 0) ++apps_with_queries;
+  app.shadow.Return(shadow, now_ns);
+  BeginBusy(app.load, load_decay, now_ns);
+}
+
 // What nothing disturbed took what it takes alone. Else its tasks were predicted.
 void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t latency_ns) {
   const bool alone = !end.disturbed && end.done_ns > 0;

@@ -93,6 +93,10 @@ struct Evidence {
   // `shadow`: the query's own, for QueryEnded.
   void QueryBegan(AppEvidence& app, const BegunQuery& begin, ShadowQuery& shadow);
   void QueryEnded(AppEvidence& app, const EndedQuery& end);
+  // A query counts as no load from now on, and says nothing of latencies. `last`: as of EndedQuery.
+  void QueryLeft(AppEvidence& app, const ShadowQuery& shadow, bool last, TimeNs now_ns);
+  // It counts as load again.
+  void QueryReturned(AppEvidence& app, const ShadowQuery& shadow, TimeNs now_ns);
   void BePartBegan(const BegunBePart& begin);
   // Not of a copy.
   void BePartEnded(const EndedBePart& end);

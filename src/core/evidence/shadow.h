@@ -75,6 +75,17 @@ class Shadow {
     return latency_ns;
   }
 
+  // The query counts no more, until it returns. Its latency in the shadow is not known.
+  void Leave(const ShadowQuery& query, TimeNs now_ns) {
+    --queries_;
+    left_ns_ -= query.predicted_ns;
+    first_since_ns_ = now_ns;
+  }
+  void Return(const ShadowQuery& query, TimeNs now_ns) {
+    if (queries_++ == 0) first_since_ns_ = now_ns;
+    left_ns_ += query.predicted_ns;
+  }
+
   // 0 too while nobody knows how long the active queries take, as of an app's first ones.
   int64_t LagNs(TimeNs now_ns) const {
     if (queries_ == 0 || left_ns_ == 0) return 0;

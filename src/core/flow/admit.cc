@@ -4,6 +4,7 @@
 
 #include "src/core/base/ids.h"
 #include "src/core/flow/verbs/finish.h"
+#include "src/core/flow/verbs/idle.h"
 #include "src/core/flow/verbs/queries.h"
 #include "src/core/flow/verbs/running.h"
 #include "src/core/flow/verbs/waits.h"
@@ -54,6 +55,10 @@ void AdmitWord(Flow& flow, uint64_t word) {
         FinishTask(flow, *task, flow.device_lost.load() ? Verdict::kDeviceLost : Verdict::kFailed);
       }
       return;
+    case RingTag::kRegionBegun:
+      if (Task* task = flow.tables.FindTask(TicketId{id}); task != nullptr)
+        WatchRegion(flow, *task);
+      return;
     case RingTag::kQueryBegun:
       if (QuerySlot* slot = flow.tables.FindQuery(QueryId{id}); slot != nullptr) {
         BeginActiveQuery(flow, slot->state);
@@ -72,6 +77,7 @@ void AdmitWord(Flow& flow, uint64_t word) {
 void Admit(Flow& flow) {
   flow.fresh.Clear();
   for (const uint64_t word : flow.inbox) AdmitWord(flow, word);
+  CheckIdle(flow);
 }
 
 }  // namespace gpushare::core

@@ -108,6 +108,9 @@ TimeNs Driver::NextWake() {
   TimeNs next = std::min(flow.device->NextEventNs(), flow.replan_at_ns);
   if (flow.running_be.size() + flow.running_lc.size() > 0)
     next = std::min(next, flow.hang_check_ns);
+  // What is idle matters to work that waits.
+  if (flow.counters.pending.load(std::memory_order_relaxed) > 0)
+    next = std::min(next, flow.idle_check_ns);
   return next;
 }
 

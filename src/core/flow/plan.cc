@@ -37,8 +37,7 @@ void ViewLcApps(Flow& flow) {
     view.promise = app->options.promise;
     view.reserved_capsms = app->reserved_capsms;
     view.packed = app->packed;
-    const int32_t active = app->active_queries.load(std::memory_order_acquire);
-    view.active_queries = std::max(0, active - app->queries_waiting);
+    view.active_queries = std::max(0, app->LoadingQueries() - app->queries_waiting);
     view.tasks_in_flight = app->tasks_in_flight;
   }
 }

@@ -141,7 +141,15 @@ absl::Status Scheduler::Quiesce(TimeNs deadline_ns) {
     MutexLock lock(&driver_->tick_mutex);
     return driver_->IsQuiet();
   };
-  return driver_->DriveUntil(idle, deadline_ns, "quiesce", Awaited::kQuiet);
+  absl::Status status = driver_->DriveUntil(idle, deadline_ns, "quiesce", Awaited::kQuiet);
+  if (!absl::IsDeadlineExceeded(status)) return status;
+  return StatusOf(absl::StatusCode::kDeadlineExceeded, [&] {
+    MutexLock lock(&driver_->tick_mutex);
+    const Task* const region = flow.first_region;
+    if (region == nullptr) return std::string(status.message());
+    return absl::StrCat(status.message(), " App '", region->app->options.name,
+                        "' has an open region.");
+  });
 }
 
 absl::Status Scheduler::Resume() {

@@ -62,6 +62,9 @@ class Scheduler {
   // and all of its tasks are complete.
   absl::StatusOr<QueryId> BeginQuery(QueueId queue, TimeNs arrival_ns, double input_size = 0);
   absl::Status EndQuery(QueryId query);
+  // Ends the app's open queries that have had no work for `idle_ns`; 0: all of them. Returns how
+  // many. They are in no statistics.
+  absl::StatusOr<int32_t> AbandonQueries(AppId app, int64_t idle_ns);
 
   // --- submit: any thread, never blocks, does not allocate unless it fails -----------------------
   absl::StatusOr<TicketId> SubmitLc(const TaskSpec& spec);

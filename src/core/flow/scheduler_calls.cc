@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/exhaustion.h"
+#include "src/core/base/ids.h"
 #include "src/core/checks/kernel_check.h"
 #include "src/core/flow/deferred_calls.h"
 #include "src/core/flow/driver.h"
@@ -49,6 +50,14 @@ absl::Status RefuseAfterShutdown(const Driver& driver) {
   if (!driver.shut_down.load()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "The runtime is shut down and takes no more apps, queues and kernels.");
+}
+
+// Whether the query has had no work since `since_ns`. Its begin may be in the ring yet; then it is
+// new.
+bool IsQuiet(const QuerySlot& slot, TimeNs since_ns) {
+  const QueryState& query = slot.state;
+  return query.began && query.tasks_finished == slot.tasks_submitted.load() &&
+         query.quiet_since_ns <= since_ns;
 }
 
 LatencySummary Summarise(const LatencyHistogram& histogram) {
@@ -333,6 +342,25 @@ absl::Status Scheduler::EndQuery(QueryId query) {
   return status;
 }
 
+absl::StatusOr<int32_t> Scheduler::AbandonQueries(AppId id, int64_t idle_ns) {
+  Flow& flow = driver_->flow;
+  const FlowChange change(*driver_);  // no query ends meanwhile but by its caller
+  flow.now_ns = flow.device->NowNs();
+  const App* const app = flow.tables.FindApp(id);
+  if (app == nullptr) return NoApp(id);
+  int32_t abandoned = 0;
+  for (int i = 0; i < flow.tables.query_slots_used(); ++i) {
+    QuerySlot& slot = flow.tables.query_slot(i);
+    if (!slot.open.load(std::memory_order_acquire) || slot.state.app != app) continue;
+    if (idle_ns > 0 && !IsQuiet(slot, flow.now_ns - idle_ns)) continue;
+    if (!slot.open.exchange(false)) continue;  // its caller ends it now
+    slot.state.abandoned = true;
+    flow.ring.Push(PackRing(RingTag::kQueryEnded, slot.state.id.value));
+    ++abandoned;
+  }
+  return abandoned;
+}
+
 absl::StatusOr<TicketId> Scheduler::SubmitLc(const TaskSpec& spec) {
   absl::StatusOr<TicketId> ticket = SubmitTask(driver_->flow, spec, AppClass::kLatencyCritical);
   driver_->Wake();
@@ -515,6 +543,12 @@ absl::StatusOr<AppStats> Scheduler::StatsOf(AppId id) const {
   stats.work_ns = app->work_ns.load();
   stats.block_tasks = app->block_tasks.load();
   stats.latency = Summarise(app->latency);
+  stats.queries_open = app->queries_open.load();
+  // The query of an overdue LC region counts as idle too.
+  const bool lc = app->options.app_class == AppClass::kLatencyCritical;
+  stats.queries_idle = app->queries_idle - (lc ? app->regions_overdue : 0);
+  stats.regions_open = driver_->flow.tables.RegionsOpen(*app);
+  stats.regions_overdue = app->regions_overdue;
   return stats;
 }
 

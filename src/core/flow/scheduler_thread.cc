@@ -155,6 +155,8 @@ TimeNs Driver::NextLookNs(TimeNs now_ns) {
   MutexLock lock(&tick_mutex);
   if (HasWork()) return now_ns;
   TimeNs next_ns = std::min(flow.replan_at_ns, flow.device->NextLookNs());
+  if (flow.counters.pending.load(std::memory_order_relaxed) > 0)
+    next_ns = std::min(next_ns, flow.idle_check_ns);
   if (flow.running_be.empty() && flow.running_lc.empty()) return next_ns;
   return std::min({next_ns, flow.hang_check_ns, NextLook(flow, now_ns, wake_latency_ns)});
 }

@@ -184,8 +184,10 @@ struct Flow {
 
   QueryState* first_query = nullptr;  // active queries by arrival
   QueryState* last_query = nullptr;
-  int64_t queued_ns = 0;       // predicted duration of all that is launched and not done
-  int64_t uncommitted_ns = 0;  // the part of it that evictions leave undone: not in T_q
+  Task* first_region = nullptr;   // open regions
+  TimeNs idle_check_ns = kNever;  // when a query or region may be idle for too long
+  int64_t queued_ns = 0;          // predicted duration of all that is launched and not done
+  int64_t uncommitted_ns = 0;     // the part of it that evictions leave undone: not in T_q
   // Largest start tag of a BE task that was launched: the virtual time of start-time fair queueing
   // (Goyal, Vin and Cheng 1996).
   double virtual_time_ns = 0;

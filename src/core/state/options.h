@@ -60,6 +60,7 @@ struct AppOptions {
   bool drop_late = false;  // LC: a query that is late at admission is dropped
   double weight = 1;       // BE
   int32_t tasks_max = kDefaultTasksPerApp;
+  int64_t idle_timeout_ns = kDefaultIdleTimeoutNs;  // kNever: none
 };
 
 struct ReservationOptions {

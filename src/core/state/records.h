@@ -78,6 +78,11 @@ struct AppStats {
   int64_t work_ns = 0;      // predicted whole-device time of what it completed
   int64_t block_tasks = 0;  // executed (bytes for copies), those of unfinished tasks included
   LatencySummary latency;   // submit (arrival for queries) to complete
+  // Of now. Idle and overdue ones are over the app's idle timeout and count as no load.
+  int64_t queries_open = 0;  // begun explicitly and not done
+  int64_t queries_idle = 0;
+  int64_t regions_open = 0;
+  int64_t regions_overdue = 0;
 };
 
 // What an app was promised, and what it got. Of an LC app over a window of its last 4,096 to 8,192

@@ -55,6 +55,11 @@ absl::Status CheckApp(const AppOptions& options) {
                                                    options.weight,
                                                    ", and it must be positive and at most 1e6."));
   }
+  if (options.idle_timeout_ns < kMinIdleTimeoutNs) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("The idle timeout of app '", options.name, "' is ", options.idle_timeout_ns,
+                     " ns, and it must be at least ", kMinIdleTimeoutNs, " ns."));
+  }
   if (options.tasks_max < 1 || options.tasks_max > kMaxTasksPerApp) {
     return absl::InvalidArgumentError(
         absl::StrCat("App '", options.name, "' asks for ", options.tasks_max,
@@ -148,9 +153,12 @@ void ResetApp(App& app) {
   app.queues.store(0);
   app.route.store(0);
   app.active_queries.store(0);
+  app.queries_open.store(0);
   app.plan_index = App::kNoIndex;
   app.tasks_in_flight = 0;
   app.queries_waiting = 0;
+  app.queries_idle = 0;
+  app.regions_overdue = 0;
   app.held_ns.fill(0);
   app.reserved_capsms = 0;
   app.packed = false;
@@ -258,6 +266,7 @@ absl::StatusOr<Queue*> Tables::CreateQueue(App& app) {
   queue.in_flight.store(0);
   queue.lane.store(kNoLane);
   queue.unlaunched.store(0);
+  queue.regions_open.store(0);
   queue.tasks_open.store(0);
   ++queue.generation;
   queue.id.store(PackSmall(static_cast<uint32_t>(slot), queue.generation));
@@ -469,6 +478,15 @@ void Tables::DropFinished(Task& task) {
   if ((HoldersOf(before) & ~kFlow) == 0) FreeSlot(task);
 }
 
+int32_t Tables::RegionsOpen(const App& app) const {
+  int32_t regions = 0;
+  for (int i = 0; i < queue_slots(); ++i) {
+    const Queue& queue = *queues_[static_cast<size_t>(i)];
+    if (queue.app == &app && queue.id.load() != 0) regions += queue.regions_open.load();
+  }
+  return regions;
+}
+
 int Tables::SlotsAwaited(const App& app) const {
   int slots = 0;
   for (int i = 0; i < app.task_slots_used; ++i) {
@@ -488,10 +506,14 @@ void Tables::FreeSlot(Task& task) {
 }
 
 absl::StatusOr<QueryId> Tables::AllocateQuery(Queue& queue, TimeNs arrival_ns, double input_size) {
+  App& app = *queue.app;
   uint32_t index = 0;
-  if (!free_queries_.TryPop(index)) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "One more query would exceed ", kMaxExplicitQueries, " that are begun and not done."));
+  if (app.queries_open.fetch_add(1) >= app.options.tasks_max || !free_queries_.TryPop(index)) {
+    app.queries_open.fetch_sub(1);
+    return absl::ResourceExhaustedError(
+        absl::StrCat("App '", app.options.name, "' has ", app.queries_open.load(),
+                     " queries that are begun and not done, and it may have ",
+                     app.options.tasks_max, ", as many as it has task slots."));
   }
   QuerySlot& slot = queries_[index - 1];
   const uint64_t generation = slot.generation.fetch_add(1) + 1;
@@ -502,6 +524,7 @@ absl::StatusOr<QueryId> Tables::AllocateQuery(Queue& queue, TimeNs arrival_ns, d
   slot.state.id = QueryId{PackSlot({0, index - 1, generation})};
   slot.state.app = queue.app;
   slot.state.queue = &queue;
+  slot.state.slot = &slot;
   slot.state.arrival_ns = arrival_ns;
   slot.state.input_size = input_size;
   slot.open.store(true, std::memory_order_release);
@@ -521,6 +544,7 @@ QuerySlot* Tables::FindQuery(QueryId id) const {
 void Tables::FreeQuery(QuerySlot& slot) {
   const uint32_t index = UnpackSlot(slot.state.id.value).slot;
   slot.queue->tasks_open.fetch_sub(1);
+  slot.queue->app->queries_open.fetch_sub(1);
   slot.generation.fetch_add(1, std::memory_order_acq_rel);
   free_queries_.Push(index + 1);
 }

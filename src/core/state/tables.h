@@ -79,8 +79,13 @@ class Tables {
   void DropFinished(Task& task);  // by the flow
   // Slots of the app whose tickets tasks wait for.
   int SlotsAwaited(const App& app) const;
+  // RESOURCE_EXHAUSTED: the app has as many open queries as task slots.
   absl::StatusOr<QueryId> AllocateQuery(Queue& queue, TimeNs arrival_ns, double input_size = 0);
   void FreeQuery(QuerySlot& slot);
+  // Slots that a query ever had, the first ones.
+  int query_slots_used() const { return query_slots_used_.load(std::memory_order_acquire); }
+  QuerySlot& query_slot(int index) { return queries_[static_cast<size_t>(index)]; }
+  int32_t RegionsOpen(const App& app) const;
 
   App& app_slot(int slot) { return *apps_[static_cast<size_t>(slot)]; }
   int app_slots() const { return app_count_.load(std::memory_order_acquire); }
@@ -103,6 +108,7 @@ class Tables {
   std::array<std::unique_ptr<FusedKernelDesc>, kMaxKernels> fused_;
   PagedArray<QuerySlot> queries_;  // all zero bytes: a slot that no query ever had
   SlotStack free_queries_;
+  std::atomic<int32_t> query_slots_used_{0};
   std::atomic<int> app_count_{0};
   std::atomic<int> queue_count_{0};
   std::atomic<int> kernel_count_{0};

@@ -38,6 +38,7 @@ namespace gpushare::core {
 
 struct App;
 struct Queue;
+struct QuerySlot;
 struct Task;
 
 // One LC request. Tasks submitted without a query carry one of their own.
@@ -51,13 +52,19 @@ struct QueryState {
   int32_t tasks_listed = 0;   // in the list of its queue (query_waits.h)
   int32_t tasks_running = 0;  // on the device
   bool ended = false;         // no more tasks will come
-  bool active = false;        // in the list of active queries
+  bool began = false;         // it was in the list of active queries
+  bool active = false;        // in the list
+  bool idle = false;          // it counts as no load (flow/verbs/idle.h)
+  bool was_idle = false;      // its latency is the application's doing, and teaches nothing
+  bool abandoned = false;     // the same; it is in no statistics either
   bool disturbed = false;     // a task of it did not run alone on the whole device, or failed
   double input_size = 0;      // as the application stated it; 0: it did not
   int64_t sized_ns = 0;       // predicted from input_size, with its error bar; 0: unknown
   int64_t solo_ns = 0;        // predicted, all tasks admitted so far
   int64_t issued_ns = 0;      // predicted, on the device
   int64_t done_ns = 0;        // measured, complete
+  QuerySlot* slot = nullptr;  // of an explicit query
+  TimeNs quiet_since_ns = 0;  // explicit: its begin, or when a task of it was last complete
   SerialBudget serial_budget;
   ShadowQuery shadow;
   QueryState* next = nullptr;  // active queries in order of arrival
@@ -128,6 +135,8 @@ struct Progress {
   bool started_early = false;  // launched by the fast path
   bool entered_gate = false;
   bool is_region = false;            // counts in its queue's in_flight from its begin
+  bool region_watched = false;       // in Flow::first_region, linked as queues are
+  bool region_overdue = false;       // open for longer than it may hold others
   bool evicts = false;               // LC: it evicted the evictable work on its SMs
   bool waits_for_empty_sms = false;  // LC: as its launch says (LaunchRequest)
   bool on_credit = false;            // BE: it runs on credit of the tail accounts
@@ -226,6 +235,7 @@ struct alignas(64) Queue {
   // Launched and not complete. While LC tasks are in flight the queue stays on their lane, so that
   // stream order is its order.
   std::atomic<int32_t> in_flight{0};
+  std::atomic<int32_t> regions_open{0};  // and those whose end is not complete
   std::atomic<LaneIndex> lane{kNoLane};
   App* app = nullptr;
   uint32_t generation = 0;
@@ -288,6 +298,7 @@ struct alignas(64) App {
   // What submitters write, on one line that the flow only reads, queries without an end aside.
   alignas(64) std::atomic<int32_t> submitters{0};  // threads inside a submit, for a safe release
   std::atomic<int32_t> active_queries{0};
+  std::atomic<int32_t> queries_open{0};  // explicit ones that are begun and not done
   std::atomic<int64_t> submitted{0};
   std::atomic<int64_t> rejected{0};
 
@@ -308,6 +319,8 @@ struct alignas(64) App {
   // or stands behind one that does. They do not hold BE work, because the tickets may be of BE
   // work.
   int32_t queries_waiting = 0;
+  int32_t queries_idle = 0;                     // active ones that count as no load
+  int32_t regions_overdue = 0;                  // open ones that hold nobody back any more
   std::array<int64_t, kHoldReasons> held_ns{};  // BE: time that its heads were held, by reason
   int64_t depth_logged = -1;                    // in the event log
   AppEvidence evidence;                         // LC: what its queries have shown
@@ -321,6 +334,11 @@ struct alignas(64) App {
   std::atomic<int64_t> work_ns{0};
   std::atomic<int64_t> block_tasks{0};
   LatencyHistogram latency;
+
+  // Active queries that count as load.
+  int32_t LoadingQueries() const {
+    return active_queries.load(std::memory_order_acquire) - queries_idle;
+  }
 
   // Accepted and not complete.
   int64_t TasksOpen() const {

@@ -93,7 +93,7 @@ bool PlacePart(const Flow& flow, const Task& task, const LcRoute& route, Part& p
       flow.lanes.lane(behind).fused_partners_pending.load(std::memory_order_relaxed) > 0) {
     return false;
   }
-  const bool goes_on = in_order && MayGoOn(flow, behind, route.place);
+  const bool goes_on = in_order && MayGoOn(flow, queue, behind, route.place);
   part.after_lane = goes_on ? behind : kNoLane;
   part.lane = in_order && !goes_on ? behind
                                    : flow.lanes.Pick(route.place, route.lane_class, task.app->slot);

@@ -106,8 +106,13 @@ absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, int64_t bound
   // would not help.
   if (flow.device_lost.load() || !flow.accepting.load()) return RefusalOf(flow);
   flow.open_regions.fetch_add(1);
-  if (absl::Status status = MayBegin(flow, *queue, bound_ns); !status.ok()) {
+  queue->regions_open.fetch_add(1);
+  const auto give_up = [&] {
+    queue->regions_open.fetch_sub(1);
     flow.open_regions.fetch_sub(1);
+  };
+  if (absl::Status status = MayBegin(flow, *queue, bound_ns); !status.ok()) {
+    give_up();
     return status;
   }
   TaskSpec spec;
@@ -115,7 +120,7 @@ absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, int64_t bound
   spec.work.declared_ns = bound_ns;
   absl::StatusOr<Task*> accepted = AcceptTask(flow, *queue, spec, nullptr, nullptr);
   if (!accepted.ok()) {
-    flow.open_regions.fetch_sub(1);
+    give_up();
     return accepted.status();
   }
   hold.Keep();
@@ -123,7 +128,9 @@ absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, int64_t bound
   PlaceRegion(flow, task);
   const LaneIndex lane = task.progress.parts[0].lane;
   if (stream != nullptr) *stream = lane == kNoLane ? nullptr : flow.device->LaneStream(lane);
-  return task.record.ticket;
+  const TicketId ticket = task.record.ticket;
+  flow.ring.Push(PackRing(RingTag::kRegionBegun, ticket.value));
+  return ticket;
 }
 
 absl::Status SubmitRegionEnd(Flow& flow, TicketId region) {

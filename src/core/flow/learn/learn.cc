@@ -159,6 +159,14 @@ void LearnQueryEnded(Flow& flow, const QueryState& query, int32_t queries_before
                             .trial_kernel = TrialKernel(flow, query)});
 }
 
+void LearnQueryLeft(Flow& flow, const QueryState& query, int32_t queries_before) {
+  flow.evidence.QueryLeft(query.app->evidence, query.shadow, queries_before == 1, flow.now_ns);
+}
+
+void LearnQueryReturned(Flow& flow, const QueryState& query) {
+  flow.evidence.QueryReturned(query.app->evidence, query.shadow, flow.now_ns);
+}
+
 void LearnPrediction(Flow& flow, const Task& task) {
   if (task.work.kernel == nullptr) return;
   const bool changed = VoteMainKernel(task.app->evidence.main_kernel, *task.work.kernel,
@@ -236,7 +244,7 @@ EvidenceView ViewEvidence(Flow& flow) {
   EndTrial(flow);
   BoundedList<LcAppFacts, kMaxApps> apps;
   for (App* const app : flow.lc_apps) {
-    const int32_t queries = app->active_queries.load(std::memory_order_acquire);
+    const int32_t queries = app->LoadingQueries();
     apps.Add({.evidence = &app->evidence, .only_waits = OnlyWaits(*app, queries)});
   }
   return flow.evidence.View(apps.span(), *flow.model, flow.now_ns, flow.buffers.lc_apps.span());

@@ -8,6 +8,7 @@
 //   LearnPartBegan        the device accepted a launch; flow/verbs/running
 //   LearnPartEnded        it has ended, and its work is accounted; complete
 //   LearnQueryTask, LearnQueryEnded   a task of the query, or the query, is complete
+//   LearnQueryLeft, LearnQueryReturned   a query counts as no load (flow/verbs/idle), or again
 //   ViewEvidence, LearnPlan   before and after the policy's plan
 //   Learn                 the stage itself: hands the samples of the Tick to the model
 //
@@ -34,6 +35,10 @@ void LearnQueryBegan(Flow& flow, QueryState& query);
 void LearnQueryTask(QueryState& query, const Task& task);
 // The query is no longer in the list. `queries_before`: its app's active ones, itself included.
 void LearnQueryEnded(Flow& flow, const QueryState& query, int32_t queries_before);
+// The same of one that says nothing of latencies: it is idle, was so, or was abandoned.
+void LearnQueryLeft(Flow& flow, const QueryState& query, int32_t queries_before);
+// An idle query is in the list again.
+void LearnQueryReturned(Flow& flow, const QueryState& query);
 
 void LearnPrediction(Flow& flow, const Task& task);
 

@@ -2,6 +2,7 @@
 
 #include "src/core/flow/verbs/finish.h"
 
+#include "src/core/flow/verbs/idle.h"
 #include "src/core/flow/verbs/queries.h"
 #include "src/core/flow/verbs/running.h"
 #include "src/core/flow/verbs/waits.h"
@@ -64,6 +65,8 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
   if (task.progress.is_region) {
     if (!counted) task.queue->in_flight.fetch_sub(1, std::memory_order_acq_rel);
     flow.open_regions.fetch_sub(1, std::memory_order_acq_rel);
+    task.queue->regions_open.fetch_sub(1, std::memory_order_acq_rel);
+    UnwatchRegion(flow, task);
   }
   if (IsExclusive(task) && !flow.GraphIsTaken(task)) {
     flow.graph_tasks[task.work.kernel->id.value] = nullptr;

@@ -124,7 +124,8 @@ LanePick PickLane(const Flow& flow, const Task& task, const PlannedLaunch& plann
   if (lane.fused_partners_pending.load(std::memory_order_relaxed) > 0) return {};
   // A policy of the application's own may put LC work on BE lanes.
   if (lane.holds_segments.load(std::memory_order_relaxed)) return {};
-  if (MayGoOn(flow, behind, planned.place)) return {PickFreely(flow, task, planned), behind};
+  if (MayGoOn(flow, *task.queue, behind, planned.place))
+    return {PickFreely(flow, task, planned), behind};
   // Work that no partition can hold waits until the queue's lane is empty.
   const bool fits = task.work.kernel == nullptr || task.work.kernel->confinable ||
                     lane.spec.place == kWholeDevice;

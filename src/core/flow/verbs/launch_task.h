@@ -19,10 +19,11 @@ namespace gpushare::core {
 // launch and the task has failed.
 bool LaunchTask(Flow& flow, Task& task, const PlannedLaunch& planned);
 
-// Whether a queue with work in flight on the lane goes on in a larger place. Not while a region is
-// open: what its caller enqueues there later would not be waited for.
-inline bool MayGoOn(const Flow& flow, LaneIndex behind, PlaceIndex place) {
-  return flow.lanes.GoesOn(behind, place) && flow.open_regions.load(std::memory_order_acquire) == 0;
+// Whether a queue with work in flight on the lane goes on in a larger place. Not while it has an
+// open region: what the region's caller enqueues there later would not be waited for.
+inline bool MayGoOn(const Flow& flow, const Queue& queue, LaneIndex behind, PlaceIndex place) {
+  return flow.lanes.GoesOn(behind, place) &&
+         queue.regions_open.load(std::memory_order_acquire) == 0;
 }
 
 struct LanePick {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/core/flow/learn/learn.h"
+#include "src/core/flow/verbs/idle.h"
 #include "src/core/log/events.h"
 #include "src/core/state/active_queries.h"
 #include "src/core/state/features.h"
@@ -29,20 +30,40 @@ void EndIfDone(Flow& flow, QueryState& query, int32_t tasks_submitted) {
   }
   UnlinkQuery(flow, query);
   App& app = *query.app;
-  app.latency.Add(flow.now_ns - query.arrival_ns);
-  LearnQueryEnded(flow, query, app.active_queries.fetch_sub(1, std::memory_order_acq_rel));
+  const int32_t loading = app.LoadingQueries();
+  app.active_queries.fetch_sub(1, std::memory_order_acq_rel);
+  if (!query.abandoned) app.latency.Add(flow.now_ns - query.arrival_ns);
+  if (query.was_idle || query.abandoned) {
+    LearnQueryLeft(flow, query, loading);
+  } else {
+    LearnQueryEnded(flow, query, loading);
+  }
   flow.dirty = true;
+}
+
+// An idle query has work again, or ends.
+void Resume(Flow& flow, QueryState& query) {
+  query.idle = false;
+  --query.app->queries_idle;
+  flow.dirty = true;
+  if (!query.began) return;
+  LinkQuery(flow, query);
+  LearnQueryReturned(flow, query);
+  WatchQuery(flow, query);
 }
 
 }  // namespace
 
 void BeginActiveQuery(Flow& flow, QueryState& query) {
+  if (query.idle) Resume(flow, query);
   if (query.active) return;
+  query.began = true;
   const Promise& promise = query.app->options.promise;
   query.deadline_ns = promise.HasTarget() ? query.arrival_ns + promise.target_ns : kNever;
   LinkQuery(flow, query);
   PredictWhole(flow, query);
   LearnQueryBegan(flow, query);
+  WatchQuery(flow, query);
   if (flow.HasEvents()) {
     flow.Emit(QueryBegun{
         .query = query.id, .app = AppId{query.app->id.load()}, .arrival_ns = query.arrival_ns});
@@ -55,6 +76,7 @@ void FinishQueryTask(Flow& flow, Task& task) {
   if (query == nullptr) return;
   BeginActiveQuery(flow, *query);  // a task that ended before it was admitted
   ++query->tasks_finished;
+  query->quiet_since_ns = flow.now_ns;
   query->issued_ns -= task.progress.issued_ns;
   query->done_ns += task.record.measured_ns;
   LearnQueryTask(*query, task);

@@ -9,6 +9,7 @@
 #include "src/core/flow/learn/co_residents.h"
 #include "src/core/flow/learn/learn.h"
 #include "src/core/flow/verbs/hang_limit.h"
+#include "src/core/flow/verbs/idle.h"
 #include "src/core/flow/verbs/predict_task.h"
 #include "src/core/flow/verbs/queries.h"
 #include "src/core/log/label.h"
@@ -186,6 +187,7 @@ void Adopt(Flow& flow, Task& task) {
   task.progress.adopted = true;
   task.progress.sequence = flow.next_sequence++;
   task.record.admit_ns = flow.now_ns;
+  UnwatchRegion(flow, task);
   if (task.query != nullptr) BeginActiveQuery(flow, *task.query);
   PredictTask(flow, task);
   EnterRunning(flow, task, task.progress.parts[0], Reason::kFastPath);
