@@ -41,6 +41,11 @@ inline constexpr int64_t kClaimsLookNs = 1000 * 1000;
 // over all active queries. Range 0.1 to 10 ms.
 inline constexpr int64_t kIdleLookNs = 1000 * 1000;
 
+// Time, ns, without a new task after which a kernel's row in a full table of the planner may go to
+// another kernel of its own app. Long against a task, so that an app with more kernels than rows
+// does not have rows computed with each task. Range 10 ms to 10 s.
+inline constexpr int64_t kRowKeptNs = 100 * 1000 * 1000;
+
 // Length of a segment of a BE graph, ns. With two outstanding, an eviction waits for at most two,
 // and the cuts cost 2 % of the graph at 95 us (docs/hardware.md). Range 25,000 to 1,000,000.
 inline constexpr int64_t kSegmentNs = 100 * 1000;

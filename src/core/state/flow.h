@@ -28,6 +28,7 @@
 #include "src/core/seams/snapshot.h"
 #include "src/core/state/capsm_ledger.h"
 #include "src/core/state/fused_runs.h"
+#include "src/core/state/kernel_rows.h"
 #include "src/core/state/lanes.h"
 #include "src/core/state/launch_table.h"
 #include "src/core/state/options.h"
@@ -213,8 +214,7 @@ struct Flow {
   uint64_t model_version = 0;
   BoundedList<App*, kMaxApps> lc_apps;  // App::plan_index is the position
   BoundedList<App*, kMaxApps> be_apps;
-  BoundedList<const KernelDesc*, kMaxPairKernels> pair_kernels;
-  std::array<int16_t, kMaxKernels + 1> pair_row{};  // by KernelId, 0: none, else row + 1
+  KernelRows<kMaxPairKernels> pair_kernels;  // BE
   // By KernelId of a graph: the BE task of it that has begun and is not complete.
   std::array<const Task*, kMaxKernels + 1> graph_tasks{};
   bool pairs_stale = true;
@@ -224,8 +224,7 @@ struct Flow {
   PairChanges pair_changes;
   uint64_t fused_version = 0;  // of the model, when the table of fused kernels was made
   uint64_t co_schedule_version = 0;
-  BoundedList<const KernelDesc*, kMaxOverlapKernels> overlap_kernels;
-  std::array<int16_t, kMaxKernels + 1> overlap_row{};  // by KernelId, 0: none, else row + 1
+  KernelRows<kMaxOverlapKernels> overlap_kernels;
   PlanBuffers buffers;
 
   std::array<DeviceCompletion, kBatch> completions;

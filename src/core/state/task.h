@@ -154,8 +154,6 @@ struct Progress {
   bool counter_fresh = true;
   bool enqueue_failed = false;  // the application's enqueue function failed: so does the task
   int32_t running_index = -1;   // in Flow::running_lc or running_be
-  int32_t kernel_row = -1;      // row of the pair table
-  int32_t overlap_row = -1;     // row of the co-schedule table
   uint64_t sequence = 0;        // order of admission
   TimeNs ready_ns = 0;
   int64_t blocks_done = 0;

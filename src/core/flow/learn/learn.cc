@@ -32,7 +32,7 @@ bool BeComputeRuns(const Flow& flow) {
 int32_t UnknownKernelOn(const Flow& flow, PlaceIndex place, int32_t app, int32_t split) {
   const PairTable& pairs = flow.buffers.snapshot.pairs;
   for (const Task* const task : flow.running_be) {
-    const int32_t row = task->progress.kernel_row;
+    const int32_t row = flow.pair_kernels.RowOf(task->work.kernel);
     if (row < 0 || row >= pairs.kernels || !(pairs.HopedAt(app, row, split) > 0)) continue;
     for (const Part& part : task->progress.parts) {
       if (part.place == place) return row;
@@ -87,7 +87,7 @@ void GiveUpUnmeasured(Flow& flow) {
     const PairOption& option = pairs.at(a, trial.kernel, trial.split);
     if ((trial.apps >> flow.lc_apps[a]->slot & 1) == 0) continue;
     if (kernel == nullptr || pairs.HopedAt(a, trial.kernel, trial.split) <= 0) continue;
-    flow.model->neighbours().GiveUpBeside(*kernel, sms, *flow.pair_kernels[trial.kernel],
+    flow.model->neighbours().GiveUpBeside(*kernel, sms, flow.pair_kernels.kernel(trial.kernel),
                                           option.lc_speed / option.lc_speed_alone);
   }
 }

@@ -38,7 +38,7 @@ bool IsFollowed(const Task& task) {
          next->wait_tickets.empty();
 }
 
-void ViewTask(Task& task, double tail_rate, HeadView& view) {
+void ViewTask(const Flow& flow, Task& task, double tail_rate, HeadView& view) {
   view.task = task.record.ticket;
   view.app_class = task.app->options.app_class;
   view.app = task.app->plan_index;
@@ -46,8 +46,8 @@ void ViewTask(Task& task, double tail_rate, HeadView& view) {
   view.query = task.record.query;
   view.kind = task.work.kind;
   view.kernel = task.work.kernel;
-  view.kernel_index = task.progress.kernel_row;
-  view.overlap_index = task.progress.overlap_row;
+  view.kernel_index = IsLc(task) ? -1 : flow.pair_kernels.RowOf(task.work.kernel);
+  view.overlap_index = flow.overlap_kernels.RowOf(task.work.kernel);
   view.sequence = task.progress.sequence;
   view.ready_ns = task.progress.ready_ns;
   view.ready_count = 1;
@@ -169,9 +169,9 @@ const HeadView& ViewBeHead(const Flow& flow, Queue& queue, double tail_rate) {
   return queue.view;
 }
 
-const HeadView& ViewLcHead(Queue& queue, double tail_rate) {
+const HeadView& ViewLcHead(const Flow& flow, Queue& queue, double tail_rate) {
   queue.view = HeadView();  // its slot may have been a BE queue's
-  ViewTask(*queue.head, tail_rate, queue.view);
+  ViewTask(flow, *queue.head, tail_rate, queue.view);
   queue.view.ready_count = ReadyCount(queue);
   return queue.view;
 }
@@ -179,7 +179,7 @@ const HeadView& ViewLcHead(Queue& queue, double tail_rate) {
 }  // namespace
 
 void ViewBeTask(const Flow& flow, Task& task, double tail_rate, HeadView& view) {
-  ViewTask(task, tail_rate, view);
+  ViewTask(flow, task, tail_rate, view);
   view.followed = IsFollowed(task);
   if (task.IsSegmented()) {
     flow.evidence.ViewGraph(task.work.kernel->id, flow.now_ns, view);
@@ -204,7 +204,7 @@ void ViewHeads(Flow& flow, double tail_rate) {
     if (!Offered(queue, lc)) continue;
     if (any_taken && !queue.view_is_current && flow.GraphIsTaken(*queue.head)) continue;
     if (lc) {
-      views.Add(&ViewLcHead(queue, tail_rate));
+      views.Add(&ViewLcHead(flow, queue, tail_rate));
     } else {
       be.Add(&queue);
     }

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "src/core/checks/occupancy.h"
+#include "src/core/flow/planning/head_views.h"
 
 namespace gpushare::core {
 namespace {
@@ -40,14 +41,39 @@ CoScheduleOption OptionOf(const Flow& flow, const KernelDesc& first, const Kerne
   return option;
 }
 
-void AddRow(Flow& flow, int32_t row) {
-  auto& options = flow.buffers.co_schedules;
-  const KernelDesc& first = *flow.overlap_kernels[row];
-  for (int32_t column = 0; column <= row; ++column) {
-    for (int32_t ratio = 0; ratio < kCoScheduleRatios; ++ratio) {
-      options.push_back(OptionOf(flow, first, *flow.overlap_kernels[column], ratio + 1));
-    }
+// The options of a pair of rows: those of the larger one stand in the order of the smaller ones.
+void FillPair(Flow& flow, int32_t row, int32_t column) {
+  const KernelDesc& first = flow.overlap_kernels.kernel(row);
+  const KernelDesc& second = flow.overlap_kernels.kernel(column);
+  const auto at = static_cast<size_t>(CoScheduleTable::IndexOf(row, column));
+  for (int32_t ratio = 0; ratio < kCoScheduleRatios; ++ratio) {
+    flow.buffers.co_schedules[at + static_cast<size_t>(ratio)] =
+        OptionOf(flow, first, second, ratio + 1);
   }
+}
+
+void AddRow(Flow& flow, int32_t row) {
+  // Within what PlanBuffers reserves.
+  flow.buffers.co_schedules.resize(static_cast<size_t>(CoScheduleTable::IndexOf(row + 1, 0)));
+  for (int32_t column = 0; column <= row; ++column) FillPair(flow, row, column);
+}
+
+// Another kernel has taken the row.
+void RefillRow(Flow& flow, int32_t row, int32_t rows) {
+  for (int32_t other = 0; other < rows; ++other) {
+    FillPair(flow, std::max(row, other), std::min(row, other));
+  }
+}
+
+// A Tick has few: a kernel takes a row with its first task (KernelRows).
+void RefillTaken(Flow& flow, CoScheduleTable& table) {
+  if (!flow.overlap_kernels.AnyTaken()) return;
+  for (int32_t row = 0; row < table.kernels; ++row) {
+    if (flow.overlap_kernels.IsTaken(row)) RefillRow(flow, row, table.kernels);
+  }
+  ForgetHeadViews(flow);  // they have the rows of their kernels
+  flow.overlap_kernels.ForgetTaken();
+  ++table.version;
 }
 
 void AddFused(Flow& flow, int index) {
@@ -80,6 +106,7 @@ void UpdateOverlapTables(Flow& flow) {
     table.kernels = 0;
     ++table.version;
   }
+  RefillTaken(flow, table);
   if (table.kernels < flow.overlap_kernels.size()) {
     AddRow(flow, table.kernels++);
     ++table.version;

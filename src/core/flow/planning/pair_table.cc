@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "src/core/base/tuning.h"
+#include "src/core/flow/planning/head_views.h"
 
 namespace gpushare::core {
 namespace {
@@ -73,7 +74,7 @@ bool FillRow(Flow& flow, int32_t app, int32_t kernel) {
   std::array<PairOption, kMaxSplits> options{};
   std::array<float, kMaxSplits> hoped{};
   if (const KernelDesc* const lc = flow.lc_apps[app]->evidence.main_kernel.kernel; lc != nullptr) {
-    const KernelDesc& be = *flow.pair_kernels[kernel];
+    const KernelDesc& be = flow.pair_kernels.kernel(kernel);
     for (size_t s = 0; s < splits.size(); ++s) {
       options[s] = OptionOf(flow.model->durations(), flow.model->neighbours(), *lc, be, splits[s]);
     }
@@ -110,7 +111,8 @@ void MoveRows(Flow& flow, int32_t from_kernels, int32_t to_kernels) {
 // Gives the table room for all rows. Returns how many BE kernels have rows that still count.
 int32_t Reshape(Flow& flow) {
   const size_t splits = flow.lanes.splits().size();
-  const size_t size = flow.lc_apps.span().size() * flow.pair_kernels.span().size() * splits;
+  const size_t size =
+      flow.lc_apps.span().size() * static_cast<size_t>(flow.pair_kernels.size()) * splits;
   // Within what PlanBuffers reserves.
   if (flow.buffers.pairs.size() < size) flow.buffers.pairs.resize(size);
   if (flow.buffers.hoped.size() < size) flow.buffers.hoped.resize(size);
@@ -131,7 +133,8 @@ bool FillNewRows(Flow& flow, int32_t kernels_kept, bool all) {
     const KernelDesc* const lc = flow.lc_apps[a]->evidence.main_kernel.kernel;
     const bool kept = !all && a < flow.pair_apps && computed_for == lc;
     computed_for = lc;
-    for (int32_t k = kept ? kernels_kept : 0; k < flow.pair_kernels.size(); ++k) {
+    for (int32_t k = 0; k < flow.pair_kernels.size(); ++k) {
+      if (kept && k < kernels_kept && !flow.pair_kernels.IsTaken(k)) continue;
       changed = FillRow(flow, a, k) || changed;
     }
   }
@@ -140,7 +143,7 @@ bool FillNewRows(Flow& flow, int32_t kernels_kept, bool all) {
 
 // Rows in which `be` runs on the BE side of an app whose main kernel is `lc`.
 bool FillRowsOf(Flow& flow, KernelId lc, KernelId be) {
-  const int32_t row = flow.pair_row[be.value] - 1;
+  const int32_t row = flow.pair_kernels.RowOf(be);
   if (row < 0) return false;
   bool changed = false;
   for (int32_t a = 0; a < flow.lc_apps.size(); ++a) {
@@ -159,6 +162,11 @@ void UpdatePairs(Flow& flow) {
   const int32_t apps_before = flow.pair_apps;
   const int32_t kernels_kept = Reshape(flow);
   bool changed = FillNewRows(flow, kernels_kept, changes.all);
+  if (flow.pair_kernels.AnyTaken()) {
+    ForgetHeadViews(flow);  // they have the rows of their kernels
+    flow.pair_kernels.ForgetTaken();
+    changed = true;
+  }
   if (!changes.all) {
     // A pair is in the rows of either as the LC kernel.
     for (const PairChanges::Pair& pair : changes.pairs) {
@@ -167,7 +175,8 @@ void UpdatePairs(Flow& flow) {
     }
   }
   const size_t splits = flow.lanes.splits().size();
-  const size_t size = flow.lc_apps.span().size() * flow.pair_kernels.span().size() * splits;
+  const size_t size =
+      flow.lc_apps.span().size() * static_cast<size_t>(flow.pair_kernels.size()) * splits;
   changed = changed || apps_before != flow.lc_apps.size() ||
             table.kernels != flow.pair_kernels.size() ||
             table.splits != static_cast<int32_t>(splits);

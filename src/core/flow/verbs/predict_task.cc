@@ -11,24 +11,21 @@
 namespace gpushare::core {
 namespace {
 
-// The row of a BE kernel in the pair table; -1 when the table is full.
-int32_t PairRow(Flow& flow, const KernelDesc& kernel) {
-  int16_t& entry = flow.pair_row[kernel.id.value];
-  if (entry == 0 && flow.pair_kernels.TryAdd(&kernel)) {
-    entry = static_cast<int16_t>(flow.pair_kernels.size());
-    flow.pairs_stale = true;
-  }
-  return entry - 1;
+// A BE kernel gets a row in the pair table. That of a trial under way stays.
+void UsePairRow(Flow& flow, const Task& task) {
+  if (task.work.kernel == nullptr) return;
+  const KernelDesc& kernel = *task.work.kernel;
+  const int32_t before = flow.pair_kernels.RowOf(kernel.id);
+  const int32_t row = flow.pair_kernels.Use(kernel, task.app->slot, flow.now_ns,
+                                            flow.evidence.in_force.trial_kernel);
+  flow.pairs_stale = flow.pairs_stale || row != before;
 }
 
-// The row of a kernel in the co-schedule table; -1 without workers, or when the table is full.
-int32_t OverlapRow(Flow& flow, const KernelDesc& kernel) {
-  if (kernel.kind() != TaskKind::kKernel || !kernel.evictable) return -1;
-  int16_t& entry = flow.overlap_row[kernel.id.value];
-  if (entry == 0 && flow.overlap_kernels.TryAdd(&kernel)) {
-    entry = static_cast<int16_t>(flow.overlap_kernels.size());
-  }
-  return entry - 1;
+// A kernel gets a row in the co-schedule table, if it has workers.
+void UseOverlapRow(Flow& flow, const Task& task) {
+  const KernelDesc* const kernel = task.work.kernel;
+  if (kernel == nullptr || kernel->kind() != TaskKind::kKernel || !kernel->evictable) return;
+  flow.overlap_kernels.Use(*kernel, task.app->slot, flow.now_ns);
 }
 
 }  // namespace
@@ -69,9 +66,9 @@ void PredictTask(Flow& flow, Task& task) {
       task.progress.blocking_ns = std::min(task.progress.eviction_p99_ns, blocking.duration_ns);
     }
   }
-  if (task.work.kernel != nullptr) task.progress.overlap_row = OverlapRow(flow, *task.work.kernel);
+  UseOverlapRow(flow, task);
   if (task.app->options.app_class == AppClass::kBestEffort) {
-    if (task.work.kernel != nullptr) task.progress.kernel_row = PairRow(flow, *task.work.kernel);
+    UsePairRow(flow, task);
   } else {
     LearnPrediction(flow, task);
     if (task.query != nullptr) task.query->solo_ns += task.progress.predicted.duration_ns;
