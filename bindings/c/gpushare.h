@@ -766,12 +766,13 @@ gpushare_kernel_register(gpushare_runtime* runtime, const gpushare_kernel_option
 // Errors: INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status gpushare_kernel_retain(gpushare_kernel* kernel) GPUSHARE_NOEXCEPT;
 
-// Gives one reference back. The name and what was learned stay until the runtime ends. Without a
-// reference a graph takes no more tasks; when its last one is complete, the next registration of a
-// graph frees its instances and segments. Null is allowed.
-// Threads: any. Owns: takes one reference, unless it fails. Blocks: no; if it drops the last
-// reference of the runtime, as gpushare_runtime_release.
-// Errors: INVALID_ARGUMENT; FAILED_PRECONDITION the runtime's last reference inside a callback.
+// Gives one reference back. With the last one the kernel's name is free, and a graph takes no more
+// tasks. When its last task is complete, another kernel may take its place: one of the same name,
+// or any once 1024 are registered. What was learned of it stays until then. The next registration
+// of a graph frees the instances and segments of such a graph. Null is allowed. Threads: any. Owns:
+// takes one reference, unless it fails. Blocks: no; if it drops the last reference of the runtime,
+// as gpushare_runtime_release. Errors: INVALID_ARGUMENT; FAILED_PRECONDITION the runtime's last
+// reference inside a callback.
 GPUSHARE_API gpushare_status gpushare_kernel_release(gpushare_kernel* kernel) GPUSHARE_NOEXCEPT;
 
 // What the library knows of a kernel.
@@ -861,7 +862,8 @@ GPUSHARE_API gpushare_status gpushare_fused_kernel_register(
 GPUSHARE_API gpushare_status gpushare_fused_kernel_retain(gpushare_fused_kernel* fused)
     GPUSHARE_NOEXCEPT;
 
-// Gives one reference back; the rules are those of gpushare_kernel_release.
+// Gives one reference back. The fused kernel and its name stay until the runtime ends, and keep the
+// places of its parts. Null is allowed.
 // Threads: any. Owns: takes one reference, unless it fails. Blocks, Errors: as
 // gpushare_kernel_release.
 GPUSHARE_API gpushare_status gpushare_fused_kernel_release(gpushare_fused_kernel* fused)

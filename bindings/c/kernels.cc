@@ -120,6 +120,7 @@ absl::Status Register(RuntimeObject& runtime, const gpushare_kernel_options& opt
   if (!desc.ok()) return desc.status();
   // Made before: a registration cannot be undone, and nothing may fail after it.
   std::map<std::string, const core::KernelDesc*> entry = {{options.name, nullptr}};
+  std::map<uint32_t, std::string> trace_name = {{0, options.name}};
   absl::StatusOr<core::KernelId> id;
   {
     const RegistrationScope scope;
@@ -133,8 +134,12 @@ absl::Status Register(RuntimeObject& runtime, const gpushare_kernel_options& opt
   kernel.evictable = registered.evictable;
   kernel.confinable = registered.confinable;
   entry.begin()->second = &registered;
+  auto named = trace_name.extract(trace_name.begin());
+  named.key() = id->value;
   core::MutexLock lock(&runtime.mutex);
   runtime.kernels.merge(entry);
+  runtime.kernel_names.erase(id->value);
+  runtime.kernel_names.insert(std::move(named));
   return absl::OkStatus();
 }
 
@@ -191,7 +196,12 @@ absl::Status RegisterFused(RuntimeObject& runtime, const gpushare_fused_kernel_o
 }  // namespace
 
 KernelObject::~KernelObject() {
-  if (id.value != 0) runtime->scheduler->RetireKernel(id);
+  if (id.value == 0) return;
+  {
+    core::MutexLock lock(&runtime->mutex);
+    std::erase_if(runtime->kernels, [this](const auto& named) { return named.second->id == id; });
+  }
+  runtime->scheduler->RetireKernel(id);
 }
 
 }  // namespace gpushare::abi

@@ -73,8 +73,10 @@ struct RuntimeObject : std::enable_shared_from_this<RuntimeObject> {
   std::set<std::string> live_app_names ABSL_GUARDED_BY(mutex);
   // Names for traces. Names of released apps stay.
   std::map<uint32_t, std::string> app_names ABSL_GUARDED_BY(mutex);
-  // Registered kernels. The scheduler keeps them for its life.
+  // Registered kernels that have a handle. The scheduler keeps them for its life.
   std::map<std::string, const core::KernelDesc*> kernels ABSL_GUARDED_BY(mutex);
+  // Names for traces, of released kernels too, until another one has their identifier.
+  std::map<uint32_t, std::string> kernel_names ABSL_GUARDED_BY(mutex);
   std::set<std::string> fused_kernel_names ABSL_GUARDED_BY(mutex);
   // Names in registration, as "kernel 'name'" or "fused kernel 'name'". A registration does not
   // hold the mutex.

@@ -65,7 +65,7 @@ absl::StatusOr<FinishedTrace> Finish(RuntimeObject& runtime) {
   out.names.device = runtime.profile_name;
   out.names.simulated = capabilities.simulated;
   out.names.apps = runtime.app_names;
-  for (const auto& [name, kernel] : runtime.kernels) out.names.kernels[kernel->id.value] = name;
+  out.names.kernels = runtime.kernel_names;
   out.names.places[core::kWholeDevice] =
       absl::StrCat("whole device, ", capabilities.profile.sm_count, " SMs");
   // From here on nothing allocates.

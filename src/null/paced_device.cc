@@ -39,6 +39,7 @@ class PacedDevice final : public core::Device {
   absl::Status PrepareKernel(const core::KernelDesc& kernel) override {
     return inner_->PrepareKernel(kernel);
   }
+  void ReleaseKernel(core::KernelId kernel) override { inner_->ReleaseKernel(kernel); }
   core::GraphCut CutOf(const core::KernelDesc& graph) const override {
     return inner_->CutOf(graph);
   }

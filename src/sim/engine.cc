@@ -88,6 +88,10 @@ absl::Status Engine::Prepare(const core::KernelDesc& desc) {
   return absl::OkStatus();
 }
 
+void Engine::Release(core::KernelId kernel) {
+  std::erase_if(kernels_, [kernel](const auto& at) { return at->desc.id == kernel; });
+}
+
 absl::Status Engine::AddPlace(core::PlaceIndex index, const core::PlaceSpec& spec) {
   if (device_lost_) return absl::UnavailableError("The device is lost; it makes no place.");
   if (faults_.PlaceOutOfMemory()) {

@@ -211,6 +211,7 @@ class Engine {
   core::TimeNs NowNs() const { return now_ns_.load(std::memory_order_acquire); }
 
   absl::Status Prepare(const core::KernelDesc& kernel);
+  void Release(core::KernelId kernel);  // no launch has it
   void PrepareFused(core::FusedKernelDesc& fused);
   absl::Status AddPlace(core::PlaceIndex place, const core::PlaceSpec& spec);
   absl::Status RemovePlace(core::PlaceIndex place);

@@ -38,6 +38,11 @@ class SimDevice final : public core::Device {
     return engine_.Prepare(kernel);
   }
 
+  void ReleaseKernel(core::KernelId kernel) override {
+    core::MutexLock lock(&mutex_);
+    engine_.Release(kernel);
+  }
+
   core::GraphCut CutOf(const core::KernelDesc& graph) const override {
     return core::CutOfRecord(graph);
   }

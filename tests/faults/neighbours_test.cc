@@ -234,6 +234,67 @@ TEST_F(NeighboursTest, QueriesWhoseValuesAreLostCanBeEnded) {
                "idle_ns");
 }
 
+// One tenant registers and releases more kernels than a runtime holds; then others register theirs.
+TEST_F(NeighboursTest, AReleasedKernelGivesItsNameAndItsPlaceBack) {
+  gpushare_simulation_record record = GPUSHARE_SIMULATION_RECORD_INIT;
+  gpushare_kernel_options options = GPUSHARE_KERNEL_OPTIONS_INIT;
+  options.simulation = &record;
+  options.evictable = 1;
+  gpushare_task_options task = GPUSHARE_TASK_OPTIONS_INIT;
+  task.block_tasks = 1000;
+  double took_ns[2] = {0, 0};
+  for (int i = 0; i < 1100; ++i) {
+    record.block_task_ns = i % 2 == 0 ? 20 * kUs : 40 * kUs;
+    const std::string name = i < 50 ? "again" : "junk" + std::to_string(i);
+    options.name = name.c_str();
+    gpushare_kernel* kernel = nullptr;
+    ASSERT_OK(gpushare_kernel_register(api_.runtime, &options, &kernel));
+    EXPECT_FAILS(gpushare_kernel_register(api_.runtime, &options, &task.kernel),
+                 GPUSHARE_ALREADY_EXISTS, "already");
+    if (i < 50 || i > 1090) {
+      task.kernel = kernel;
+      const gpushare_ticket ticket = api_.Submit(task, false);
+      ASSERT_OK(gpushare_kernel_release(kernel));  // before its task has run
+      const gpushare_completion_record done = api_.Finish(ticket);
+      EXPECT_EQ(done.verdict, GPUSHARE_VERDICT_OK);
+      double& took = took_ns[i % 2];
+      const auto takes = static_cast<double>(done.measured_ns);
+      EXPECT_NEAR(takes, took == 0 ? takes : took, 0.3 * takes) << i << ": another kernel's code";
+      took = takes;
+    } else {
+      ASSERT_OK(gpushare_kernel_release(kernel));
+    }
+  }
+  EXPECT_LT(took_ns[0], took_ns[1]);
+  options.name = "decode16";
+  gpushare_kernel* other = nullptr;
+  EXPECT_OK(gpushare_kernel_register(api_.runtime, &options, &other));
+  EXPECT_OK(gpushare_kernel_release(other));
+}
+
+TEST_F(NeighboursTest, AKernelWithAPendingTaskKeepsItsPlace) {
+  gpushare_simulation_record record = GPUSHARE_SIMULATION_RECORD_INIT;
+  gpushare_kernel_options options = GPUSHARE_KERNEL_OPTIONS_INIT;
+  options.simulation = &record;
+  options.name = "mine";
+  gpushare_ticket tickets[2] = {};
+  for (int i = 0; i < 2; ++i) {
+    record.block_task_ns = (i + 1) * 20 * kUs;
+    gpushare_kernel* kernel = nullptr;
+    ASSERT_OK(gpushare_kernel_register(api_.runtime, &options, &kernel));
+    gpushare_task_options task = GPUSHARE_TASK_OPTIONS_INIT;
+    task.kernel = kernel;
+    task.block_tasks = 1000;
+    tickets[i] = api_.Submit(task, false);
+    ASSERT_OK(gpushare_kernel_release(kernel));
+  }
+  const gpushare_completion_record first = api_.Finish(tickets[0]);
+  const gpushare_completion_record second = api_.Finish(tickets[1]);
+  EXPECT_EQ(first.verdict, GPUSHARE_VERDICT_OK);
+  EXPECT_EQ(second.verdict, GPUSHARE_VERDICT_OK);
+  EXPECT_LT(3 * first.measured_ns, 2 * second.measured_ns);
+}
+
 TEST_F(NeighboursTest, AnIdleTimeoutHasALeastValue) {
   gpushare_app_options options = AppOptionsOf(GPUSHARE_CLASS_LATENCY_CRITICAL, "hasty");
   gpushare_app* app = nullptr;

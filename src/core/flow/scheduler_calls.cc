@@ -164,6 +164,18 @@ bool NeedsEveryPlace(const Flow& flow, const KernelDesc& kernel) {
          (graph->capture != nullptr || graph->measure_places);
 }
 
+// The kernel in its slot. The place of a released kernel is taken only where no launch was ever
+// given up: such a one may still run it.
+absl::StatusOr<KernelDesc*> Stage(Driver& driver, KernelDesc desc) {
+  Flow& flow = driver.flow;
+  MutexLock lock(&driver.tick_mutex);
+  const bool reuse = flow.counters.hung.load() == 0 && !flow.device_lost.load();
+  absl::StatusOr<KernelDesc*> kernel = flow.tables.StageKernel(std::move(desc), reuse);
+  if (!kernel.ok() || flow.tables.StagedOver() == nullptr) return kernel;
+  flow.device->ReleaseKernel((*kernel)->id);
+  return kernel;
+}
+
 void ReleaseRetiredGraphs(Driver& driver) {
   Flow& flow = driver.flow;
   if (flow.device_lost.load()) return;
@@ -207,8 +219,9 @@ class EveryPlace {
 
 void Scheduler::RetireKernel(KernelId id) {
   const KernelDesc* const kernel = FindKernel(id);
-  if (kernel == nullptr || kernel->graph() == nullptr) return;
-  driver_->flow.tables.UseOf(id).Retire();
+  if (kernel == nullptr) return;
+  if (kernel->graph() != nullptr) driver_->flow.tables.UseOf(id).Retire();
+  driver_->flow.tables.RetireKernel(id);
 }
 
 absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
@@ -229,8 +242,9 @@ absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
   }
   FillUnknown(desc);
   EveryPlace places(*driver_, desc);
-  absl::StatusOr<KernelDesc*> kernel = flow.tables.StageKernel(std::move(desc));
+  absl::StatusOr<KernelDesc*> kernel = Stage(*driver_, std::move(desc));
   if (!kernel.ok()) return kernel.status();
+  const KernelId id = (*kernel)->id;
   // Modules and graphs take tens of milliseconds: plans are made meanwhile.
   absl::Status status = CatchExhaustion([&] { return Prepare(*flow.device, **kernel); });
   if (status.ok()) status = PublishStaged(**kernel);
@@ -239,7 +253,7 @@ absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
     return status;
   }
   places.Keep();
-  return (*kernel)->id;
+  return id;
 }
 
 absl::Status Scheduler::PublishStaged(const KernelDesc& kernel) {
@@ -248,7 +262,12 @@ absl::Status Scheduler::PublishStaged(const KernelDesc& kernel) {
     driver_->flow.model->AddKernel(kernel);
     return absl::OkStatus();
   });
-  if (status.ok()) driver_->flow.tables.PublishKernel();
+  if (!status.ok()) return status;
+  Tables& tables = driver_->flow.tables;
+  const KernelId id = kernel.id;
+  const bool replaces = tables.StagedOver() != nullptr;
+  tables.PublishKernel();
+  if (replaces) LearnKernelReplaced(driver_->flow, id);
   return status;
 }
 

@@ -167,9 +167,9 @@ class Device : public Clock {
   // call: the kernel may run on the new lane once both have returned.
   virtual absl::Status PrepareKernel(const KernelDesc& kernel) = 0;
 
-  // The graph has no launch and gets none: the device may free what PrepareKernel made of it. As
-  // PrepareKernel as to other calls.
-  virtual void ReleaseKernel(KernelId /*graph*/) {}
+  // The kernel has no launch and gets none: the device may free what PrepareKernel made of it. Its
+  // identifier may be given to another kernel. As PrepareKernel as to other calls.
+  virtual void ReleaseKernel(KernelId /*kernel*/) {}
 
   // How the prepared graph is cut, at the same nodes for every place.
   virtual GraphCut CutOf(const KernelDesc& /*graph*/) const {

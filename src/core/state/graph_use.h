@@ -45,6 +45,11 @@ class GraphUse {
     return word_.compare_exchange_strong(word, word | kTaken, std::memory_order_acq_rel);
   }
 
+  // No task of the graph is open.
+  bool IsIdle() const { return word_.load(std::memory_order_acquire) < kOneTask; }
+  // Another kernel takes the place of the graph, which is idle.
+  void Reset() { word_.store(0, std::memory_order_release); }
+
  private:
   static constexpr uint32_t kClassMask = 3;  // AppClass + 1; 0: none
   static constexpr uint32_t kRetired = 4;

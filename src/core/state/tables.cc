@@ -288,31 +288,80 @@ absl::Status Tables::FreeQueue(Queue& queue) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<KernelDesc*> Tables::StageKernel(KernelDesc desc) {
+// Between two Ticks no task that the flow holds ends, so what it says of its kernel holds still.
+bool Tables::IsUsed(const KernelDesc& kernel) const {
+  if (!graph_use_[kernel.id.value - 1].IsIdle()) return true;
+  for (int i = 0; i < fused_count(); ++i) {
+    if (fused(i).tensor_part == kernel.id || fused(i).cuda_part == kernel.id) return true;
+  }
+  for (int slot = 0; slot < app_slots(); ++slot) {
+    const App& app = *apps_[static_cast<size_t>(slot)];
+    for (int i = 0; i < app.task_slots_used; ++i) {
+      const Task& task = app.TaskAt(static_cast<size_t>(i));
+      const uint64_t word = task.slot_word.load(std::memory_order_acquire);
+      if ((word & kHeldByFlow) != 0 && task.work.kernel == &kernel) return true;
+    }
+  }
+  return false;
+}
+
+int Tables::KernelSlotFor(const std::string& name, bool reuse) {
+  const int count = kernel_count_.load(std::memory_order_relaxed);
+  const auto is_free = [&](int slot) {
+    return retired_.test(static_cast<size_t>(slot)) &&
+           !IsUsed(*kernels_[static_cast<size_t>(slot)]);
+  };
+  for (int slot = 0; reuse && slot < count; ++slot) {
+    if (kernels_[static_cast<size_t>(slot)]->name == name && is_free(slot)) return slot;
+  }
+  if (count < kMaxKernels) return count;
+  for (int slot = 0; reuse && slot < count; ++slot) {
+    if (is_free(slot)) return slot;
+  }
+  return kMaxKernels;
+}
+
+absl::StatusOr<KernelDesc*> Tables::StageKernel(KernelDesc desc, bool reuse) {
   if (absl::Status status = CheckKernel(desc); !status.ok()) return status;
   MutexLock lock(&mutex_);
-  const int count = kernel_count_.load(std::memory_order_relaxed);
-  if (count == kMaxKernels) {
+  const int slot = KernelSlotFor(desc.name, reuse);
+  if (slot == kMaxKernels) {
     return absl::ResourceExhaustedError(
         absl::StrCat("Kernel '", desc.name, "' would be one more than ", kMaxKernels, "."));
   }
-  desc.id = KernelId{static_cast<uint32_t>(count + 1)};
-  // Stored beyond the count, so no look-up finds it yet.
-  kernels_[static_cast<size_t>(count)] = std::make_unique<KernelDesc>(std::move(desc));
-  return kernels_[static_cast<size_t>(count)].get();
+  desc.id = KernelId{static_cast<uint32_t>(slot + 1)};
+  staged_ = std::make_unique<KernelDesc>(std::move(desc));
+  return staged_.get();
 }
+
+const KernelDesc* Tables::StagedOver() const { return FindKernel(staged_->id); }
 
 void Tables::PublishKernel() {
   MutexLock lock(&mutex_);
+  assert(staged_ != nullptr && "no kernel is staged");
   const int count = kernel_count_.load(std::memory_order_relaxed);
-  assert(kernels_[static_cast<size_t>(count)] != nullptr && "no kernel is staged");
-  kernel_count_.store(count + 1, std::memory_order_release);
+  const size_t slot = staged_->id.value - 1;
+  if (static_cast<int>(slot) == count) {
+    kernels_[slot] = std::move(staged_);
+    kernel_count_.store(count + 1, std::memory_order_release);
+  } else {
+    // In place: a pointer to the kernel that was there, which nobody uses, never dangles.
+    *kernels_[slot] = std::move(*staged_);
+    staged_.reset();
+    graph_use_[slot].Reset();
+    retired_.reset(slot);
+  }
   version_.fetch_add(1);
 }
 
 void Tables::DropStagedKernel() {
   MutexLock lock(&mutex_);
-  kernels_[static_cast<size_t>(kernel_count_.load(std::memory_order_relaxed))].reset();
+  staged_.reset();
+}
+
+void Tables::RetireKernel(KernelId id) {
+  MutexLock lock(&mutex_);
+  retired_.set(id.value - 1);
 }
 
 KernelId Tables::NextFusedId() const {

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <atomic>
+#include <bitset>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,10 +41,16 @@ class Tables {
   absl::StatusOr<Queue*> CreateQueue(App& app);
   absl::Status FreeQueue(Queue& queue);
   // Adds a kernel with its identifier that no look-up finds yet. The device prepares it; then it is
-  // published, or dropped if the device refuses it. The caller adds one kernel at a time.
-  absl::StatusOr<KernelDesc*> StageKernel(KernelDesc desc);
+  // published, or dropped if the device refuses it. The caller adds one kernel at a time. `reuse`:
+  // it may take the place of a retired one that no task, and no fused kernel, uses: of its own
+  // name, or when there is no other. Call it then between two Ticks.
+  absl::StatusOr<KernelDesc*> StageKernel(KernelDesc desc, bool reuse = false);
+  // Whose place the staged kernel takes; null: of none.
+  const KernelDesc* StagedOver() const;
   void PublishKernel();
   void DropStagedKernel();
+  // Its last handle is gone, so that no task of it is submitted any more.
+  void RetireKernel(KernelId id);
   // By one caller at a time. The identifier that AddFusedKernel will give.
   KernelId NextFusedId() const;
   absl::Status CheckFusedKernel(const FusedKernelDesc& desc) const;
@@ -97,6 +104,9 @@ class Tables {
  private:
   // The app on the slot that the ticket names, whether or not it exists; null: no such slot.
   App* AppOf(TicketId ticket) const;
+  // The slot that the kernel gets; kMaxKernels: none is free.
+  int KernelSlotFor(const std::string& name, bool reuse) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsUsed(const KernelDesc& kernel) const;
   // By a thread inside the app, or by the flow: apps come and go between its ticks.
   static void FreeSlot(Task& task);
 
@@ -104,6 +114,8 @@ class Tables {
   std::array<std::unique_ptr<App>, kMaxApps> apps_;
   std::array<std::unique_ptr<Queue>, kMaxQueues> queues_;
   std::array<std::unique_ptr<KernelDesc>, kMaxKernels> kernels_;
+  std::unique_ptr<KernelDesc> staged_;
+  std::bitset<kMaxKernels> retired_ ABSL_GUARDED_BY(mutex_);
   std::array<GraphUse, kMaxKernels> graph_use_{};
   std::array<std::unique_ptr<FusedKernelDesc>, kMaxKernels> fused_;
   PagedArray<QuerySlot> queries_;  // all zero bytes: a slot that no query ever had

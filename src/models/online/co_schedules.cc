@@ -138,7 +138,13 @@ const co_resident::State* CoSchedules::learned() const {
 }
 
 void CoSchedules::Add(const core::KernelDesc& kernel) {
-  ids_[kernel.name] = kernel.id.value;
+  const uint32_t id = kernel.id.value;  // maybe of a kernel that is gone
+  std::erase_if(ids_, [id](const auto& named) { return named.second == id; });
+  std::erase_if(measured_, [id](const auto& pair) {
+    return pair.first.first == id || pair.first.second == id;
+  });
+  calibrated_.erase(id);
+  ids_[kernel.name] = id;
   if (kernel.counters.present()) {
     const co_resident::Kernel counted = {kernel.counters, kernel.simulation.saturating_occupancy,
                                          kernel.resources.workers_per_sm_max};

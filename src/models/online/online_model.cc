@@ -77,6 +77,7 @@ class OnlineModel final : public CostModel,
                       NeighbourModel(),
                       call == nullptr ? core::LibraryCall() : *call,
                       MeanDemand(kernel)};
+    if (models_.kernels.Find(kernel.id) != nullptr) models_.pairs.Forget(kernel.id.value);
     PrepareCall(models_.library, model);
     SetCallPrior(models_.library, model);
     ApplyPending(models_, model);

@@ -79,6 +79,13 @@ class PairModel {
   // A pair that a trial did not measure counts as trusted at `factor`. One that is trusted stays.
   void GiveUp(const PairKey& key, double factor);
 
+  // The kernel's identifier is that of another kernel from now on.
+  void Forget(uint32_t kernel) {
+    absl::erase_if(speeds_, [kernel](const auto& pair) {
+      return pair.first.kernel == kernel || pair.first.neighbour == kernel;
+    });
+  }
+
   // What is known, and what was forgotten (no samples).
   const absl::flat_hash_map<PairKey, FollowedSpeed>& speeds() const { return speeds_; }
   void Restore(const PairKey& key, const FollowedMean& state);

@@ -128,6 +128,24 @@ void LearnApp(App& app, TimeNs now_ns) {
   BeginApp(app.evidence, app.options.solo_ns, app.options.promise, now_ns);
 }
 
+void LearnKernelReplaced(Flow& flow, KernelId id) {
+  Evidence& evidence = flow.evidence;
+  evidence.solo_runs.by_kernel[id.value] = SoloRuns::Counts();
+  evidence.segment_gains.beside_queries[id.value] = MeasuredGain();
+  evidence.segment_gains.on_split[id.value] = MeasuredGain();
+  const KernelDesc* const kernel = flow.tables.FindKernel(id);
+  for (int slot = 0; slot < flow.tables.app_slots(); ++slot) {
+    MainKernel& main = flow.tables.app_slot(slot).evidence.main_kernel;
+    if (main.kernel == kernel) main = MainKernel();
+  }
+  const int32_t row = flow.pair_kernels.RowOf(id);
+  if (row >= 0 && evidence.in_force.trial_kernel == row) evidence.TrialEnded(flow.now_ns);
+  flow.pair_kernels.Renew(id);
+  flow.overlap_kernels.Renew(id);
+  flow.pair_apps = 0;  // their rows too
+  flow.pairs_stale = true;
+}
+
 void LearnQueryBegan(Flow& flow, QueryState& query) {
   flow.evidence.QueryBegan(query.app->evidence,
                            {.now_ns = flow.now_ns,

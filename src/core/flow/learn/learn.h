@@ -31,6 +31,8 @@ void Learn(Flow& flow);
 void FollowPolicy(Flow& flow);
 
 void LearnApp(App& app, TimeNs now_ns);
+// The kernel takes the place of a released one: what was learned of that is forgotten.
+void LearnKernelReplaced(Flow& flow, KernelId id);
 void LearnQueryBegan(Flow& flow, QueryState& query);
 void LearnQueryTask(QueryState& query, const Task& task);
 // The query is no longer in the list. `queries_before`: its app's active ones, itself included.
