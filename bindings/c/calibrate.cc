@@ -18,6 +18,7 @@
 #include "bindings/c/options.h"
 #include "src/calibration/calibration.h"
 #include "src/core/base/application_call.h"
+#include "src/core/base/file_io.h"
 #include "src/core/base/limits.h"
 #include "src/models/profile/profile.h"
 #include "src/models/samples/samples_file.h"
@@ -57,6 +58,12 @@ absl::Status CheckOptions(const gpushare_calibration_options& options) {
   GPUSHARE_RETURN_IF_ERROR(CheckReserved("calibration_options", options.reserved));
   if (options.samples_path != nullptr) {
     GPUSHARE_RETURN_IF_ERROR(CheckText("calibration_options.samples_path", options.samples_path));
+    if (core::IsSameFile(options.output_path, options.samples_path)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "The profile would replace the samples: calibration_options.output_path and samples_path "
+          "are both '",
+          options.samples_path, "'."));
+    }
   }
   if (options.fused_count > 0) {
     GPUSHARE_RETURN_IF_ERROR(CheckNotNull("calibration_options.fused", options.fused));

@@ -1643,7 +1643,8 @@ typedef struct gpushare_profile_train_options {
   gpushare_bool replace_demands;
   const char* profile_path;  // must be given
   const char* samples_path;  // a samples file (docs/samples.md); must be given
-  const char* output_path;   // the profile to write, may be profile_path; must be given
+  // The profile to write; must be given. May be profile_path, not samples_path.
+  const char* output_path;
 } gpushare_profile_train_options;
 #define GPUSHARE_PROFILE_TRAIN_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_profile_train_options)
 
@@ -1665,7 +1666,8 @@ typedef struct gpushare_profile_like_options {
   const char* like;          // the kernel that it is like; null: the nearest by counters
   // A samples file with counters of `kernel`; null: those that the profile has, if any.
   const char* samples_path;
-  const char* output_path;  // the profile to write, may be profile_path; must be given
+  // The profile to write; must be given. May be profile_path, not samples_path.
+  const char* output_path;
 } gpushare_profile_like_options;
 #define GPUSHARE_PROFILE_LIKE_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_profile_like_options)
 

@@ -5,9 +5,11 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "bindings/c/errors.h"
 #include "bindings/c/handles.h"
 #include "bindings/c/options.h"
+#include "src/core/base/file_io.h"
 #include "src/models/profile/profile.h"
 #include "src/models/samples/samples_file.h"
 #include "src/models/training/like_kernel.h"
@@ -16,6 +18,15 @@
 namespace gpushare::abi {
 namespace {
 
+// A samples file holds hours of measurement, and is only appended to.
+absl::Status CheckOutput(const char* output_path, const char* samples_path) {
+  if (!core::IsSameFile(output_path, samples_path)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "The profile would replace the samples that it is made of: output_path and samples_path are "
+      "both '",
+      samples_path, "'."));
+}
+
 absl::Status Train(const gpushare_profile_train_options* given) {
   gpushare_profile_train_options options;
   GPUSHARE_RETURN_IF_ERROR(ReadOptions("gpushare_profile_train_options", given, &options));
@@ -23,6 +34,7 @@ absl::Status Train(const gpushare_profile_train_options* given) {
   GPUSHARE_RETURN_IF_ERROR(CheckText("profile_path", options.profile_path));
   GPUSHARE_RETURN_IF_ERROR(CheckText("samples_path", options.samples_path));
   GPUSHARE_RETURN_IF_ERROR(CheckText("output_path", options.output_path));
+  GPUSHARE_RETURN_IF_ERROR(CheckOutput(options.output_path, options.samples_path));
   absl::StatusOr<models::Profile> profile = models::LoadProfile(options.profile_path);
   if (!profile.ok()) return profile.status();
   const absl::StatusOr<models::Samples> samples = models::LoadSamples(options.samples_path);
@@ -42,7 +54,6 @@ absl::StatusOr<models::LikeRequest> ReadRequest(const gpushare_profile_like_opti
     request.like = options.like;
   }
   if (options.samples_path != nullptr) {
-    GPUSHARE_RETURN_IF_ERROR(CheckText("samples_path", options.samples_path));
     const absl::StatusOr<models::Samples> samples = models::LoadSamples(options.samples_path);
     if (!samples.ok()) return samples.status();
     request.counters = models::CountersOf(*samples, request.kernel);
@@ -56,6 +67,10 @@ absl::StatusOr<std::string> Like(const gpushare_profile_like_options* given) {
   GPUSHARE_RETURN_IF_ERROR(CheckReserved("gpushare_profile_like_options", options.reserved));
   GPUSHARE_RETURN_IF_ERROR(CheckText("profile_path", options.profile_path));
   GPUSHARE_RETURN_IF_ERROR(CheckText("output_path", options.output_path));
+  if (options.samples_path != nullptr) {
+    GPUSHARE_RETURN_IF_ERROR(CheckText("samples_path", options.samples_path));
+    GPUSHARE_RETURN_IF_ERROR(CheckOutput(options.output_path, options.samples_path));
+  }
   const absl::StatusOr<models::LikeRequest> request = ReadRequest(options);
   if (!request.ok()) return request.status();
   absl::StatusOr<models::Profile> profile = models::LoadProfile(options.profile_path);

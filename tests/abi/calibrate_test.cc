@@ -183,14 +183,33 @@ TEST_F(CalibrateApiTest, ProfilesAreFilledFromSamplesAndFromLikeKernels) {
   EXPECT_EQ(gpushare_profile_validate(output_.c_str()), GPUSHARE_OK);
   train.samples_path = output_.c_str();
   EXPECT_EQ(gpushare_profile_train(&train), GPUSHARE_INVALID_ARGUMENT);
+  // The samples are never replaced, whatever name they are given by.
+  const auto sample_bytes = std::filesystem::file_size(samples);
+  const std::string other_name = folder_ + "/link.jsonl";
+  std::filesystem::create_hard_link(samples, other_name);
+  train.samples_path = samples.c_str();
+  for (const std::string& path : {samples, other_name}) {
+    train.output_path = path.c_str();
+    EXPECT_EQ(gpushare_profile_train(&train), GPUSHARE_INVALID_ARGUMENT);
+  }
+  EXPECT_EQ(std::filesystem::file_size(samples), sample_bytes);
+  options_.output_path = samples.c_str();
+  EXPECT_EQ(Run(), GPUSHARE_INVALID_ARGUMENT);
+  options_.output_path = output_.c_str();
+  EXPECT_EQ(std::filesystem::file_size(samples), sample_bytes);
 
   const std::string like_name = items_[0].kernel->name;
   gpushare_profile_like_options like = GPUSHARE_PROFILE_LIKE_OPTIONS_INIT;
   char taken[64] = "";
   size_t size = 0;
   EXPECT_EQ(gpushare_profile_like(&like, taken, sizeof(taken), &size), GPUSHARE_INVALID_ARGUMENT);
-  like.profile_path = like.output_path = output_.c_str();
+  like.profile_path = output_.c_str();
   like.kernel = "mine";
+  like.samples_path = like.output_path = samples.c_str();
+  EXPECT_EQ(gpushare_profile_like(&like, taken, sizeof(taken), &size), GPUSHARE_INVALID_ARGUMENT);
+  EXPECT_EQ(std::filesystem::file_size(samples), sample_bytes);
+  like.samples_path = nullptr;
+  like.output_path = output_.c_str();
   EXPECT_EQ(gpushare_profile_like(&like, taken, sizeof(taken), &size),
             GPUSHARE_FAILED_PRECONDITION);  // nobody counted it
   like.like = "none";

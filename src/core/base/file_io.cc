@@ -99,6 +99,26 @@ absl::Status WriteFileAtomically(const std::string& path,
   return status;
 }
 
+absl::Status CheckWritable(const std::string& path) {
+  struct stat status = {};
+  if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    if (S_ISDIR(status.st_mode)) return Failure("written", path, EISDIR);
+    return access(path.c_str(), W_OK) == 0 ? absl::OkStatus() : Failure("written", path, errno);
+  }
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (access(folder.c_str(), W_OK | X_OK) != 0) return Failure("created", path, errno);
+  return absl::OkStatus();
+}
+
+bool IsSameFile(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  struct stat one = {};
+  struct stat other = {};
+  return stat(a.c_str(), &one) == 0 && stat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev &&
+         one.st_ino == other.st_ino && S_ISREG(one.st_mode);
+}
+
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, int64_t bytes_max) {
   // Non-blocking, so that opening a FIFO without a writer returns; regular files ignore it.
   FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

@@ -23,6 +23,14 @@ namespace gpushare::core {
 absl::Status WriteFileAtomically(const std::string& path,
                                  absl::Span<const absl::string_view> pieces);
 
+// Whether WriteFileAtomically could write the file now: its folder exists and takes a new file.
+// Says nothing of the space that is left. Blocks: yes. Errors: as WriteFileAtomically, and
+// NOT_FOUND.
+absl::Status CheckWritable(const std::string& path);
+
+// Whether both paths name one file that exists, or are the same text. Blocks: yes.
+bool IsSameFile(const std::string& a, const std::string& b);
+
 // Blocks: yes. Errors: NOT_FOUND, UNAVAILABLE, and INVALID_ARGUMENT for a file that is longer than
 // `bytes_max` or that is not a regular file (a FIFO would never end).
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, int64_t bytes_max);
