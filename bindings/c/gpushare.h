@@ -1307,7 +1307,8 @@ typedef struct gpushare_trace_options {
   int32_t reserved;            // must be 0
   const char* perfetto_path;   // null: no Perfetto trace
   const char* event_log_path;  // null: no event log
-  // Events kept in memory, 64 bytes each; 0: 2^20. Further events are dropped and counted.
+  // Events kept in memory, 64 bytes each; 0: 2^20. Further events are dropped and counted. With an
+  // event log at most 2^22 are kept, as many as a file holds.
   int64_t records_max;
 } gpushare_trace_options;
 #define GPUSHARE_TRACE_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_trace_options)
@@ -1323,16 +1324,15 @@ typedef struct gpushare_trace_summary {
 
 // Starts to record events in memory. Sequence: gpushare_trace_start -> work -> gpushare_trace_stop.
 // Threads: any. Owns: nothing. Blocks: while it allocates the memory.
-// Errors: INVALID_ARGUMENT no path, or records_max out of range; FAILED_PRECONDITION a trace is
-// running.
+// Errors: INVALID_ARGUMENT no path, one path for both files, or records_max out of range; NOT_FOUND
+// or UNAVAILABLE a path that cannot be written; FAILED_PRECONDITION a trace is running.
 GPUSHARE_API gpushare_status gpushare_trace_start(
     gpushare_runtime* runtime, const gpushare_trace_options* options) GPUSHARE_NOEXCEPT;
 
 // Stops the trace and writes its files. out_summary may be null.
 // Threads: any, not in a callback. Owns: nothing. Blocks: while it writes the files.
 // Errors: FAILED_PRECONDITION no trace is running; RESOURCE_EXHAUSTED no memory is left, and the
-// trace goes on; others when a file cannot be written (NOT_FOUND no such folder), and the trace is
-// over.
+// trace goes on; others when a file cannot be written: the other one is, and the trace is over.
 GPUSHARE_API gpushare_status gpushare_trace_stop(
     gpushare_runtime* runtime, gpushare_trace_summary* out_summary) GPUSHARE_NOEXCEPT;
 

@@ -2,6 +2,7 @@
 //
 // Threads: any but a callback's for stop. Nothing is written to a file while a trace runs.
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
 #include "src/core/base/exhaustion.h"
+#include "src/core/base/file_io.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/mutex.h"
 #include "src/trace/perfetto_writer.h"
@@ -21,14 +23,36 @@ namespace {
 // 64 GB of records; a larger number is taken for a unit error.
 constexpr int64_t kMaxTraceRecords = int64_t{1} << 30;
 
-absl::Status Start(RuntimeObject& runtime, const gpushare_trace_options& options) {
-  GPUSHARE_RETURN_IF_ERROR(CheckReserved("trace_options", options.reserved));
+// The files are written when the trace stops. A path that cannot be written would lose it then.
+absl::Status CheckPaths(const gpushare_trace_options& options) {
   if (options.perfetto_path == nullptr && options.event_log_path == nullptr) {
     return absl::InvalidArgumentError("A trace has neither a Perfetto path nor an event log path.");
   }
   for (const char* const path : {options.perfetto_path, options.event_log_path}) {
-    if (path != nullptr) GPUSHARE_RETURN_IF_ERROR(CheckText("A path of the trace", path));
+    if (path == nullptr) continue;
+    GPUSHARE_RETURN_IF_ERROR(CheckText("A path of the trace", path));
+    GPUSHARE_RETURN_IF_ERROR(core::CheckWritable(path));
   }
+  if (options.perfetto_path == nullptr || options.event_log_path == nullptr) {
+    return absl::OkStatus();
+  }
+  if (!core::IsSameFile(options.perfetto_path, options.event_log_path)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "The Perfetto trace and the event log would replace each other: both paths are '",
+      options.perfetto_path, "'."));
+}
+
+// Both files have the same events, and an event log file holds kMaxLogFileRecords. Further events
+// are dropped and counted.
+int64_t RecordsOf(const gpushare_trace_options& options) {
+  if (options.records_max == 0) return core::kDefaultTraceRecords;
+  if (options.event_log_path == nullptr) return options.records_max;
+  return std::min<int64_t>(options.records_max, core::kMaxLogFileRecords);
+}
+
+absl::Status Start(RuntimeObject& runtime, const gpushare_trace_options& options) {
+  GPUSHARE_RETURN_IF_ERROR(CheckReserved("trace_options", options.reserved));
+  GPUSHARE_RETURN_IF_ERROR(CheckPaths(options));
   if (options.records_max < 0 || options.records_max > kMaxTraceRecords) {
     return absl::InvalidArgumentError(
         absl::StrCat("trace_options.records_max is ", options.records_max,
@@ -38,8 +62,7 @@ absl::Status Start(RuntimeObject& runtime, const gpushare_trace_options& options
   if (runtime.trace.running()) {
     return absl::FailedPreconditionError("A trace of this runtime runs already.");
   }
-  auto log = std::make_unique<core::EventLog>(options.records_max == 0 ? core::kDefaultTraceRecords
-                                                                       : options.records_max);
+  auto log = std::make_unique<core::EventLog>(RecordsOf(options));
   std::string perfetto_path = options.perfetto_path == nullptr ? "" : options.perfetto_path;
   std::string event_log_path = options.event_log_path == nullptr ? "" : options.event_log_path;
   runtime.perfetto_path = std::move(perfetto_path);
@@ -75,6 +98,23 @@ absl::StatusOr<FinishedTrace> Finish(RuntimeObject& runtime) {
   return out;
 }
 
+absl::Status WriteFiles(RuntimeObject& runtime, const FinishedTrace& trace) {
+  const absl::Span<const core::EventRecord> records = trace.log->records();
+  absl::Status status;
+  if (!trace.event_log_path.empty()) {
+    core::EventLogHeader header;
+    header.seed = runtime.seed;
+    header.dropped = trace.log->dropped();
+    header.blocked_lanes = runtime.scheduler->BlockedLanes();
+    status = core::WriteEventLog(trace.event_log_path, header, records);
+  }
+  // The one file is written also where the other cannot be.
+  if (!trace.perfetto_path.empty()) {
+    status.Update(trace::WritePerfettoTrace(trace.perfetto_path, records, trace.names));
+  }
+  return status;
+}
+
 absl::Status WriteTrace(RuntimeObject& runtime, const FinishedTrace& trace,
                         gpushare_trace_summary* out_summary) {
   const absl::Span<const core::EventRecord> records = trace.log->records();
@@ -85,15 +125,13 @@ absl::Status WriteTrace(RuntimeObject& runtime, const FinishedTrace& trace,
     summary.decision_digest = core::DecisionDigest(records);
     GPUSHARE_RETURN_IF_ERROR(WriteResult("trace_summary", summary, out_summary));
   }
-  if (!trace.event_log_path.empty()) {
-    core::EventLogHeader header;
-    header.seed = runtime.seed;
-    header.dropped = trace.log->dropped();
-    header.blocked_lanes = runtime.scheduler->BlockedLanes();
-    GPUSHARE_RETURN_IF_ERROR(core::WriteEventLog(trace.event_log_path, header, records));
+  if (const int64_t dropped = trace.log->dropped(); dropped > 0) {
+    runtime.log.Write(GPUSHARE_LOG_WARNING,
+                      absl::StrCat("The trace has the first ", records.size(),
+                                   " events of the runtime, and dropped ", dropped,
+                                   " for which it had no room (records_max)."));
   }
-  if (trace.perfetto_path.empty()) return absl::OkStatus();
-  return trace::WritePerfettoTrace(trace.perfetto_path, records, trace.names);
+  return WriteFiles(runtime, trace);
 }
 
 // The trace goes on, unless another one was started meanwhile. What happened meanwhile is missing.

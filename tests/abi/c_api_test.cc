@@ -320,6 +320,24 @@ TEST_P(CApiTest, StatsAndMetricsCountWhatRan) {
   EXPECT_NE(std::strstr(text.data(), "# EOF"), nullptr);
 }
 
+// A trace whose files could not be written when it stops would be lost.
+TEST_P(CApiTest, ATraceChecksItsPathsWhenItStarts) {
+  char folder[] = "/tmp/gpushare_abi_XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  const std::string missing = std::string(folder) + "/missing/events.bin";
+  const std::string file = std::string(folder) + "/events.bin";
+  gpushare_trace_options options = GPUSHARE_TRACE_OPTIONS_INIT;
+  options.event_log_path = missing.c_str();
+  EXPECT_FAILS(gpushare_trace_start(api_.runtime, &options), GPUSHARE_NOT_FOUND, "missing");
+  options.event_log_path = folder;
+  EXPECT_FAILS(gpushare_trace_start(api_.runtime, &options), GPUSHARE_UNAVAILABLE, folder);
+  options.event_log_path = options.perfetto_path = file.c_str();
+  EXPECT_FAILS(gpushare_trace_start(api_.runtime, &options), GPUSHARE_INVALID_ARGUMENT,
+               "replace each other");
+  EXPECT_FAILS(gpushare_trace_stop(api_.runtime, nullptr), GPUSHARE_FAILED_PRECONDITION, "trace");
+  ::rmdir(folder);
+}
+
 TEST_P(CApiTest, ATraceIsWrittenAndItsEventLogReadBack) {
   char folder[] = "/tmp/gpushare_abi_XXXXXX";
   ASSERT_NE(::mkdtemp(folder), nullptr);
