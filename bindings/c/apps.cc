@@ -81,10 +81,18 @@ absl::Status CreateApp(AppObject& app, const core::AppOptions& options) {
   return absl::OkStatus();
 }
 
+// A trace that runs still needs the name, which goes when the trace stops (trace.cc). In a trace
+// that goes on for ever, apps that come and go are named up to this number.
+constexpr size_t kNamesInTraceMax = 65536;
+
 void ForgetName(AppObject& app) {
   app.released = true;
-  core::MutexLock lock(&app.runtime->mutex);
-  app.runtime->live_app_names.erase(app.name);
+  RuntimeObject& runtime = *app.runtime;
+  core::MutexLock lock(&runtime.mutex);
+  runtime.live_app_names.erase(app.name);
+  if (!runtime.trace.running() || runtime.app_names.size() > kNamesInTraceMax) {
+    runtime.app_names.erase(app.id.value);
+  }
 }
 
 // Releases the app with its last handle. While queues of the app are left, they keep it.

@@ -71,7 +71,7 @@ struct RuntimeObject : std::enable_shared_from_this<RuntimeObject> {
   core::Mutex mutex;
   models::Profile profile ABSL_GUARDED_BY(mutex);
   std::set<std::string> live_app_names ABSL_GUARDED_BY(mutex);
-  // Names for traces. Names of released apps stay.
+  // Names for traces. Those of apps that are released during a trace stay until it stops.
   std::map<uint32_t, std::string> app_names ABSL_GUARDED_BY(mutex);
   // Registered kernels that have a handle. The scheduler keeps them for its life.
   std::map<std::string, const core::KernelDesc*> kernels ABSL_GUARDED_BY(mutex);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "bindings/c/convert.h"
@@ -91,7 +92,11 @@ absl::StatusOr<FinishedTrace> Finish(RuntimeObject& runtime) {
   out.names.kernels = runtime.kernel_names;
   out.names.places[core::kWholeDevice] =
       absl::StrCat("whole device, ", capabilities.profile.sm_count, " SMs");
+  const std::vector<core::AppId> live = runtime.scheduler->Apps();
   // From here on nothing allocates.
+  std::erase_if(runtime.app_names, [&live](const auto& named) {
+    return std::find(live.begin(), live.end(), core::AppId{named.first}) == live.end();
+  });
   out.log = runtime.trace.Stop();
   out.perfetto_path.swap(runtime.perfetto_path);
   out.event_log_path.swap(runtime.event_log_path);

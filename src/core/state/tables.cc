@@ -3,6 +3,7 @@
 #include "src/core/state/tables.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
 #include <thread>
@@ -92,9 +93,11 @@ void MakeSlots(App& app, int32_t tasks_max) {
     large = PagedArray<App::LargeArguments>(size_t{kLargeArgumentSlotsPerApp});
   }
   if (app.task_capacity < tasks_max) {
-    PagedArray<Task> tasks(static_cast<size_t>(tasks_max));
+    // Powers of two: the arrays that stay have together at most as many slots as the last one.
+    const auto capacity = std::bit_ceil(static_cast<uint32_t>(tasks_max));
+    PagedArray<Task> tasks(capacity);
     app.task_arrays.reserve(app.task_arrays.size() + 1);
-    GrowTasks(app, std::move(tasks), tasks_max);
+    GrowTasks(app, std::move(tasks), static_cast<int32_t>(capacity));
   }
   app.free_tasks = std::move(free_tasks);
   if (!large.empty()) app.large = std::move(large);
@@ -565,6 +568,10 @@ absl::StatusOr<QueryId> Tables::AllocateQuery(Queue& queue, TimeNs arrival_ns, d
                      app.options.tasks_max, ", as many as it has task slots."));
   }
   QuerySlot& slot = queries_[index - 1];
+  const auto used = static_cast<int32_t>(index);
+  int32_t most = query_slots_used_.load(std::memory_order_relaxed);
+  while (most < used && !query_slots_used_.compare_exchange_weak(most, used)) {
+  }
   const uint64_t generation = slot.generation.fetch_add(1) + 1;
   slot.queue = &queue;
   queue.tasks_open.fetch_add(1);
