@@ -234,7 +234,7 @@ absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
   MutexLock one_at_a_time(&driver_->registration_mutex);
   if (absl::Status status = flow.device->DescribeKernel(desc); !status.ok()) return status;
   const bool graph = desc.kind() == TaskKind::kGraph;
-  if (graph) ReleaseRetiredGraphs(*driver_);
+  ReleaseRetiredGraphs(*driver_);
   if (graph && desc.solo_hint_ns == 0) {
     // How long the graph took in earlier runs says how many of its nodes are a segment.
     MutexLock lock(&driver_->tick_mutex);
