@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/core/base/tuning.h"
 #include "src/sim/engine.h"
 
 namespace gpushare::sim {

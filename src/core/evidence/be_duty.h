@@ -29,8 +29,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
+#include "src/core/evidence/tuning.h"
 
 namespace gpushare::core {
 
@@ -87,7 +87,7 @@ inline void NoteServiceTime(BeDuty& duty, int64_t service_ns, bool is_quiet, dou
   const bool comparable = duty.quiet.count >= kDutyQuietLeast;
   if (comparable && is_quiet) {
     duty.pause_until_ns = std::min(duty.pause_until_ns, now_ns);
-    duty.next_pause_ns = now_ns + kDutyPausesEveryNs;
+    duty.next_pause_ns = now_ns + kMeasuredFadesNs;
   }
   if (now_ns < duty.pause_until_ns || now_ns < duty.settled_ns) return;
   duty.batch.Add(time_ns, kDutyBatch);
@@ -107,7 +107,7 @@ inline void NoteServiceTime(BeDuty& duty, int64_t service_ns, bool is_quiet, dou
   if (!asks || now_ns < duty.next_pause_ns) return;
   duty.quiet = MeanTime();
   duty.pause_until_ns = now_ns + kDutyPauseNs;
-  duty.next_pause_ns = now_ns + kDutyPausesEveryNs;
+  duty.next_pause_ns = now_ns + kMeasuredFadesNs;
 }
 
 struct DutyWindow {
@@ -116,7 +116,7 @@ struct DutyWindow {
 };
 inline DutyWindow DutyAt(const BeDuty& duty, TimeNs now_ns) {
   if (now_ns < duty.pause_until_ns) return {.paused_until_ns = duty.pause_until_ns};
-  if (duty.share >= 1 || now_ns - duty.noted_ns > kDutyPausesEveryNs) return {};
+  if (duty.share >= 1 || now_ns - duty.noted_ns > kMeasuredFadesNs) return {};
   const TimeNs begin_ns = now_ns - now_ns % kDutyPeriodNs;
   const TimeNs pauses_ns =
       begin_ns + static_cast<int64_t>(duty.share * static_cast<double>(kDutyPeriodNs));

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/core/evidence/tuning.h"
+
 namespace gpushare::core {
 
 void Evidence::QueryBegan(AppEvidence& app, const BegunQuery& begin, ShadowQuery& shadow) {

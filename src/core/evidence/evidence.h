@@ -19,7 +19,6 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
 #include "src/core/evidence/app_evidence.h"
 #include "src/core/evidence/lc_load.h"
@@ -27,6 +26,7 @@
 #include "src/core/evidence/segment_gain.h"
 #include "src/core/evidence/serial_headroom.h"
 #include "src/core/evidence/solo_runs.h"
+#include "src/core/evidence/tuning.h"
 #include "src/core/promise/promise.h"
 #include "src/core/seams/cost_model.h"
 #include "src/core/seams/kernel.h"

@@ -19,8 +19,8 @@
 #include <cstdint>
 
 #include "src/core/base/recent_latencies.h"
-#include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
+#include "src/core/evidence/tuning.h"
 #include "src/core/queueing/vacation.h"
 
 namespace gpushare::core {
@@ -73,7 +73,7 @@ inline double TailRate(const TailQuantiles& tail, const LoadTail& load) {
   const double p99_ns = tail.p99_ns;
   const double span_ns = p99_ns - tail.p95_ns;
   if (span_ns < p99_ns * kTailSpanMin) return 0;
-  const double deviation = load.spread / std::sqrt(0.01 * count);
+  const double deviation = load.spread / std::sqrt(kLateOfP99 * count);
   const double rate = std::log(5) / span_ns;
   const double raised = rate * (1 + 2 * deviation);
   return usual > 0 ? std::min(raised, std::max(usual, kPoissonTailMargin * rate)) : raised;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/core/evidence/tuning.h"
+
 namespace gpushare::core {
 namespace {
 

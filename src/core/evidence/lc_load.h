@@ -14,8 +14,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
+#include "src/core/evidence/tuning.h"
 
 namespace gpushare::core {
 

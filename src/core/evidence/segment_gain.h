@@ -27,8 +27,8 @@
 #include <cstdint>
 
 #include "src/core/base/limits.h"
-#include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
+#include "src/core/evidence/tuning.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
@@ -89,7 +89,7 @@ inline void NoteBePart(SegmentGains& gains, TimeNs launched_ns, double work_ns, 
 
 // What of a measurement counts, by its age.
 inline double KeptOf(const MeasuredGain& gain, TimeNs now_ns) {
-  const double age = static_cast<double>(now_ns - gain.updated_ns) / kSegmentGainFadesNs;
+  const double age = static_cast<double>(now_ns - gain.updated_ns) / kMeasuredFadesNs;
   return std::clamp(1 - age, 0.0, 1.0);
 }
 

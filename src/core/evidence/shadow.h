@@ -25,8 +25,8 @@
 
 #include "src/core/base/limits.h"
 #include "src/core/base/recent_latencies.h"
-#include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
+#include "src/core/evidence/tuning.h"
 
 namespace gpushare::core {
 

@@ -16,8 +16,8 @@
 #include <cstdint>
 
 #include "src/core/base/limits.h"
-#include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
+#include "src/core/evidence/tuning.h"
 #include "src/core/seams/kernel.h"
 
 namespace gpushare::core {

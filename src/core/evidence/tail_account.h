@@ -7,9 +7,9 @@
 //   quiet time              + kTailShare for each query that would have arrived in it
 //   late, met such a task   - 1, down to a debt of kTailDebtMax
 //
-// Quiet time begins after a pause of kTailPauseNs. What it earns is an advance on the queries that
-// come after it: what these earn repays it first. So arrivals in bursts earn no more than a steady
-// load.
+// Quiet time begins after a pause of kLoadForgottenNs. What it earns is an advance on the queries
+// that come after it: what these earn repays it first. So arrivals in bursts earn no more than a
+// steady load.
 //
 // A task on credit is BE work that blocks longer than the app's budget and starts while no query is
 // active. A query meets it if it arrives while the task runs, or in the busy period that this
@@ -27,17 +27,18 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
+#include "src/core/evidence/tuning.h"
 #include "src/core/promise/promise.h"
+#include "src/core/promise/tuning.h"
 
 namespace gpushare::core {
 
 struct TailAccount {
-  double credit = 0;                    // queries
-  double advance = 0;                   // of it, earned by quiet time and not yet by queries
-  double late_share = kTailShareStart;  // of the queries that met no task on credit
-  double gap_ns = 0;                    // mean time between the last arrivals
+  double credit = 0;               // queries
+  double advance = 0;              // of it, earned by quiet time and not yet by queries
+  double late_share = kLateOfP99;  // of the queries that met no task on credit
+  double gap_ns = 0;               // mean time between the last arrivals
   int64_t arrivals = 0;
   int64_t queries = 0;      // ended
   int64_t late_for_be = 0;  // of these, late and met a task on credit
@@ -54,11 +55,12 @@ inline double GapNs(const TailAccount& account) {
 // Arrivals a nanosecond over all the time from the first one to `until_ns`, pauses included.
 inline double LongRate(const TailAccount& account, TimeNs until_ns) {
   const auto seen_ns = static_cast<double>(until_ns - account.first_arrival_ns);
-  return static_cast<double>(account.arrivals) / std::max(seen_ns, kTailPauseNs);
+  return static_cast<double>(account.arrivals) / std::max(seen_ns, kLoadForgottenNs);
 }
 
 inline bool IsQuiet(const TailAccount& account, TimeNs now_ns) {
-  return account.arrivals > 0 && static_cast<double>(now_ns - account.arrival_ns) > kTailPauseNs;
+  return account.arrivals > 0 &&
+         static_cast<double>(now_ns - account.arrival_ns) > kLoadForgottenNs;
 }
 
 inline void NoteArrival(TailAccount& account, TimeNs now_ns) {
@@ -103,7 +105,7 @@ inline void NoteQuery(TailAccount& account, const Promise& promise, int64_t late
 inline void CreditQuietTime(TailAccount& account, TimeNs now_ns) {
   if (!IsQuiet(account, now_ns)) return;
   const TimeNs begin_ns =
-      std::max(account.quiet_ns, account.arrival_ns + static_cast<int64_t>(kTailPauseNs));
+      std::max(account.quiet_ns, account.arrival_ns + static_cast<int64_t>(kLoadForgottenNs));
   const double missed = LongRate(account, now_ns) * static_cast<double>(now_ns - begin_ns);
   const double before = account.credit;
   AddCredit(account, kTailShare * missed);
@@ -116,7 +118,7 @@ inline void CreditQuietTime(TailAccount& account, TimeNs now_ns) {
 // last gaps say nothing of when the next query comes.
 inline double TailNeedPerNs(const TailAccount& account, double load, TimeNs now_ns) {
   const double rate = IsQuiet(account, now_ns) ? LongRate(account, now_ns) : 1 / GapNs(account);
-  return rate / (1 - std::clamp(load, 0.0, kTailLoadMax));
+  return rate / (1 - std::clamp(load, 0.0, kQueueLoadMax));
 }
 
 // Whether no query of the app has ever ended. It then holds no BE work, but for a moment after its

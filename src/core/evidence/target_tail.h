@@ -12,9 +12,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
+#include "src/core/evidence/tuning.h"
 #include "src/core/promise/promise.h"
+#include "src/core/promise/tuning.h"
 
 namespace gpushare::core {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "src/core/base/tuning.h"
 #include "src/core/evidence/evidence.h"
+#include "src/core/promise/tuning.h"
 #include "src/core/queueing/queue_tail.h"
 #include "src/core/queueing/vacation.h"
 

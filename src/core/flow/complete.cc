@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "src/core/base/tuning.h"
 #include "src/core/flow/learn/learn.h"
 #include "src/core/flow/learn/samples.h"
 #include "src/core/flow/loss/hangs.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "src/core/base/limits.h"
-#include "src/core/base/tuning.h"
+#include "src/core/promise/tuning.h"
 
 namespace gpushare::core {
 namespace {
@@ -52,8 +52,7 @@ int64_t Promise::LatencyLimit() const {
 }
 
 int64_t Promise::Slack(int64_t solo_ns) const {
-  return SlackOf(PlannedBound(p99_bound, kBoundShareOfWait),
-                 p99_alone_ns > 0 ? p99_alone_ns : solo_ns);
+  return SlackOf(PlannedBound(p99_bound, kPlannedShare), p99_alone_ns > 0 ? p99_alone_ns : solo_ns);
 }
 
 int64_t Promise::LagSlack(int64_t solo_ns, int64_t shadow_p99_ns) const {
@@ -89,7 +88,7 @@ PlannedPromise Promise::Planned(int64_t solo_ns, double tail) const {
   planned.p50_bound = p50_bound;
   planned.p99_ns = p99_alone_ns > 0 ? p99_alone_ns : solo_ns;
   // A split is chosen for less than the whole target: its queue is sensitive to each error.
-  planned.target_ns = static_cast<int64_t>(kTargetPlanned * static_cast<double>(target_ns));
+  planned.target_ns = static_cast<int64_t>(kPlannedShare * static_cast<double>(target_ns));
   planned.solo_ns = solo_ns;
   planned.target_tail = tail;
   planned.bare = tail > 0 && p99_alone_ns <= 0;

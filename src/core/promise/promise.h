@@ -9,7 +9,7 @@
 //   promise.TargetSlack(queue_ns, tail)  what the target leaves beyond the p99
 //   promise.Planned(solo_ns)             what a plan may use, with Keeps, MostInflation and Worst
 //
-// A plan uses a part of the slack: kBoundShareOfWait for delays and kBoundShareOfSplit where the
+// A plan uses a part of the slack: kPlannedShare for delays and kBoundShareOfSplit where the
 // device is split. The rest is for errors. kNever: no limit. Pure; threads: any.
 
 #ifndef GPUSHARE_SRC_CORE_PROMISE_PROMISE_H_

@@ -17,9 +17,10 @@
 #include <cmath>
 #include <cstdint>
 
-#include "src/core/base/tuning.h"
-
 namespace gpushare::core {
+
+// A p99 leaves one query in a hundred above it.
+inline constexpr double kLateOfP99 = 0.01;
 
 // p99 / S at the load i / 64.
 inline constexpr std::array<double, 64> kP99OverService = {
@@ -65,6 +66,9 @@ constexpr double PoissonTailRate(double load, double service_ns) {
 // the 99th percentile. In 60 to 400 simulated windows of 200 to 8,192 queries it is 0.5 to 0.8 at a
 // load of 0.3, 0.7 to 1.0 at 0.5, 0.7 to 1.7 at 0.7 and 0.7 to 2.6 at 0.85, most in long windows.
 // The load counts rounded up, so that an estimate is kept while it hardly changes.
+// The range of the first: 0.3 to 0.6, of the second 2 to 4.
+inline constexpr double kTailSpread = 0.45;
+inline constexpr double kTailSpreadMax = 3;
 inline double TailSpread(double load) {
   const double at = std::ceil(std::clamp(load, 0.0, 1.0) * 32) / 32;
   return std::clamp(kTailSpread / std::max(1 - at, 1.0 / 32), 1.0, kTailSpreadMax);

@@ -23,7 +23,6 @@
 #include "src/core/base/containers/slot_stack.h"
 #include "src/core/base/latency_histogram.h"
 #include "src/core/base/limits.h"
-#include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
 #include "src/core/evidence/app_evidence.h"
 #include "src/core/evidence/serial_headroom.h"

@@ -180,7 +180,7 @@ TEST_F(BeDutyTest, AFruitlessPauseIsNotRepeatedSoon) {
   Judge(0.08);
   Judge(0.08);
   EXPECT_EQ(DutyAt(duty, now_ns).paused_until_ns, 0);
-  now_ns += kDutyPausesEveryNs;
+  now_ns += kMeasuredFadesNs;
   Judge(0.08);
   EXPECT_GT(DutyAt(duty, now_ns).paused_until_ns, now_ns);
 }
@@ -190,7 +190,7 @@ TEST_F(BeDutyTest, OldQuietTimesAreRenewedWhileBeWorkHasAShare) {
   duty.batch = MeanTime();
   Judge(0.08);
   EXPECT_EQ(duty.pause_until_ns, 0) << "they are new";
-  now_ns += kDutyPausesEveryNs;
+  now_ns += kMeasuredFadesNs;
   Judge(0.02);
   EXPECT_GT(DutyAt(duty, now_ns).paused_until_ns, now_ns);
   // All queries take longer now: it was not BE work.
@@ -204,7 +204,7 @@ TEST_F(BeDutyTest, WithoutQuietTimesBeWorkHasAllTime) {
   Quiet();
   duty.batch = MeanTime();
   Judge(0.08);
-  now_ns += kDutyPausesEveryNs;
+  now_ns += kMeasuredFadesNs;
   Judge(0.02);
   now_ns = duty.pause_until_ns;  // which brings none
   Judge(0.08);
@@ -223,7 +223,7 @@ TEST_F(BeDutyTest, AShareThatNoQueryConfirmsIsOver) {
   Judge(0.3);
   now_ns = (now_ns / kDutyPeriodNs + 1) * kDutyPeriodNs - 1;
   EXPECT_GT(DutyAt(duty, now_ns).paused_until_ns, now_ns);
-  now_ns += kDutyPausesEveryNs;
+  now_ns += kMeasuredFadesNs;
   EXPECT_EQ(DutyAt(duty, now_ns).paused_until_ns, 0);
   EXPECT_EQ(DutyAt(duty, now_ns).pauses_at_ns, kNever);
 }

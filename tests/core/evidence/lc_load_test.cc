@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "src/core/base/tuning.h"
+#include "src/core/evidence/tuning.h"
 #include "src/core/flow/scheduler.h"
 #include "tests/core/forwarding_model.h"
 #include "tests/core/simulated_scheduler.h"

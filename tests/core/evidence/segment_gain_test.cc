@@ -158,7 +158,7 @@ TEST_F(SegmentGainTest, OnASplitItIsMeasuredApart) {
   EXPECT_NEAR(on_split.gain, -0.2, 1e-6);
   EXPECT_NEAR(on_split.known, 0.5, 1e-3) << "as much as the first idea";
   EXPECT_NEAR(Gain(), beside, 0.01);
-  now_ns += static_cast<TimeNs>(kSegmentGainFadesNs);
+  now_ns += static_cast<TimeNs>(kMeasuredFadesNs);
   EXPECT_DOUBLE_EQ(SplitGainOf(gains, kStep, now_ns).known, 0);
 }
 
@@ -182,10 +182,10 @@ TEST_F(SegmentGainTest, APartFromTheOtherWayBeginsTheIntervalAnew) {
 TEST_F(SegmentGainTest, FadesToTheFirstIdea) {
   for (int i = 0; i < 100; ++i) Interval(10, 5, 6);
   const double measured = Gain();
-  now_ns += static_cast<TimeNs>(kSegmentGainFadesNs / 2);
+  now_ns += static_cast<TimeNs>(kMeasuredFadesNs / 2);
   EXPECT_GT(Gain(), measured);
   EXPECT_LT(Gain(), kSegmentGain);
-  now_ns += static_cast<TimeNs>(kSegmentGainFadesNs / 2);
+  now_ns += static_cast<TimeNs>(kMeasuredFadesNs / 2);
   EXPECT_DOUBLE_EQ(Gain(), kSegmentGain);
   BeginInterval(gains, now_ns);
   Interval(10, 5, 5);

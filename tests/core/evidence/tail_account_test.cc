@@ -77,7 +77,7 @@ TEST_F(TailAccountTest, TheDebtHasAFloor) {
 }
 
 TEST_F(TailAccountTest, QuietTimeEarnsWhatItsQueriesWouldHave) {
-  const auto pause_ns = static_cast<int64_t>(kTailPauseNs);
+  const auto pause_ns = static_cast<int64_t>(kLoadForgottenNs);
   Run(5'000, 9);
   const double arrive = 5'000.0 / 8.5;  // of 5,000 in 5 s and a silence of 3.5 s
   const double before = account.credit;
@@ -118,7 +118,7 @@ TEST_F(TailAccountTest, TwoQueriesAtOnceShowNoHighRate) {
   Run(2, 0, false, 1'000);
   const double before = account.credit;
   CreditQuietTime(account, now_ns + 10'000 * kMs);
-  EXPECT_LE(account.credit - before, 2 * kTailShare * 10'000 * kMs / kTailPauseNs);
+  EXPECT_LE(account.credit - before, 2 * kTailShare * 10'000 * kMs / kLoadForgottenNs);
   EXPECT_GT(account.credit, TailNeedPerNs(account, 0, now_ns + 10'000 * kMs) * 50 * kMs)
       << "a silent app blocks nobody for long";
 }

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
-#include "src/core/base/tuning.h"
+#include "src/core/evidence/tuning.h"
 #include "src/core/policies/registry.h"
 #include "tests/core/forwarding_model.h"
 #include "tests/core/simulated_scheduler.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/core/base/tuning.h"
+#include "src/core/evidence/tuning.h"
 #include "src/core/policies/registry.h"
 #include "tests/core/simulated_scheduler.h"
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "src/core/base/tuning.h"
+#include "src/core/policies/adaptive/arrangement/tuning.h"
+#include "src/core/promise/tuning.h"
 #include "tests/core/policies/snapshot_builder.h"
 
 namespace gpushare::core::testing {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/core/base/tuning.h"
+#include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "tests/core/policies/snapshot_builder.h"
 
 namespace gpushare::core::testing {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "src/core/base/tuning.h"
+#include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "tests/core/policies/snapshot_builder.h"
 
 namespace gpushare::core::testing {

@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "tests/core/md1_queue.h"
 
 namespace gpushare::core {

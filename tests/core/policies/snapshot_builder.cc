@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "src/core/base/tuning.h"
+#include "src/core/evidence/tuning.h"
 #include "src/core/policies/registry.h"
 
 namespace gpushare::core::testing {

@@ -130,8 +130,8 @@ class ValueTest : public ::testing::Test {
       peak += lc.peak_load / speed;
     }
     if (loads.load > 0) loads.service_ns /= loads.load;
-    loads.stands = loads.stands && loads.load < 1 && loads.judged < 1 &&
-                   (!Targets() || peak <= kTargetSideLoadMax);
+    loads.stands =
+        loads.stands && loads.load < 1 && loads.judged < 1 && (!Targets() || peak <= kQueueLoadMax);
     return loads;
   }
   static void AddLoad(const LcTerm& lc, double speed, Loads& loads) {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "src/core/base/limits.h"
-#include "src/core/base/tuning.h"
+#include "src/core/promise/tuning.h"
 
 namespace gpushare::core {
 namespace {
@@ -20,7 +20,7 @@ double AsDouble(int64_t ns) { return static_cast<double>(ns); }
 
 TEST(Promise, TheSlackIsThePlannedShareOfTheBound) {
   // The first chain of the measurements: 667 us alone, p99 2,176 us, bound 1.05: 108.8 us in all.
-  EXPECT_NEAR(AsDouble(BoundOf(1.05, 2'176'000).Slack(667'000)), kBoundShareOfWait * 108'800, 1);
+  EXPECT_NEAR(AsDouble(BoundOf(1.05, 2'176'000).Slack(667'000)), kPlannedShare * 108'800, 1);
   EXPECT_NEAR(AsDouble(BoundOf(4, 2'000'000).Slack(667'000)), (3 - kBoundMarginMax) * 2e6, 1)
       << "a wide bound keeps a small reserve";
 }
@@ -123,8 +123,8 @@ TEST(PlannedPromise, ABareTargetNeedsAKnownQuery) {
   const PlannedPromise unknown = TargetOf(5'000'000).Planned(0, 1);
   EXPECT_FALSE(unknown.Keeps({.tail_p99_ns = 1'000}, 0));
   const PlannedPromise known = TargetOf(5'000'000).Planned(1'000'000, 2);
-  EXPECT_TRUE(known.Keeps({.tail_p99_ns = kTargetPlanned * 2'490'000}, 0));
-  EXPECT_FALSE(known.Keeps({.tail_p99_ns = kTargetPlanned * 2'510'000}, 0));
+  EXPECT_TRUE(known.Keeps({.tail_p99_ns = kPlannedShare * 2'490'000}, 0));
+  EXPECT_FALSE(known.Keeps({.tail_p99_ns = kPlannedShare * 2'510'000}, 0));
 }
 
 TEST(PlannedPromise, TheWorstIsTheOneClosestToItsLimit) {

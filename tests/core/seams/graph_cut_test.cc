@@ -4,7 +4,6 @@
 
 #include "gtest/gtest.h"
 #include "src/core/base/limits.h"
-#include "src/core/base/tuning.h"
 
 namespace gpushare::core {
 namespace {

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "src/core/base/tuning.h"
 #include "src/core/flow/learn/learn.h"
 #include "src/core/flow/verbs/launch_task.h"
 #include "src/core/flow/verbs/predict_task.h"
+#include "src/core/promise/tuning.h"
 #include "src/core/state/backlog.h"
 
 namespace gpushare::core {

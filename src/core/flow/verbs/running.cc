@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/core/base/tuning.h"
 #include "src/core/flow/learn/co_residents.h"
 #include "src/core/flow/learn/learn.h"
 #include "src/core/flow/verbs/hang_limit.h"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "src/core/base/tuning.h"
 #include "src/core/policies/adaptive/arrangement/lag.h"
+#include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "src/core/policies/adaptive/candidates/beside.h"
 #include "src/core/policies/adaptive/carry_out/be_copies.h"
 #include "src/core/policies/adaptive/carry_out/be_places.h"
@@ -19,6 +19,7 @@
 #include "src/core/policies/parts/lc_activity.h"
 #include "src/core/policies/parts/lc_first.h"
 #include "src/core/policies/parts/quiet.h"
+#include "src/core/promise/tuning.h"
 
 namespace gpushare::core {
 namespace {

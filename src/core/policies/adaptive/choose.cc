@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "src/core/policies/adaptive/arrangement/value.h"
 #include "src/core/policies/adaptive/candidates/trial.h"
 #include "src/core/policies/adaptive/carry_out/change.h"

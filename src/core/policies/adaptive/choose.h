@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/core/base/tuning.h"
 #include "src/core/policies/adaptive/arrangement/arrangement.h"
 #include "src/core/policies/adaptive/arrangement/question.h"
 #include "src/core/policies/adaptive/arrangement/shift.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
+#include "src/core/promise/tuning.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {

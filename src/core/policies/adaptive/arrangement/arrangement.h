@@ -8,7 +8,6 @@
 #include <cstdint>
 
 #include "src/core/base/limits.h"
-#include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
 #include "src/core/seams/snapshot.h"
 

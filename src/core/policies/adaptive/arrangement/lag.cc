@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "src/core/base/tuning.h"
+#include "src/core/policies/adaptive/arrangement/tuning.h"
 
 namespace gpushare::core {
 namespace {

@@ -7,12 +7,14 @@
 #include <bitset>
 #include <cmath>
 
+#include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "src/core/policies/parts/be_quota.h"
 #include "src/core/policies/parts/blocking.h"
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/eviction.h"
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/policies/parts/same_work.h"
+#include "src/core/promise/tuning.h"
 #include "src/core/seams/graph_cut.h"
 
 namespace gpushare::core {

@@ -6,17 +6,12 @@
 #include <cmath>
 
 #include "src/core/base/random.h"
-#include "src/core/base/tuning.h"
+#include "src/core/policies/adaptive/arrangement/tuning.h"
+#include "src/core/promise/tuning.h"
+#include "src/core/queueing/queue_tail.h"
 #include "src/core/queueing/vacation.h"
 
 namespace gpushare::core {
-namespace {
-
-// A p99 leaves one query in a hundred.
-constexpr double kLateMost = 0.01;
-
-}  // namespace
-
 ShiftLimit::ShiftLimit(const LcAppView& app)
     : budget_ns_(app.blocking_budget_ns),
       late_delay_ns_(app.late_delay_ns),
@@ -44,7 +39,7 @@ double ShiftLimit::ShareOf(const Delay& delay) const {
   if (exponent > kExponentMax || allowed_ <= 0) return 0;
   const double share = delay_allowed_ / std::expm1(exponent);
   const double late = LateShare(delay);
-  return late > 0 ? std::min(share, kLateMost / late) : share;
+  return late > 0 ? std::min(share, kLateOfP99 / late) : share;
 }
 
 // At least so many of the queries that wait are late. A residual is uniform.

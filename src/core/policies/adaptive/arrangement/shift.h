@@ -12,7 +12,7 @@
 //
 // so the largest share that keeps a shift of B is q = (exp(eta B) - 1) / (E[exp(eta W)] - 1); from
 // 1 on, the work may start in each idle period. An exponential tail reaches down to the median at
-// most. Where W makes all queries late that are slower than the median, q F <= kLateMost too. F is
+// most. Where W makes all queries late that are slower than the median, q F <= 1 / 100 too. F is
 // the share of those that wait and are late. Periodic arrivals have only this limit. Where the tail
 // is unknown, W itself must fit.
 //

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "src/core/base/tuning.h"
+#include "src/core/policies/adaptive/arrangement/tuning.h"
+#include "src/core/promise/tuning.h"
 #include "src/core/queueing/queue_tail.h"
 
 namespace gpushare::core {
@@ -281,7 +282,7 @@ void SplitValues::SetQueueing(const BySplit& peak, SideLoads& on_side) const {
     const double below = 1 - (shared ? judged : raised);
     const double most = std::max(on_side.load[s], judged);
     const bool stands =
-        (most < 1) & (peak[s] <= kTargetSideLoadMax) & (shared | (raised < kLayoutSideLoadMax));
+        (most < 1) & (peak[s] <= kQueueLoadMax) & (shared | (raised < kLayoutSideLoadMax));
     on_side.queueing[s] = stands ? above / below : kUnboundedInflation;
   }
 }

@@ -27,6 +27,7 @@
 
 #include "src/core/policies/adaptive/arrangement/arrangement.h"
 #include "src/core/policies/adaptive/arrangement/question.h"
+#include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "src/core/promise/promise.h"
 #include "src/core/seams/snapshot.h"
 

@@ -7,6 +7,7 @@
 #include "absl/functional/function_ref.h"
 #include "src/core/policies/adaptive/arrangement/question.h"
 #include "src/core/policies/adaptive/arrangement/value.h"
+#include "src/core/promise/tuning.h"
 #include "src/core/queueing/queue_tail.h"
 
 namespace gpushare::core {

@@ -4,13 +4,14 @@
 
 #include <algorithm>
 
-#include "src/core/base/tuning.h"
 #include "src/core/policies/adaptive/arrangement/question.h"
+#include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "src/core/policies/parts/be_quota.h"
 #include "src/core/policies/parts/blocking.h"
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/eviction.h"
 #include "src/core/policies/parts/launch_form.h"
+#include "src/core/promise/tuning.h"
 #include "src/core/seams/launch_claims.h"
 
 namespace gpushare::core {

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-#include "src/core/base/tuning.h"
+#include "src/core/policies/adaptive/arrangement/tuning.h"
 
 namespace gpushare::core {
 
 int32_t TrialSplit(const Question& question, SplitValues& values, double known) {
   int32_t best = kNoSplit;
-  double best_value = known + kTrialGain;
+  double best_value = known + kGainMin;
   const int32_t tried = question.tried_split;
   const BySplit hoped = values.Under(Mechanism::kBest, Speeds::kHoped);
   for (int32_t split = question.splits - 1; split >= question.first_split; --split) {

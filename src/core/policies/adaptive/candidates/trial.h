@@ -1,7 +1,7 @@
 // Trials: a split that nobody measured beside a BE kernel is used to measure it.
 //
 // A pair that nobody measured has a pessimistic speed. Where a trial may be made, a split that by
-// the hoped speeds is better than the best arrangement by kTrialGain is used instead. BE stays on
+// the hoped speeds is better than the best arrangement by kGainMin is used instead. BE stays on
 // its side: a sample needs the neighbour from the query's start. Threads: the planner's.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CANDIDATES_TRIAL_H_

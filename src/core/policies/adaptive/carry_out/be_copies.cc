@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "src/core/base/tuning.h"
 #include "src/core/policies/adaptive/arrangement/shift.h"
+#include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "src/core/policies/adaptive/arrangement/worst_latency.h"
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/copy_slots.h"

@@ -6,6 +6,7 @@
 #include <bitset>
 
 #include "src/core/base/tuning.h"
+#include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "src/core/policies/parts/launch_form.h"
 
 namespace gpushare::core {
@@ -59,7 +60,7 @@ class GainingRows {
     const PairSides sides = PairSidesOf(task_, partner);
     const auto options = table_.Of(task_.overlap_index, partner.overlap_index);
     return std::any_of(options.begin(), options.end(), [&](const CoScheduleOption& option) {
-      return Fits(option, sides) && SpeedSum(option, sides) - 1 > kBePairGainMin;
+      return Fits(option, sides) && SpeedSum(option, sides) - 1 > kGainMin;
     });
   }
   bool Fits(const CoScheduleOption& option, const PairSides& sides) const {
@@ -146,7 +147,7 @@ BePair BePairs::FindPartner(const HeadView& task, bool runs, int32_t workers_per
   GainingRows rows(snapshot_.co_schedules, task, workers_per_sm);
   for (const HeadView& head : snapshot_.heads) {
     if (!rows.May(head) || !MayJoin(head, task, next)) continue;
-    const double least = std::max(best.runner_up_gain, kBePairGainMin);
+    const double least = std::max(best.runner_up_gain, kGainMin);
     const BestRatio ratio =
         RatioOf(snapshot_.co_schedules, task, head, runs, workers_per_sm, least);
     if (ratio.option == nullptr) continue;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "src/core/base/tuning.h"
+#include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/eviction.h"
 #include "src/core/policies/parts/launch_form.h"
@@ -34,8 +34,8 @@ void BesideHeads::PlanHeads(const LcActivity& lc, int64_t lc_ahead_ns, Plan& pla
 
 void BesideHeads::PlanHead(const HeadView& head, const LcActivity& lc, int32_t& live,
                            HeadroomLedger& ledger, Plan& plan) const {
-  if (live >= kGridsMost) {
-    plan.holds.TryAdd({head.task, Reason::kHoldWindow, live, kGridsMost});
+  if (live >= kBeWindowPerPlace) {
+    plan.holds.TryAdd({head.task, Reason::kHoldWindow, live, kBeWindowPerPlace});
     return;
   }
   const bool workers = head.kind == TaskKind::kKernel && CanBeEvicted(snapshot_, head);

@@ -1,9 +1,10 @@
 // BE work that has the whole device also while queries are active (candidates/beside.h).
 //
-// Kernels and library calls run as ordinary grids, graphs in segments, kGridsMost at most. LC's
-// blocks go first, by stream priority, and BE's fill what each LC kernel leaves. Nothing evicts a
-// grid; segments are evicted when a query has no time left. A kernel that was evicted resumes as
-// workers, only while no query is active. Threads: the planner's. Pure; nothing allocates.
+// Kernels and library calls run as ordinary grids, graphs in segments, kBeWindowPerPlace at most.
+// LC's blocks go first, by stream priority, and BE's fill what each LC kernel leaves. Nothing
+// evicts a grid; segments are evicted when a query has no time left. A kernel that was evicted
+// resumes as workers, only while no query is active. Threads: the planner's. Pure; nothing
+// allocates.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CARRY_OUT_BESIDE_HEADS_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CARRY_OUT_BESIDE_HEADS_H_

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "src/core/base/tuning.h"
+#include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "src/core/policies/parts/eviction.h"
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/seams/launch_claims.h"

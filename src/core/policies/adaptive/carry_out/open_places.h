@@ -19,6 +19,7 @@
 #include "src/core/base/types.h"
 #include "src/core/policies/adaptive/arrangement/arrangement.h"
 #include "src/core/policies/adaptive/arrangement/shift.h"
+#include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "src/core/policies/parts/be_quota.h"
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/policies/parts/lc_activity.h"

@@ -8,7 +8,7 @@
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CARRY_OUT_WHOLE_TURN_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CARRY_OUT_WHOLE_TURN_H_
 
-#include "src/core/base/tuning.h"
+#include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "src/core/policies/adaptive/carry_out/be_judge.h"
 #include "src/core/policies/adaptive/carry_out/open_places.h"
 #include "src/core/policies/parts/fair_share.h"
