@@ -4,12 +4,24 @@
 #ifndef GPUSHARE_SRC_CORE_EVIDENCE_TUNING_H_
 #define GPUSHARE_SRC_CORE_EVIDENCE_TUNING_H_
 
+#include <bit>
 #include <cstdint>
 
 #include "src/core/promise/tuning.h"
 #include "src/core/queueing/queue_tail.h"
 
 namespace gpushare::core {
+
+// --- how many samples make a mean ---------------------------------------------------------------
+
+// The fewest of which a mean is trusted where it is compared with a much different one: of a trial,
+// of quiet queries. A pair is known after 4 samples, and a query that meets two kernels gives none.
+// Range 4 to 32.
+inline constexpr int32_t kSamplesMin = 8;
+// Of which a mean is kept: the solo time of an app's queries, of which the newest weighs 2^-shift,
+// and a kernel's runs alone.
+inline constexpr int32_t kSamples = 2 * kSamplesMin;
+inline constexpr int64_t kQuerySoloShift = std::bit_width(uint32_t{kSamples}) - 1;
 
 // --- the load (lc_load.h) -----------------------------------------------------------------------
 
@@ -27,8 +39,6 @@ inline constexpr double kTargetPeakNs = 2e9;
 // Weight that a smoothed load needs to raise the peak, of the 1 that it has in the end: half of it
 // is there after 0.7 kLoadWindowNs. Range 0.2 to 0.9.
 inline constexpr double kPeakWeightMin = 0.5;
-// The newest query has weight 2^-shift in an app's smoothed solo time: 1/16. Range 2 to 6.
-inline constexpr int64_t kQuerySoloShift = 4;
 
 // --- the tail of latencies (latency_tail.h, shadow.h) -------------------------------------------
 
@@ -47,12 +57,12 @@ static_assert(kTailQueriesStep < kTailQueriesMin);
 
 // --- the tail account and the factor of a target (tail_account.h, target_tail.h) ----------------
 
-// Share of an app's queries that may be late: the p99, less 10 % for what starts delay beyond their
-// estimates. Range 0.005 to 0.01.
-inline constexpr double kTailShare = 0.009;
-// Late queries at which the factor of a target rests: the p99, less what the steps overshoot. With
-// kTailShare instead, three of 40 rows with copies missed their limits. Range 0.004 to 0.01.
-inline constexpr double kTargetLateShare = 0.008;
+// Share of an app's queries that may be late: the p99, less what starts delay beyond their
+// estimates.
+inline constexpr double kTailShare = kPlannedShare * kLateOfP99;
+// Late queries at which the factor of a target rests: the p99, less as much again for what the
+// steps overshoot. With kTailShare instead, three of 40 rows with copies missed their limits.
+inline constexpr double kTargetLateShare = kBoundShareOfSplit * kLateOfP99;
 // The factor rises by this share with a late query. Range 0.02 to 0.3.
 inline constexpr double kTargetTailStep = 0.1;
 // The least share of its queries that an app leaves to tasks on credit, so that these go on where
@@ -60,8 +70,8 @@ inline constexpr double kTargetTailStep = 0.1;
 // % of the p99, where eta x p99 is 6, as in M/D/1 queues of any load. Range 0.0001 to 0.001.
 inline constexpr double kTailShareMin = 0.0002;
 // The same where nobody knows its p99, and every query that met a task counts as late: 1.6 % of the
-// p99, if all of them are. Range 0.0002 to 0.002.
-inline constexpr double kTailShareUnknown = 0.001;
+// p99, if all of them are.
+inline constexpr double kTailShareUnknown = kKeptForErrors * kLateOfP99;
 static_assert(kTailShareMin < kTailShare && kTailShare < kLateOfP99);
 static_assert(kTargetLateShare < kLateOfP99);
 // Queries over which the share of late ones is smoothed. Late ones come some eight at once, so 160
@@ -91,8 +101,8 @@ inline constexpr double kTailSilentNs = 100e6;
 // split with 0.1 of the device less was kept. Ranges 0.3 to 0.7, 3e7 to 3e8.
 inline constexpr double kSegmentGain = 0.6;
 inline constexpr double kSegmentGainFirstNs = 80e6;
-// LC work, ns, that a measured gain remembers. Range 3e8 to 3e9.
-inline constexpr double kSegmentGainMemoryNs = 1e9;
+// LC work, ns, that a measured gain remembers: two windows of a full load.
+inline constexpr double kSegmentGainMemoryNs = 2 * kLoadWindowNs;
 static_assert(kSegmentGainFirstNs < kSegmentGainMemoryNs, "what is measured outweighs the guess");
 // Time, ns, for which segments on a split are not measured after the change to it: a short stay
 // would count the change, and miss the part that still runs at its end. Range 5e6 to 1e8.
@@ -108,12 +118,11 @@ inline constexpr int64_t kMeasuredFadesNs = 30'000'000'000;
 inline constexpr double kDutyShareMin = 0.05;
 inline constexpr double kDutyShareGrows = 1.25;
 // Queries in one judgement. A quarter or half of them decides where it leaves no doubt: with whole
-// batches a prefill beside fft at a load of 0.3 needed 2.5 s until it had its share. Range 16 to
-// 128.
-inline constexpr double kDutyBatch = 32;
+// batches a prefill beside fft at a load of 0.3 needed 2.5 s until it had its share.
+inline constexpr double kDutyBatch = 2 * kSamples;
 // Quiet queries that are remembered, and the fewest that a judgement needs.
 inline constexpr double kDutyQuietMemory = 4 * kDutyBatch;
-inline constexpr double kDutyQuietLeast = kDutyBatch / 4;
+inline constexpr double kDutyQuietLeast = kSamplesMin;
 // Time, ns, after BE work from which a query is quiet: an H200's clock needs some 200 ms to rise
 // again. Range 5e7 to 1e9.
 inline constexpr int64_t kDutyQuietNs = 200'000'000;
@@ -121,24 +130,23 @@ inline constexpr int64_t kDutyQuietNs = 200'000'000;
 inline constexpr int64_t kDutyPeriodNs = kDutyQuietNs / 2;
 // The longest pause for quiet queries, ns: they come in the two thirds behind the first
 // kDutyQuietNs.
-inline constexpr int64_t kDutyPauseNs = 3 * kDutyQuietNs;
+inline constexpr int64_t kDutyPauseNs = kDutyQuietNs + 2 * kDutyQuietNs;
 static_assert(kDutyPauseNs < kMeasuredFadesNs, "pauses are rare");
 
 // --- trials and runs alone (pair_trial.h, solo_runs.h) ------------------------------------------
 
-// An (LC app, BE kernel, split) that nobody measured. Queries of one trial: a pair is known after 4
-// samples, and a query that meets two kernels gives none. Range 4 to 32.
-inline constexpr int32_t kTrialQueries = 8;
+// An (LC app, BE kernel, split) that nobody measured. Queries of one trial.
+inline constexpr int32_t kTrialQueries = kSamplesMin;
 // Time, ns, after which a trial ends without a verdict: too few queries met the kernel. Eight
 // queries of an app that sends one a second fit. Range 1 to 60 s.
 inline constexpr int64_t kTrialTimeNs = 10'000'000'000;
-// Trials make this share of all queries late at most. A p99 leaves a hundredth, of which an app's
-// own queue needs some. Range 0.001 to 0.008.
-inline constexpr double kTrialShare = 0.004;
+// Trials make this share of all queries late at most: half of what the factor of a target leaves.
+// An app's own queue needs some of it.
+inline constexpr double kTrialShare = kTargetLateShare / 2;
 static_assert(kTrialShare < kTailShare);
 // Tasks of a BE kernel that are measured by themselves where there are several BE apps, and how
-// often that is tried. Range 4 to 63.
-inline constexpr uint8_t kSoloRunsMeasured = 16;
+// often that is tried.
+inline constexpr uint8_t kSoloRunsMeasured = kSamples;
 inline constexpr uint8_t kSoloRunsAsked = 4 * kSoloRunsMeasured;
 // The longest task, ns, as predicted, of which that is asked: it keeps others from sharing SMs with
 // it.

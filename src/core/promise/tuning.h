@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "src/core/queueing/queue_tail.h"
+
 namespace gpushare::core {
 
 // Share of a promise that a plan keeps for errors: of the slack of a p99 bound, bound - 1, with
@@ -14,17 +16,21 @@ namespace gpushare::core {
 // queries): a split's speed is known within 2 %, and the queue amplifies the error. Range 0 to 0.2.
 inline constexpr double kKeptForErrors = 0.1;
 inline constexpr double kPlannedShare = 1 - kKeptForErrors;
-// The same of a bound's slack on a split, by its slowdown and its eviction together. VGG-19 and
+// The same of a bound's slack on a split, whose slowdown and eviction both err. VGG-19 and
 // BERT-base at loads of 0.3 and 0.5 beside training steps and sgemm (H200, 20 rows): a mean p99
 // of 1.045 and BE of 0.577 with all of it, 1.031 and 0.557 with these shares and
-// kTailCreditMin, 1.042 and 0.537 with 0.8 for both and no least credit. Range 0.6 to 1.
-inline constexpr double kBoundShareOfSplit = 0.8;
-// The same by queries that earlier BE work made slower (evidence/be_duty.h). Range 0.5 to 0.9.
-inline constexpr double kDutyShareOfBound = 0.6;
+// kTailCreditMin, 1.042 and 0.537 with 0.8 for both and no least credit.
+inline constexpr double kKeptOfSplit = 2 * kKeptForErrors;
+inline constexpr double kBoundShareOfSplit = 1 - kKeptOfSplit;
+// The same by queries that earlier BE work made slower (evidence/be_duty.h): what is left pays for
+// a split's errors, and for those of the judgement.
+inline constexpr double kDutyShareOfBound = 1 - 2 * kKeptOfSplit;
 static_assert(kDutyShareOfBound <= kBoundShareOfSplit && kBoundShareOfSplit <= kPlannedShare,
               "what errs more may use less");
-// The most that is left of a wide bound, as a share of the p99 alone. Range 0.01 to 0.1.
-inline constexpr double kBoundMarginMax = 0.02;
+// A measured speed errs by this share. So it is the most that is left of a wide bound, as a share
+// of the p99 alone, and the least that a change of the arrangement must promise. Range 0.01 to 0.1.
+inline constexpr double kSpeedError = 0.02;
+inline constexpr double kBoundMarginMax = kSpeedError;
 // Inflation of its latency that an LC app without bound and target still keeps to, as a factor: the
 // 5 % that the library promises. Range 1 to 1.2.
 inline constexpr double kUnstatedInflation = 1.05;
@@ -41,12 +47,12 @@ inline constexpr double kTargetTailMax = kTargetTailStart * kTargetTailStart;
 inline constexpr double kTargetLoadFloor = 0.5;
 
 // Largest load that the queueing factor 1 / (1 - load) is computed with; a measured load above it
-// is noise or overload. Range 0.9 to 0.99.
-inline constexpr double kLoadMax = 0.98;
+// may be one of 1.
+inline constexpr double kLoadMax = 1 - kSpeedError;
 // Highest load of the LC side of a split at the peak of an app with a target, and of a device on
 // which the time until a queue is empty again is computed. Nearer to 1 the queue's length is
-// anyone's guess. Range 0.8 to 0.95.
-inline constexpr double kQueueLoadMax = 0.9;
+// anyone's guess.
+inline constexpr double kQueueLoadMax = kPlannedShare;
 static_assert(kTargetLoadFloor < kQueueLoadMax && kQueueLoadMax < kLoadMax);
 // Loads are rounded to 1 / kLoadSteps before an arrangement is chosen: small changes of a smoothed
 // load then ask the same question, whose answer is remembered. A load below half a step is none.
@@ -54,8 +60,8 @@ static_assert(kTargetLoadFloor < kQueueLoadMax && kQueueLoadMax < kLoadMax);
 inline constexpr int32_t kLoadSteps = 64;
 
 // Most credit of a tail account, queries: the late ones of 10,000. A task that is likely to delay
-// more starts at a full account. Range 10 to 1,000.
-inline constexpr double kTailCreditMax = 100;
+// more starts at a full account.
+inline constexpr double kTailCreditMax = 1 / kLateOfP99;
 
 // Longest time, ns, for which heads that pair with what runs pass over a head that is next by
 // weight and pairs with nothing. Range 1e6 to 1e9.

@@ -36,7 +36,7 @@ BestSplit BestKnown(const Question& question, SplitValues& values) {
     if (!question.Offers(split)) continue;
     double value = planned[static_cast<size_t>(split)];
     value += value > 0 ? bonus(split) : 0;
-    if (value > best.value + 1e-9) {
+    if (value > best.value + kTie) {
       best.Beat(split, value);
     } else if (value > best.runner_up_value) {
       best.runner_up = split;
@@ -54,7 +54,7 @@ int32_t ForcedSplit(const Question& question, Mechanism mechanism, SplitValues& 
   double best_value = 0;
   const auto take = [&](int32_t split, double value) {
     if (value > 0 && split == question.favoured) value += kLayoutHysteresis;
-    if (value <= best_value + 1e-9) return;
+    if (value <= best_value + kTie) return;
     best = split;
     best_value = value;
   };

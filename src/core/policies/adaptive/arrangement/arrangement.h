@@ -5,7 +5,9 @@
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ARRANGEMENT_ARRANGEMENT_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "src/core/base/limits.h"
 #include "src/core/base/types.h"
@@ -15,6 +17,8 @@ namespace gpushare::core {
 
 // kBest compares all mechanisms; the others force one, also where LC apps then miss their bounds.
 enum class Mechanism : uint8_t { kBest, kEvict, kPartition, kElastic };
+
+inline constexpr size_t kWordBits = std::numeric_limits<uint64_t>::digits;  // of a mask
 
 inline constexpr int32_t kNotCompared = -2;  // for a split: no other arrangement was compared
 

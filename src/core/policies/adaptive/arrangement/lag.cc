@@ -18,7 +18,6 @@ struct SideSpeeds {
 
 SideSpeeds SpeedsOn(const PairTable& pairs, const Question& question,
                     const Arrangement& arrangement, int32_t app) {
-  constexpr double kLeast = 0.01;
   SideSpeeds speeds;
   for (int32_t i = 0; i < question.be_count; ++i) {
     const int32_t kernel = question.be[static_cast<size_t>(i)].kernel;
@@ -28,7 +27,7 @@ SideSpeeds SpeedsOn(const PairTable& pairs, const Question& question,
     speeds.alone = std::min<double>(speeds.alone, option.lc_speed_alone);
   }
   // An empty BE side slows nobody: a speed measured below the other one is noise.
-  speeds.beside = std::max(speeds.beside, kLeast);
+  speeds.beside = std::max(speeds.beside, kTie);
   speeds.alone = std::max(speeds.alone, speeds.beside);
   return speeds;
 }

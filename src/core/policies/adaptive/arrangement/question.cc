@@ -20,13 +20,13 @@
 namespace gpushare::core {
 namespace {
 
-// Rounds up to five significant bits (3 %), so that a small change of a prediction asks the same
-// question.
+// Rounds up to steps of the next power of two, at most 6 % of the time, so that a small change of a
+// prediction asks the same question.
 int64_t RoundUp(int64_t ns) {
   if (ns <= 0) return 0;
-  const int bits = 64 - std::countl_zero(static_cast<uint64_t>(ns));
-  if (bits <= 5 || bits > 60) return ns;
-  const int64_t step = int64_t{1} << (bits - 5);
+  const auto magnitude = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(ns)));
+  const int64_t step = magnitude / (kIdleShareSteps / 2);
+  if (step == 0 || ns > kMaxDurationNs) return ns;
   return (ns + step - 1) / step * step;
 }
 
@@ -134,7 +134,7 @@ double RoundLoad(double load) {
   // As std::round, which is a call for each app of each plan.
   const double steps = load * kLoadSteps;
   const auto whole = static_cast<double>(static_cast<int64_t>(steps));
-  return std::min((steps - whole >= 0.5 ? whole + 1 : whole) / kLoadSteps, kLoadMax);
+  return std::min((2 * (steps - whole) >= 1 ? whole + 1 : whole) / kLoadSteps, kLoadMax);
 }
 
 double LoadMargin(const Snapshot& snapshot) {
@@ -231,13 +231,13 @@ void QuestionBuilder::AddTask(const TermContext& context, const HeadView& task, 
                               KernelBits& present) {
   const size_t k = static_cast<size_t>(task.kernel_index);
   KernelScratch& scratch = by_kernel_[k];
-  const bool first = (present[k / 64] >> (k % 64) & 1) == 0;
+  const bool first = (present[k / kWordBits] >> (k % kWordBits) & 1) == 0;
   const TermSource source = {context.quotas.any() ? task.app : -1,
                              context.snapshot.be_apps[static_cast<size_t>(task.app)].weight,
                              CanBeEvicted(context.snapshot, task), delay};
   if (!first && source == scratch.last) return;
   scratch.last = source;
-  present[k / 64] |= uint64_t{1} << (k % 64);
+  present[k / kWordBits] |= uint64_t{1} << (k % kWordBits);
   const BeTerm term = TermOf(context, task, source);
   if (first) {
     scratch.term = term;
@@ -271,7 +271,7 @@ BeTerm QuestionBuilder::TermOf(const TermContext& context, const HeadView& task,
 void QuestionBuilder::TakeTerms(absl::Span<const uint64_t> present) {
   for (size_t word = 0; word < present.size(); ++word) {
     for (uint64_t bits = present[word]; bits != 0; bits &= bits - 1) {
-      const size_t k = word * 64 + static_cast<size_t>(std::countr_zero(bits));
+      const size_t k = word * kWordBits + static_cast<size_t>(std::countr_zero(bits));
       BeTerm& term = question_.be[static_cast<size_t>(question_.be_count++)];
       term = by_kernel_[k].term;
       term.shift_ns = RoundUp(term.shift_ns);

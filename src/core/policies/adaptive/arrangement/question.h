@@ -13,6 +13,7 @@
 #include "src/core/base/limits.h"
 #include "src/core/policies/adaptive/arrangement/arrangement.h"
 #include "src/core/policies/adaptive/arrangement/shift.h"
+#include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "src/core/policies/parts/be_quota.h"
 #include "src/core/promise/promise.h"
 #include "src/core/seams/snapshot.h"
@@ -20,7 +21,7 @@
 namespace gpushare::core {
 
 // An inflation that no bound allows.
-inline constexpr double kUnboundedInflation = 1e9;
+inline constexpr double kUnboundedInflation = 1 / kTie;
 
 // One LC app in the question.
 struct LcTerm {
@@ -36,7 +37,7 @@ struct LcTerm {
 
 // One BE kernel that has a head or runs.
 struct BeTerm {
-  static constexpr double kUnbounded = 1e9;
+  static constexpr double kUnbounded = kUnboundedInflation;
   int32_t kernel = -1;
   bool fits = false;  // every LC app allows the shift by it (shift.h)
   double share = 0;   // of the idle periods in which it runs on the whole device; 1 if it fits
@@ -105,7 +106,7 @@ class QuestionBuilder {
     TermSource last;
   };
 
-  using KernelBits = std::array<uint64_t, kMaxKernels / 64>;
+  using KernelBits = std::array<uint64_t, kMaxKernels / kWordBits>;
   struct TermContext {
     const Snapshot& snapshot;
     const BeQuotas& quotas;
@@ -113,7 +114,7 @@ class QuestionBuilder {
     bool quiet;  // no LC app has a load
   };
   static constexpr size_t WordsOf(int32_t kernels) {
-    return (static_cast<size_t>(kernels) + 63) / 64;
+    return (static_cast<size_t>(kernels) + kWordBits - 1) / kWordBits;
   }
 
   void AddBeTerms(const Snapshot& snapshot, Shifts& shifts);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "src/core/base/random.h"
 #include "src/core/policies/adaptive/arrangement/tuning.h"
@@ -33,10 +34,9 @@ int64_t ShiftLimit::ShiftOf(const Delay& delay) const {
 
 double ShiftLimit::ShareOf(const Delay& delay) const {
   if (!(tail_rate_ > 0)) return delay.total_ns() <= budget_ns_ ? 1 : 0;
-  constexpr double kExponentMax = 60;
   const double exponent = Exponent(delay);
   if (exponent <= allowed_) return 1;
-  if (exponent > kExponentMax || allowed_ <= 0) return 0;
+  if (allowed_ <= 0) return 0;
   const double share = delay_allowed_ / std::expm1(exponent);
   const double late = LateShare(delay);
   return late > 0 ? std::min(share, kLateOfP99 / late) : share;
@@ -44,7 +44,7 @@ double ShiftLimit::ShareOf(const Delay& delay) const {
 
 // At least so many of the queries that wait are late. A residual is uniform.
 double ShiftLimit::LateShare(const Delay& delay) const {
-  constexpr double kAboveMedian = 0.5;
+  constexpr double kAboveMedian = 1.0 / 2;
   const int64_t beyond_ns = delay.eviction_ns - late_delay_ns_ + delay.uncuttable_ns;
   if (beyond_ns <= 0) return 0;
   if (beyond_ns >= delay.uncuttable_ns) return kAboveMedian;
@@ -66,7 +66,7 @@ bool Shifts::IsOf(const Snapshot& snapshot) const {
 }
 
 void Shifts::Renew(const Snapshot& snapshot) {
-  known_.fill(0);
+  known_.reset();
   limits_.Clear();
   apps_.Clear();
   least_budget_ns_ = MinBlockingBudget(snapshot);
@@ -90,11 +90,10 @@ const Shifts::Answer& Shifts::AnswerTo(const Delay& delay) {
   const uint64_t mixed = (static_cast<uint64_t>(delay.eviction_ns) ^
                           (static_cast<uint64_t>(delay.uncuttable_ns) << 1)) *
                          0x9E3779B97F4A7C15;
-  const size_t at = mixed >> (64 - kBits);
+  const size_t at = mixed >> (std::numeric_limits<uint64_t>::digits - kBits);
   Answer& answer = answers_[at];
-  uint64_t& known = known_[at / 64];
-  if ((known >> (at % 64) & 1) == 0 || answer.delay != delay) {
-    known |= uint64_t{1} << (at % 64);
+  if (!known_[at] || answer.delay != delay) {
+    known_.set(at);
     answer = Find(delay);
   }
   return answer;

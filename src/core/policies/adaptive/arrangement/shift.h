@@ -23,6 +23,8 @@
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ARRANGEMENT_SHIFT_H_
 
 #include <array>
+#include <bit>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 
@@ -102,7 +104,7 @@ class Shifts {
     double tail_rate;
     bool operator==(const AppTerm&) const = default;
   };
-  static constexpr int kBits = 7;
+  static constexpr int kBits = std::bit_width(size_t{kMaxHeads}) - 1;  // an answer a head
 
   static AppTerm TermOf(const LcAppView& app) {
     return {app.blocking_budget_ns, app.late_delay_ns, app.tail_rate};
@@ -116,7 +118,7 @@ class Shifts {
   BoundedList<AppTerm, kMaxApps> apps_;
   BoundedList<ShiftLimit, kMaxApps> limits_;
   int64_t least_budget_ns_ = kNever;
-  std::array<uint64_t, (size_t{1} << kBits) / 64> known_{};  // bit by answer
+  std::bitset<(size_t{1} << kBits)> known_;  // by answer
   std::array<Answer, size_t{1} << kBits> answers_;
 };
 

@@ -15,9 +15,11 @@ namespace gpushare::core {
 
 // --- what a change must gain --------------------------------------------------------------------
 
-// Least gain in predicted throughput for a change of the arrangement, share of the device. Range 0
-// to 0.1.
-inline constexpr double kLayoutHysteresis = 0.02;
+// Values closer than this are alike, and a load or a speed below it is none. Range 1e-12 to 1e-6.
+inline constexpr double kTie = 1e-9;
+
+// Least gain in predicted throughput for a change of the arrangement, share of the device.
+inline constexpr double kLayoutHysteresis = kSpeedError;
 // What must be gained by what costs something to try: a trial of an unknown pair, above the best
 // arrangement that is known; two BE kernels on the same SMs, of which one runs below its speed for
 // the time of a launch when the other ends. Range 0.02 to 0.2.
@@ -33,7 +35,7 @@ inline constexpr int64_t kElasticPartNsMin = 20'000;
 // that runs, and those behind it. Beside BERT-base queries on an H200 a training step of 80 us
 // segments got 0.68 on a split of 64 and 68 SMs and 0.45 on one of 100 and 32, where it got 0.51 on
 // the whole device; predicted so: 0.67 and 0.38.
-inline constexpr double kSegmentsLeft = kSegmentsOutstanding - 0.5;
+inline constexpr double kSegmentsLeft = kSegmentsOutstanding - 1.0 / 2;
 
 // --- the queue on the LC side of a split --------------------------------------------------------
 
@@ -57,18 +59,16 @@ static_assert(kLagReturn < 1, "what comes back does not leave at once");
 
 // --- shift (arrangement/shift.h) ----------------------------------------------------------------
 
-// Shares of idle periods are rounded down to 1 / steps before an arrangement is chosen, so that
-// small changes ask the same question. Range 8 to 64.
-inline constexpr double kIdleShareSteps = 32;
-// The factor of a target is rounded up to 1 / steps.
-inline constexpr double kTargetTailSteps = kIdleShareSteps / 2;
-// The largest slowdown of a side is rounded down to finer steps: that of a bound of 1.05 is 1.05 to
-// 1.1, and the p99 of a shadow moves all the time.
-inline constexpr double kSlowdownSteps = 8 * kIdleShareSteps;
+// What else a question has in steps (kLoadSteps): shares of idle periods, rounded down, and times,
+// rounded up to 1 / steps of the next power of two; factors of a target, rounded up; the largest
+// slowdown of a side, which for a bound of 1.05 is 1.05 to 1.1, rounded down.
+inline constexpr int32_t kIdleShareSteps = kLoadSteps / 2;
+inline constexpr int32_t kTargetTailSteps = kIdleShareSteps / 2;
+inline constexpr int32_t kSlowdownSteps = 4 * kLoadSteps;
 // Least share of idle periods in which BE work runs beyond the bounds. Less is left to the tail
 // account. Range 0.01 to 0.2.
 inline constexpr double kIdleShareMin = 0.04;
-static_assert(kIdleShareMin > 1 / kIdleShareSteps, "a step above none is not the least");
+static_assert(kIdleShareMin * kIdleShareSteps > 1, "a step above none is not the least");
 // Least credit, queries, at which a task on credit starts: what one late query spends. Less let a
 // training step start on 0.05, and late queries come several at once. Of the rows of
 // kBoundShareOfSplit, those at load 0.3 had a mean p99 of 1.052, and 1.044 with this alone (10
@@ -111,8 +111,8 @@ static_assert(kCopyPieceBytesMin % kCopyPieceAlignment == 0);
 // use: half of it between queries, an eighth while a query is active. Then every further query of
 // the busy period may meet a piece (copies.json: p99 1.25 x alone with the whole budget). Ranges 1
 // to 4 and 4 to 16.
-inline constexpr int64_t kIdlePieceDivisor = 2;
 inline constexpr int64_t kActivePieceDivisor = 8;
+inline constexpr int64_t kIdlePieceDivisor = kActivePieceDivisor / 2 / 2;
 // Longest piece of a copy of pageable memory beside LC apps, ns: as long as a segment, or 1 MB at
 // 10 GB/s. Shorter ones lose throughput to the launch of each, some 10 us.
 inline constexpr int64_t kPageablePieceNs = kSegmentNs;
@@ -120,8 +120,8 @@ inline constexpr int64_t kPageablePieceNs = kSegmentNs;
 // --- when to look again -------------------------------------------------------------------------
 
 // While an LC app's load fades, BE work that an arrangement keeps out is judged again after this
-// time, ns: the load changes without any event. Short against kLoadWindowNs. Range 1 to 100 ms.
-inline constexpr int64_t kLoadLookNs = 10'000'000;
+// time, ns: the load changes without any event. Short against kLoadWindowNs.
+inline constexpr int64_t kLoadLookNs = kBePassedNsMax;
 // Choices of an arrangement that are remembered; a smoothed load moves over a few steps. Range 1 to
 // 64.
 inline constexpr int32_t kLayoutsRemembered = 8;

@@ -13,7 +13,6 @@ namespace gpushare::core {
 namespace {
 
 constexpr size_t kSplits = kMaxSplits;
-constexpr double kRounding = 1e-9;
 
 double JudgedLoad(const LcTerm& lc) {
   return lc.promise.target_tail > 0 && !lc.promise.bare ? std::max(lc.load, lc.peak_load) : lc.load;
@@ -187,26 +186,25 @@ double SplitValues::Knee(int32_t split) const {
 
 // The planned speeds, which each new pair table asks for, are read in a loop without a branch.
 SplitValues::Row SplitValues::ReadRow(int32_t kernel, Speeds speeds, Slowdowns* apps) const {
-  constexpr double kStill = 1e-9;
   Row row;
   std::array<float, kSplits> be_side;
   std::array<float, kSplits> lc_side;
-  be_side.fill(1e9F);
-  lc_side.fill(1e9F);
+  be_side.fill(static_cast<float>(kUnboundedInflation));
+  lc_side.fill(static_cast<float>(kUnboundedInflation));
   const auto splits = static_cast<size_t>(std::min(splits_, kMaxSplits));
   for (int32_t a = 0; a < lc_count_; ++a) {
-    apps[a].fill(1 / kStill);
+    apps[a].fill(1 / kTie);
     if (lc_[static_cast<size_t>(a)].silent) continue;
     row.judged = true;
     const PairOption* const options = &pairs_->at(a, kernel, 0);
     for (size_t s = 0; s < splits; ++s) {
       be_side[s] = std::min(be_side[s], options[s].be_speed_be_side);
       lc_side[s] = std::min(lc_side[s], options[s].be_speed_lc_side);
-      apps[a][s] = 1 / std::max<double>(options[s].lc_speed, kStill);
+      apps[a][s] = 1 / std::max<double>(options[s].lc_speed, kTie);
     }
     for (size_t s = 0; s < splits && speeds != Speeds::kPlanned; ++s) {
       const double speed = LcSpeed(*pairs_, a, kernel, static_cast<int32_t>(s), speeds);
-      apps[a][s] = 1 / std::max(speed, kStill);
+      apps[a][s] = 1 / std::max(speed, kTie);
     }
   }
   std::copy(be_side.begin(), be_side.end(), row.be_side.begin());
@@ -271,7 +269,7 @@ SplitValues::SideLoads SplitValues::LoadsOn(const Slowdowns* apps) const {
 // Queueing(), with one division a split. All is computed before it is chosen from, so that the loop
 // vectorises.
 void SplitValues::SetQueueing(const BySplit& peak, SideLoads& on_side) const {
-  const double raise = (judged_load_ + load_margin_) / std::max(judged_load_, 1e-9);
+  const double raise = (judged_load_ + load_margin_) / std::max(judged_load_, kTie);
   const double idle = 1 - judged_load_;
   const double idle_raised = idle - load_margin_;
   for (size_t s = 0; s < kSplits; ++s) {
@@ -310,8 +308,8 @@ SplitValues::Excess SplitValues::ExcessOf(const SideLoads& loads, const Slowdown
       continue;
     }
     const InflationLimit& limit = limits_[static_cast<size_t>(a)];
-    const double most = limit.At(0) + kRounding;
-    const double most_delayed = limit.At(static_cast<double>(blocking_ns)) + kRounding;
+    const double most = limit.At(0) + kTie;
+    const double most_delayed = limit.At(static_cast<double>(blocking_ns)) + kTie;
     for (size_t s = 0; s < kSplits; ++s) {
       const double inflation = loads.queueing[s] * apps[a][s];
       beside[s] = std::max(beside[s], inflation - most);

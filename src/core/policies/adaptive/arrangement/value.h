@@ -39,7 +39,7 @@ enum class Speeds : uint8_t { kPlanned, kHoped, kAlone };
 // The factor on the p99 of a queue whose load rises from `load` to `split_load`. The smoothed load
 // errs, and near a load of 1 a small error is a long queue: both are taken as higher by `margin`.
 constexpr double Queueing(double load, double split_load, double margin) {
-  const double raised = split_load / (load > 1e-9 ? load : 1e-9) * (load + margin);
+  const double raised = split_load / (load > kTie ? load : kTie) * (load + margin);
   const double above =
       raised < kLayoutSideLoadMax ? (1 - load - margin) / (1 - raised) : kUnboundedInflation;
   return split_load <= load ? (1 - load) / (1 - split_load) : above;

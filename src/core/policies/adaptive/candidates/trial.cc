@@ -17,7 +17,7 @@ int32_t TrialSplit(const Question& question, SplitValues& values, double known) 
     if (tried != kNoSplit && tried != split) continue;
     if (!question.Offers(split) || values.UnknownOn(split) < 0) continue;
     const double value = hoped[static_cast<size_t>(split)];
-    if (value <= best_value + 1e-9) continue;
+    if (value <= best_value + kTie) continue;
     best = split;
     best_value = value;
   }

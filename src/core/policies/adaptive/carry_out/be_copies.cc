@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "src/core/policies/adaptive/arrangement/shift.h"
 #include "src/core/policies/adaptive/arrangement/tuning.h"
@@ -84,7 +85,7 @@ class CopyTime {
   Reason fits() const { return fits_; }
 
  private:
-  std::array<int64_t, 4> left_ns_{};
+  std::array<int64_t, std::tuple_size_v<decltype(Snapshot::copies)>> left_ns_{};
   int64_t pageable_ns_ = kNever;  // of all directions together: the host is what they occupy
   bool pageable_taken_ = false;
   Reason hold_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <ratio>
 
 #include "src/core/policies/adaptive/arrangement/worst_latency.h"
 #include "src/core/policies/parts/blocking.h"
@@ -96,7 +97,7 @@ Judgement BeJudge::JudgeCredit(int64_t blocking_ns, int64_t value_ns, int64_t li
     return launched;
   }
   if (answer.need <= 0) return {Reason::kHoldBlocking, value_ns, limit_ns};
-  constexpr double kThousandths = 1000;
+  constexpr double kThousandths = std::milli::den;
   return {Reason::kHoldTailCredit, static_cast<int64_t>(answer.need * kThousandths),
           static_cast<int64_t>(std::max(0.0, answer.credit) * kThousandths)};
 }

@@ -3,6 +3,8 @@
 #include "src/core/policies/adaptive/carry_out/be_places.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 
 #include "src/core/base/tuning.h"
 #include "src/core/policies/adaptive/arrangement/tuning.h"
@@ -15,17 +17,11 @@ namespace {
 
 // Order in which holds are expected to clear. A head is held with the hold that clears first, of
 // all places.
-int Rank(Reason reason) {
-  switch (reason) {
-    case Reason::kHoldWindow:
-      return 0;
-    case Reason::kHoldHysteresis:
-      return 1;
-    case Reason::kHoldLcActive:
-      return 2;
-    default:
-      return 3;
-  }
+constexpr std::array kFirstToClear = {Reason::kHoldWindow, Reason::kHoldHysteresis,
+                                      Reason::kHoldLcActive};
+size_t Rank(Reason reason) {
+  const auto* const found = std::find(kFirstToClear.begin(), kFirstToClear.end(), reason);
+  return static_cast<size_t>(found - kFirstToClear.begin());
 }
 
 // The BE task of the only live part on the place; null where there are more, or one of this plan.
@@ -247,7 +243,7 @@ void BePlaces::Fill(Plan& plan) {
 inline void BePlaces::FindHold(const HeadView& head, PlannedHold& hold) const {
   hold.reason = Reason::kHoldWindow;
   hold.value_ns = hold.limit_ns = 0;
-  int first_rank = 100;
+  size_t first_rank = kFirstToClear.size() + 1;
   for (const BePlace& place : places_.all()) {
     if (!judge_.MayUse(head, place)) continue;
     const Judgement judgement = judge_.Judge(head, place);
@@ -256,7 +252,7 @@ inline void BePlaces::FindHold(const HeadView& head, PlannedHold& hold) const {
       hold.value_ns = hold.limit_ns = kMaxPlannedActions;
       return;
     }
-    const int rank = Rank(judgement.reason);
+    const size_t rank = Rank(judgement.reason);
     if (rank >= first_rank) continue;
     first_rank = rank;
     hold.reason = judgement.reason;

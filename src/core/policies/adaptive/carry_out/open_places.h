@@ -114,7 +114,7 @@ class OpenPlaces {
 
  private:
   // Several queues may share it.
-  static uint64_t QueueBit(QueueId queue) { return uint64_t{1} << (queue.value % 64); }
+  static uint64_t QueueBit(QueueId queue) { return uint64_t{1} << (queue.value % kWordBits); }
   size_t WholeSlot() const { return is_split_ ? 2 : 0; }
   void AddPlace(PlaceIndex index, PlaceRole role);
   void AddHomes();
@@ -127,7 +127,7 @@ class OpenPlaces {
   const LcActivity& lc_;
   const bool is_split_;
   BeQuotas quotas_;
-  std::array<BePlace, 3 + kMaxSplits> places_;
+  std::array<BePlace, 1 + 2 + kMaxSplits> places_;  // the whole device, two sides, homes
   size_t count_ = 0;
   bool any_be_ = false;
   uint64_t live_queues_ = 0;  // QueueBit of queues of live tasks
