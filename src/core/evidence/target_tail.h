@@ -45,7 +45,7 @@ inline void LearnLateness(TargetTail& tail, const Promise& promise, int64_t late
 inline double PeakLoad(TargetTail& tail, double load, double load_weight, TimeNs now_ns) {
   if (load_weight < kPeakWeightMin) load = std::min(load, tail.peak_load);
   if (tail.peak_updated_ns == 0) tail.peak_updated_ns = now_ns;
-  const double passed = static_cast<double>(now_ns - tail.peak_updated_ns) / kTargetPeakNs;
+  const double passed = static_cast<double>(now_ns - tail.peak_updated_ns) / kLoadForgottenNs;
   tail.peak_load =
       std::max(load, tail.peak_load - (tail.peak_load - load) * std::clamp(passed, 0.0, 1.0));
   tail.peak_updated_ns = now_ns;

@@ -30,12 +30,9 @@ inline constexpr int64_t kQuerySoloShift = std::bit_width(uint32_t{kSamples}) - 
 inline constexpr double kLoadWindowNs = 500e6;
 // Windows after which an older load counts as forgotten: 0.7 % of it is left. Range 3 to 10.
 inline constexpr double kLoadWindowsKept = 5;
-// Time without a query, ns, that still belongs to a load, and the least time that a rate is taken
-// over: after it the load counts as forgotten.
+// Time without a query, ns, that still belongs to a load; the least time that a rate is taken over;
+// and the time constant with which a peak load falls to the present one.
 inline constexpr double kLoadForgottenNs = kLoadWindowsKept * kLoadWindowNs;
-// The peak load starts at 1, where the p99 alone is stated at kTargetLoadFloor. Time constant of
-// its fall to the present load, ns. Range 0.5 to 10 s.
-inline constexpr double kTargetPeakNs = 2e9;
 // Weight that a smoothed load needs to raise the peak, of the 1 that it has in the end: half of it
 // is there after 0.7 kLoadWindowNs. Range 0.2 to 0.9.
 inline constexpr double kPeakWeightMin = 0.5;
@@ -45,9 +42,6 @@ inline constexpr double kPeakWeightMin = 0.5;
 // Queries before which a tail is not estimated from them: two of them lie above the 99th
 // percentile.
 inline constexpr int32_t kTailQueriesMin = static_cast<int32_t>(2 / kLateOfP99);
-// The tail of an app is taken for at most this much steeper than that of random arrivals, unless
-// it shows otherwise. Range 1 to 2.
-inline constexpr double kPoissonTailMargin = 1.25;
 // Queries between two estimates: one takes some 2 us. Range 16 to 512.
 inline constexpr int64_t kTailQueriesStep = 64;
 // The 95th and the 99th percentile of a queue are at least this share of the 99th apart: 0.23 to
@@ -79,13 +73,11 @@ static_assert(kTargetLateShare < kLateOfP99);
 // to 65,536.
 inline constexpr int64_t kTailShareWindow = 16'384;
 // How many queries the share that is assumed at first, kLateOfP99, counts as. Queries are late in
-// bursts, so a good start of few queries says little. Range 500 to 8,000.
-inline constexpr int64_t kTailShareQueries = 2'000;
-static_assert(kTailShareQueries < kTailShareWindow);
-// Most debt, queries: what it takes to delay a thousand. A service of 100 queries a second that
-// leaves 0.009 of them earns it in 19 minutes; one task of ten minutes would take hours. Range 100
-// to 10,000.
-inline constexpr double kTailDebtMax = 10 * kTailCreditMax;
+// bursts, so a good start of few queries says little.
+inline constexpr int64_t kTailShareQueries = kTailShareWindow / kSamples;
+// Most debt, queries. A service of 100 queries a second that leaves 0.009 of them earns it in four
+// minutes; one task of ten minutes would take hours.
+inline constexpr double kTailDebtMax = 2 * kTailCreditMax;
 // Arrivals that the mean gap between them is taken from. Range 32 to 4,096.
 inline constexpr int64_t kTailGaps = 256;
 // Time, ns, after which an app that never sent a query counts as silent; also the gap of one that
@@ -113,15 +105,15 @@ inline constexpr int64_t kMeasuredFadesNs = 30'000'000'000;
 
 // --- the duty of BE work (be_duty.h) ------------------------------------------------------------
 
-// The least share, and by what factor the share grows at most in one judgement. Ranges 0.01 to 0.2,
-// 1.1 to 2.
-inline constexpr double kDutyShareMin = 0.05;
+// The least share.
+inline constexpr double kDutyShareMin = kGainMin;
+// By what factor the share grows at most in one judgement. Range 1.1 to 2.
 inline constexpr double kDutyShareGrows = 1.25;
 // Queries in one judgement. A quarter or half of them decides where it leaves no doubt: with whole
 // batches a prefill beside fft at a load of 0.3 needed 2.5 s until it had its share.
 inline constexpr double kDutyBatch = 2 * kSamples;
 // Quiet queries that are remembered, and the fewest that a judgement needs.
-inline constexpr double kDutyQuietMemory = 4 * kDutyBatch;
+inline constexpr double kDutyQuietMemory = 2 * kDutyBatch;
 inline constexpr double kDutyQuietLeast = kSamplesMin;
 // Time, ns, after BE work from which a query is quiet: an H200's clock needs some 200 ms to rise
 // again. Range 5e7 to 1e9.
@@ -138,8 +130,8 @@ static_assert(kDutyPauseNs < kMeasuredFadesNs, "pauses are rare");
 // An (LC app, BE kernel, split) that nobody measured. Queries of one trial.
 inline constexpr int32_t kTrialQueries = kSamplesMin;
 // Time, ns, after which a trial ends without a verdict: too few queries met the kernel. Eight
-// queries of an app that sends one a second fit. Range 1 to 60 s.
-inline constexpr int64_t kTrialTimeNs = 10'000'000'000;
+// queries of an app that sends one a second fit.
+inline constexpr int64_t kTrialTimeNs = kMeasuredFadesNs;
 // Trials make this share of all queries late at most: half of what the factor of a target leaves.
 // An app's own queue needs some of it.
 inline constexpr double kTrialShare = kTargetLateShare / 2;
@@ -147,7 +139,7 @@ static_assert(kTrialShare < kTailShare);
 // Tasks of a BE kernel that are measured by themselves where there are several BE apps, and how
 // often that is tried.
 inline constexpr uint8_t kSoloRunsMeasured = kSamples;
-inline constexpr uint8_t kSoloRunsAsked = 4 * kSoloRunsMeasured;
+inline constexpr uint8_t kSoloRunsAsked = 2 * kSoloRunsMeasured;
 // The longest task, ns, as predicted, of which that is asked: it keeps others from sharing SMs with
 // it.
 inline constexpr int64_t kSoloRunNsMax = kBePassedNsMax;

@@ -19,7 +19,7 @@ inline constexpr double kPlannedShare = 1 - kKeptForErrors;
 // The same of a bound's slack on a split, whose slowdown and eviction both err. VGG-19 and
 // BERT-base at loads of 0.3 and 0.5 beside training steps and sgemm (H200, 20 rows): a mean p99
 // of 1.045 and BE of 0.577 with all of it, 1.031 and 0.557 with these shares and
-// kTailCreditMin, 1.042 and 0.537 with 0.8 for both and no least credit.
+// the least credit, 1.042 and 0.537 with 0.8 for both and no least credit.
 inline constexpr double kKeptOfSplit = 2 * kKeptForErrors;
 inline constexpr double kBoundShareOfSplit = 1 - kKeptOfSplit;
 // The same by queries that earlier BE work made slower (evidence/be_duty.h): what is left pays for
@@ -31,6 +31,11 @@ static_assert(kDutyShareOfBound <= kBoundShareOfSplit && kBoundShareOfSplit <= k
 // of the p99 alone, and the least that a change of the arrangement must promise. Range 0.01 to 0.1.
 inline constexpr double kSpeedError = 0.02;
 inline constexpr double kBoundMarginMax = kSpeedError;
+// The least share of the device, or of time, that is worth what it costs to get: by a trial of an
+// unknown pair, above the best arrangement that is known; by two BE kernels on the same SMs, of
+// which one runs below its speed for the time of a launch when the other ends; for BE work, of idle
+// periods and as its duty. Range 0.02 to 0.2.
+inline constexpr double kGainMin = 0.05;
 // Inflation of its latency that an LC app without bound and target still keeps to, as a factor: the
 // 5 % that the library promises. Range 1 to 1.2.
 inline constexpr double kUnstatedInflation = 1.05;

@@ -20,17 +20,13 @@ inline constexpr double kTie = 1e-9;
 
 // Least gain in predicted throughput for a change of the arrangement, share of the device.
 inline constexpr double kLayoutHysteresis = kSpeedError;
-// What must be gained by what costs something to try: a trial of an unknown pair, above the best
-// arrangement that is known; two BE kernels on the same SMs, of which one runs below its speed for
-// the time of a launch when the other ends. Range 0.02 to 0.2.
-inline constexpr double kGainMin = 0.05;
 static_assert(kGainMin > kLayoutHysteresis, "what a trial shows to be better is also chosen");
 // What one return to the LC side and one eviction cost BE, ns: hysteresis, launch call and latency
 // (2.0 + 2.8 + 4.5), and half of the eviction write (2.0). Range 5,000 to 30,000.
 inline constexpr int64_t kReturnGapNs = 11'000;
 // A running task gets a part on another place only with at least this much left, ns: the launch of
-// a part takes 7.3 us to call and to start. Range 0 to 100,000.
-inline constexpr int64_t kElasticPartNsMin = 20'000;
+// a part takes 7.3 us to call and to start, and its eviction costs as much.
+inline constexpr int64_t kElasticPartNsMin = 2 * kReturnGapNs;
 // Segments of a graph that are on the device, on average, when it leaves a place: half of the one
 // that runs, and those behind it. Beside BERT-base queries on an H200 a training step of 80 us
 // segments got 0.68 on a split of 64 and 68 SMs and 0.45 on one of 100 and 32, where it got 0.51 on
@@ -45,10 +41,6 @@ inline constexpr double kSegmentsLeft = kSegmentsOutstanding - 1.0 / 2;
 // 0.1.
 inline constexpr double kLayoutLoadErrors = 3;
 inline constexpr double kLayoutLoadMargin = 0.05;
-// Highest load of the LC side of a split, as judged. Nearer to 1 the queue's length is anyone's
-// guess. Range 0.8 to 0.98.
-inline constexpr double kLayoutSideLoadMax = 0.95;
-static_assert(kQueueLoadMax <= kLayoutSideLoadMax && kLayoutSideLoadMax < kLoadMax);
 
 // --- lag (arrangement/lag.h) --------------------------------------------------------------------
 
@@ -64,18 +56,11 @@ static_assert(kLagReturn < 1, "what comes back does not leave at once");
 // slowdown of a side, which for a bound of 1.05 is 1.05 to 1.1, rounded down.
 inline constexpr int32_t kIdleShareSteps = kLoadSteps / 2;
 inline constexpr int32_t kTargetTailSteps = kIdleShareSteps / 2;
-inline constexpr int32_t kSlowdownSteps = 4 * kLoadSteps;
-// Least share of idle periods in which BE work runs beyond the bounds. Less is left to the tail
-// account. Range 0.01 to 0.2.
-inline constexpr double kIdleShareMin = 0.04;
+inline constexpr int32_t kSlowdownSteps = 2 * kLoadSteps;
+// Least share of idle periods in which BE work runs beyond the bounds. Less is not worth the
+// question, and is left to the tail account.
+inline constexpr double kIdleShareMin = kGainMin;
 static_assert(kIdleShareMin * kIdleShareSteps > 1, "a step above none is not the least");
-// Least credit, queries, at which a task on credit starts: what one late query spends. Less let a
-// training step start on 0.05, and late queries come several at once. Of the rows of
-// kBoundShareOfSplit, those at load 0.3 had a mean p99 of 1.052, and 1.044 with this alone (10
-// rows, about one standard error). A new account earns it in some 1,000 queries. An app without a
-// load has no queue in which several are late. Range 0.25 to 8.
-inline constexpr double kTailCreditMin = 1;
-static_assert(kTailCreditMin < kTailCreditMax);
 
 // --- BE work on a place, and beside queries -----------------------------------------------------
 

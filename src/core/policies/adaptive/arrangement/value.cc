@@ -279,8 +279,7 @@ void SplitValues::SetQueueing(const BySplit& peak, SideLoads& on_side) const {
     const double above = shared ? idle : idle_raised;
     const double below = 1 - (shared ? judged : raised);
     const double most = std::max(on_side.load[s], judged);
-    const bool stands =
-        (most < 1) & (peak[s] <= kQueueLoadMax) & (shared | (raised < kLayoutSideLoadMax));
+    const bool stands = (most < 1) & (peak[s] <= kQueueLoadMax) & (shared | (raised < kLoadMax));
     on_side.queueing[s] = stands ? above / below : kUnboundedInflation;
   }
 }

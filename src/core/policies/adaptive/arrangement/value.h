@@ -40,8 +40,7 @@ enum class Speeds : uint8_t { kPlanned, kHoped, kAlone };
 // errs, and near a load of 1 a small error is a long queue: both are taken as higher by `margin`.
 constexpr double Queueing(double load, double split_load, double margin) {
   const double raised = split_load / (load > kTie ? load : kTie) * (load + margin);
-  const double above =
-      raised < kLayoutSideLoadMax ? (1 - load - margin) / (1 - raised) : kUnboundedInflation;
+  const double above = raised < kLoadMax ? (1 - load - margin) / (1 - raised) : kUnboundedInflation;
   return split_load <= load ? (1 - load) / (1 - split_load) : above;
 }
 
