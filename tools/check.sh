@@ -11,6 +11,7 @@ python3 tools/check_layers.py
 python3 tools/check_imports.py
 python3 tools/check_text.py
 python3 tools/check_functions.py
+python3 tools/check_tuning.py
 configure tidy
 python3 tools/tidy.py build/tidy --jobs "$jobs"
 tools/test.sh --quick

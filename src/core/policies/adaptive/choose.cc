@@ -3,6 +3,7 @@
 #include "src/core/policies/adaptive/choose.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "src/core/policies/adaptive/arrangement/value.h"
@@ -108,7 +109,7 @@ void Answer(const Question& question, const PairTable& pairs, Mechanism mechanis
 
 // A bit each.
 uint32_t ReadySplits(const Snapshot& snapshot) {
-  static_assert(kMaxSplits <= 32);
+  static_assert(kMaxSplits <= std::numeric_limits<uint32_t>::digits);
   uint32_t ready = 0;
   for (size_t s = 0; s < snapshot.splits.size(); ++s) {
     const auto is_ready = [&](PlaceIndex place) {
