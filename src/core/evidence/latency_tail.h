@@ -6,7 +6,7 @@
 // high is the safe side: the estimate is raised by two error bars. An error bar is
 // spread / sqrt(queries above the 99th percentile). The queries of a busy period wait together, so
 // that at a high load they count as fewer (TailSpread, queue_tail.h). Few queries make that
-// twice the rate or more, so it is bounded by the rate of random arrivals
+// twice the rate or more, so it is bounded by kPoissonTailMargin times the rate of random arrivals
 // (queue_tail.h) unless the estimate itself is above that, and before kTailQueriesMin queries that
 // bound is all there is. There is no rate (0) where so few queries wait that the two percentiles
 // are near each other. Threads: the one that runs Tick.
@@ -68,7 +68,7 @@ inline int64_t LateDelay(int64_t shift_ns, int64_t p99_alone_ns, int64_t solo_ns
 // eta in 1 / ns; 0: unknown.
 inline double TailRate(const TailQuantiles& tail, const LoadTail& load) {
   const double count = tail.count;
-  const double usual = load.poisson_rate;
+  const double usual = kPoissonTailMargin * load.poisson_rate;
   if (count < kTailQueriesMin) return usual;
   const double p99_ns = tail.p99_ns;
   const double span_ns = p99_ns - tail.p95_ns;
@@ -76,7 +76,7 @@ inline double TailRate(const TailQuantiles& tail, const LoadTail& load) {
   const double deviation = load.spread / std::sqrt(kLateOfP99 * count);
   const double rate = std::log(5) / span_ns;
   const double raised = rate * (1 + 2 * deviation);
-  return usual > 0 ? std::min(raised, std::max(usual, rate)) : raised;
+  return usual > 0 ? std::min(raised, std::max(usual, kPoissonTailMargin * rate)) : raised;
 }
 
 class LatencyTail {

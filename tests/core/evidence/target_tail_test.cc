@@ -50,8 +50,9 @@ TEST_F(TargetTailTest, ThePeakLoadRisesAtOnceAndFallsSlowly) {
   const TimeNs start_ns = 1'000'000'000;
   const auto second = static_cast<TimeNs>(1e9);
   EXPECT_EQ(PeakLoad(tail, 0.2, 1, start_ns), 1) << "nothing is known yet";
-  EXPECT_NEAR(PeakLoad(tail, 0.2, 1, start_ns + second), 0.6, 0.01);
-  EXPECT_EQ(PeakLoad(tail, 0.9, 1, start_ns + second + 1), 0.9);
+  const auto half_forgotten = static_cast<TimeNs>(kLoadForgottenNs / 2);
+  EXPECT_NEAR(PeakLoad(tail, 0.2, 1, start_ns + half_forgotten), 0.6, 0.01);
+  EXPECT_EQ(PeakLoad(tail, 0.9, 1, start_ns + half_forgotten + 1), 0.9);
   EXPECT_EQ(PeakLoad(tail, 0.1, 1, start_ns + 9 * second), 0.1);
 }
 
