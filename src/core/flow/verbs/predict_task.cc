@@ -57,7 +57,8 @@ void PredictTask(Flow& flow, Task& task) {
       task.progress.eviction_p99_ns = flow.device->capabilities().profile.eviction_write_latency_ns;
     }
     // A delay at the start of a busy period adds its mean to every quantile of the latency, if it
-    // is nearly the same each time. That of a graph whose segments are known is not (plan.cc).
+    // is nearly the same each time. That of a graph whose segments are known is not
+    // (planning/head_views.cc).
     const Prediction blocking = flow.model->durations().PredictBlocking(*task.work.kernel);
     if (task.IsSegmented() && task.work.kernel->known_blocking() != nullptr) {
       task.progress.blocking_ns = task.progress.eviction_p99_ns;
