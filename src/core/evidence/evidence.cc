@@ -11,7 +11,7 @@ namespace gpushare::core {
 
 void Evidence::QueryBegan(AppEvidence& app, const BegunQuery& begin, ShadowQuery& shadow) {
   const int64_t predicted_ns = begin.sized_ns > 0 ? begin.sized_ns : app.query_solo_ns;
-  app.shadow.Begin(begin.arrival_ns, predicted_ns, begin.now_ns, shadow);
+  app.shadow.Begin(begin.arrival_ns, predicted_ns, begin.since_ns, shadow);
   NoteArrival(app.account, begin.now_ns);
   busy_on_credit = busy_on_credit || begin.meets_credit;
   ++queries;
@@ -61,7 +61,7 @@ void Evidence::QueryReturned(AppEvidence& app, const ShadowQuery& shadow, TimeNs
 void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t latency_ns) {
   const bool alone = !end.disturbed && end.done_ns > 0;
   const int64_t alone_ns = alone || end.solo_ns <= 0 ? end.done_ns : end.solo_ns;
-  const int64_t shadow_ns = app.shadow.End(end.shadow, alone_ns, end.now_ns);
+  const int64_t shadow_ns = app.shadow.End(end.shadow, alone_ns, end.ended_ns);
   const int64_t limit_ns = end.promise.LatencyLimit();
   if (latency_ns > limit_ns && shadow_ns <= limit_ns) ++app.late_not_alone;
 }

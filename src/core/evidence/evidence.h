@@ -37,6 +37,7 @@ namespace gpushare::core {
 struct BegunQuery {
   TimeNs now_ns = 0;
   TimeNs arrival_ns = 0;
+  TimeNs since_ns = 0;        // when the device got its first task; now: it has none yet
   int64_t sized_ns = 0;       // predicted from its input size; 0: unknown
   bool meets_credit = false;  // a BE task on credit is on the device (tail_account.h)
 };
@@ -44,6 +45,7 @@ struct BegunQuery {
 struct EndedQuery {
   TimeNs now_ns = 0;
   TimeNs arrival_ns = 0;
+  TimeNs ended_ns = 0;  // its last task, on the device; now: it had none there
   ShadowQuery shadow = {};
   int64_t solo_ns = 0;      // predicted, all its tasks; 0: unknown
   int64_t done_ns = 0;      // measured, all its tasks

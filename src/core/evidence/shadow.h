@@ -10,9 +10,11 @@
 // whatever the arrivals are. The latencies in the shadow are those of the app alone, and their p99
 // is its p99 alone.
 //
-// Queries are counted, not tasks. The one in service counts as served since it became the first, at
-// most for the mean time of one. A correction moves the shadow only if that has not been idle since
-// the query's arrival: idle time absorbs it. The shadow serves in order of arrival, one at a time.
+// Queries are counted, not tasks. The one in service counts as served since it was launched, or
+// since the one before it ended, at most for the mean time of one. Both are times of the device:
+// the flow hears of them 10 to 90 us later (H200), which is no lag. A correction moves the shadow
+// only if that has not been idle since the query's arrival: idle time absorbs it. The shadow serves
+// in order of arrival, one at a time.
 //
 // Where queries may go on a split is decided by it (policies/adaptive/arrangement/lag.h). Threads:
 // the one that runs Tick.
@@ -41,9 +43,10 @@ struct ShadowQuery {
 
 class Shadow {
  public:
-  void Begin(TimeNs arrival_ns, int64_t predicted_ns, TimeNs now_ns, ShadowQuery& query) {
+  // `since_ns`: when the device got it, at the latest now.
+  void Begin(TimeNs arrival_ns, int64_t predicted_ns, TimeNs since_ns, ShadowQuery& query) {
     // Times that an application states may be far off; sums of them must not overflow.
-    query.arrival_ns = std::clamp(arrival_ns, now_ns - kMaxDurationNs, now_ns + kMaxDurationNs);
+    query.arrival_ns = std::clamp(arrival_ns, since_ns - kMaxDurationNs, since_ns + kMaxDurationNs);
     if (query.arrival_ns > end_ns_) {
       end_ns_ = query.arrival_ns;
       ++busy_period_;
@@ -53,12 +56,13 @@ class Shadow {
     query.predicted_ns = predicted_ns;
     query.corrected_ns = corrected_ns_;
     query.busy_period = busy_period_;
-    if (queries_++ == 0) first_since_ns_ = now_ns;
+    if (queries_++ == 0) first_since_ns_ = since_ns;
     left_ns_ += predicted_ns;
   }
 
-  // `alone_ns`: what the query takes alone, as known now. Returns its latency in the shadow.
-  int64_t End(const ShadowQuery& query, int64_t alone_ns, TimeNs now_ns) {
+  // `alone_ns`: what the query takes alone, as known now. `ended_ns`: when it ended on the device.
+  // Returns its latency in the shadow.
+  int64_t End(const ShadowQuery& query, int64_t alone_ns, TimeNs ended_ns) {
     const int64_t off_ns = alone_ns - query.predicted_ns;
     const TimeNs end_ns = query.end_ns + (corrected_ns_ - query.corrected_ns) + off_ns;
     const int64_t latency_ns = std::max(alone_ns, end_ns - query.arrival_ns);
@@ -68,7 +72,7 @@ class Shadow {
     }
     --queries_;
     left_ns_ -= query.predicted_ns;
-    first_since_ns_ = now_ns;
+    first_since_ns_ = std::max(first_since_ns_, ended_ns);
     latencies_.Add(latency_ns);
     const bool enough = latencies_.count() >= kTailQueriesMin;
     if (enough && counted_++ % kTailQueriesStep == 0) p99_ns_ = P99Now();

@@ -20,13 +20,16 @@ class EvidenceTest : public ::testing::Test {
 
   ShadowQuery Begin(AppEvidence& app, TimeNs now_ns, bool meets_credit = false) {
     ShadowQuery shadow;
-    evidence.QueryBegan(app, {.now_ns = now_ns, .arrival_ns = now_ns, .meets_credit = meets_credit},
-                        shadow);
+    evidence.QueryBegan(
+        app,
+        {.now_ns = now_ns, .arrival_ns = now_ns, .since_ns = now_ns, .meets_credit = meets_credit},
+        shadow);
     return shadow;
   }
   EndedQuery Ended(const ShadowQuery& shadow, TimeNs now_ns) {
     return {.now_ns = now_ns,
             .arrival_ns = shadow.arrival_ns,
+            .ended_ns = now_ns,
             .shadow = shadow,
             .solo_ns = kMs,
             .done_ns = kMs};

@@ -146,10 +146,11 @@ void LearnKernelReplaced(Flow& flow, KernelId id) {
   flow.pairs_stale = true;
 }
 
-void LearnQueryBegan(Flow& flow, QueryState& query) {
+void LearnQueryBegan(Flow& flow, QueryState& query, TimeNs since_ns) {
   flow.evidence.QueryBegan(query.app->evidence,
                            {.now_ns = flow.now_ns,
                             .arrival_ns = query.arrival_ns,
+                            .since_ns = since_ns,
                             .sized_ns = query.sized_ns,
                             .meets_credit = MeetsCredit(flow)},
                            query.shadow);
@@ -165,6 +166,7 @@ void LearnQueryEnded(Flow& flow, const QueryState& query, int32_t queries_before
   flow.evidence.QueryEnded(app.evidence,
                            {.now_ns = flow.now_ns,
                             .arrival_ns = query.arrival_ns,
+                            .ended_ns = query.ended_ns > 0 ? query.ended_ns : flow.now_ns,
                             .shadow = query.shadow,
                             .solo_ns = query.solo_ns,
                             .done_ns = query.done_ns,

@@ -33,7 +33,8 @@ void FollowPolicy(Flow& flow);
 void LearnApp(App& app, TimeNs now_ns);
 // The kernel takes the place of a released one: what was learned of that is forgotten.
 void LearnKernelReplaced(Flow& flow, KernelId id);
-void LearnQueryBegan(Flow& flow, QueryState& query);
+// `since_ns`: when the device got its first task; now: it has none yet.
+void LearnQueryBegan(Flow& flow, QueryState& query, TimeNs since_ns);
 void LearnQueryTask(QueryState& query, const Task& task);
 // The query is no longer in the list. `queries_before`: its app's active ones, itself included.
 void LearnQueryEnded(Flow& flow, const QueryState& query, int32_t queries_before);

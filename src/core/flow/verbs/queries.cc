@@ -55,6 +55,10 @@ void Resume(Flow& flow, QueryState& query) {
 }  // namespace
 
 void BeginActiveQuery(Flow& flow, QueryState& query) {
+  BeginLaunchedQuery(flow, query, flow.now_ns);
+}
+
+void BeginLaunchedQuery(Flow& flow, QueryState& query, TimeNs since_ns) {
   if (query.idle) Resume(flow, query);
   if (query.active) return;
   query.began = true;
@@ -62,7 +66,7 @@ void BeginActiveQuery(Flow& flow, QueryState& query) {
   query.deadline_ns = promise.HasTarget() ? query.arrival_ns + promise.target_ns : kNever;
   LinkQuery(flow, query);
   PredictWhole(flow, query);
-  LearnQueryBegan(flow, query);
+  LearnQueryBegan(flow, query, since_ns);
   WatchQuery(flow, query);
   if (flow.HasEvents()) {
     flow.Emit(QueryBegun{
@@ -79,6 +83,7 @@ void FinishQueryTask(Flow& flow, Task& task) {
   query->quiet_since_ns = flow.now_ns;
   query->issued_ns -= task.progress.issued_ns;
   query->done_ns += task.record.measured_ns;
+  query->ended_ns = std::max(query->ended_ns, std::min(task.record.end_ns, flow.now_ns));
   LearnQueryTask(*query, task);
   if (task.explicit_query == nullptr) {
     query->ended = true;

@@ -12,6 +12,8 @@ namespace gpushare::core {
 
 // The query enters the list of active queries. Does nothing the second time.
 void BeginActiveQuery(Flow& flow, QueryState& query);
+// The same for a query whose first task its submitter launched, at `since_ns`.
+void BeginLaunchedQuery(Flow& flow, QueryState& query, TimeNs since_ns);
 
 // A task of a query is complete. The query ends with its last task.
 void FinishQueryTask(Flow& flow, Task& task);

@@ -187,7 +187,10 @@ void Adopt(Flow& flow, Task& task) {
   task.progress.sequence = flow.next_sequence++;
   task.record.admit_ns = flow.now_ns;
   UnwatchRegion(flow, task);
-  if (task.query != nullptr) BeginActiveQuery(flow, *task.query);
+  if (task.query != nullptr) {
+    const TimeNs launch_ns = task.record.launch_ns;  // 0: a region
+    BeginLaunchedQuery(flow, *task.query, launch_ns > 0 ? launch_ns : flow.now_ns);
+  }
   PredictTask(flow, task);
   EnterRunning(flow, task, task.progress.parts[0], Reason::kFastPath);
   flow.dirty = true;
