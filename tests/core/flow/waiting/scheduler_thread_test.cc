@@ -262,7 +262,7 @@ TEST_P(SchedulerThreadTest, AWaitThatNothingCanEndIsLoggedOnceWithItsReason) {
   for (int looks = 0; looks < 100 && said() == 0; ++looks) SleepMs(100);
   ASSERT_TRUE(scheduler_->RegionEnd(region).ok());
   again.join();
-  EXPECT_EQ(said(), 1);
+  EXPECT_EQ(said(), 1) << ::testing::PrintToString(Reports());
 }
 
 TEST_P(SchedulerThreadTest, AWaitWithADeadlineOrForWorkThatRunsIsNotLogged) {
