@@ -211,7 +211,7 @@ enum gpushare_verdict_value {
   GPUSHARE_VERDICT_OK = 1,
   GPUSHARE_VERDICT_FAILED = 2,  // it, or a task that it waited for, failed; the device goes on
   GPUSHARE_VERDICT_CANCELLED = 3,
-  GPUSHARE_VERDICT_DROPPED = 4,    // it was late, and its app drops late queries (drop_late)
+  GPUSHARE_VERDICT_DROPPED = 4,    // too late to be answered by its target (drop_late)
   GPUSHARE_VERDICT_TIMED_OUT = 5,  // the device never ended it, and the library gave up its lane
   GPUSHARE_VERDICT_DEVICE_LOST = 6,
   GPUSHARE_VERDICT_SHUTDOWN = 7  // the runtime was shut down before the task ran
@@ -464,8 +464,10 @@ typedef struct gpushare_app_options {
   int64_t solo_ns;       // LC, hint: one query on an idle device; 0: unknown; BE: must be 0
   // BE: share of device time among BE apps with work (docs/glossary.md); 0: 1; LC: not used
   double weight;
-  gpushare_bool drop_late;  // LC: drop a query that is late at admission; BE: must be 0
-  int32_t tasks_max;        // tasks accepted and not yet released; 0: 1024, at most 16384
+  // LC: drop a query that waits and can no longer be answered by its target; BE: must be 0.
+  // docs/reliability.md has the details.
+  gpushare_bool drop_late;
+  int32_t tasks_max;  // tasks accepted and not yet released; 0: 1024, at most 16384
   // LC: most median latency over the median alone; at least 1; 0: none; BE: must be 0. The policy
   // adaptive keeps it; the median moves more than the p99 does.
   double p50_bound;

@@ -8,6 +8,22 @@
 #include "src/core/evidence/tuning.h"
 
 namespace gpushare::core {
+namespace {
+
+// A query that was dropped before its deadline missed it all the same.
+int64_t LatencyOf(const EndedQuery& end) {
+  const int64_t latency_ns = end.now_ns - end.arrival_ns;
+  return end.dropped ? std::max(latency_ns, end.promise.target_ns + 1) : latency_ns;
+}
+
+// What the query takes alone. A query without a prediction takes what it took; nothing if it was
+// dropped, or ended before it arrived.
+int64_t LoadOf(const EndedQuery& end, int64_t latency_ns) {
+  if (end.dropped) return 0;
+  return end.solo_ns > 0 ? end.solo_ns : std::max<int64_t>(0, latency_ns);
+}
+
+}  // namespace
 
 void Evidence::QueryBegan(AppEvidence& app, const BegunQuery& begin, ShadowQuery& shadow) {
   const int64_t predicted_ns = begin.sized_ns > 0 ? begin.sized_ns : app.query_solo_ns;
@@ -20,7 +36,7 @@ void Evidence::QueryBegan(AppEvidence& app, const BegunQuery& begin, ShadowQuery
 }
 
 void Evidence::QueryEnded(AppEvidence& app, const EndedQuery& end) {
-  const int64_t latency_ns = end.now_ns - end.arrival_ns;
+  const int64_t latency_ns = LatencyOf(end);
   const bool met_credit = busy_on_credit;
   if (--app.queries == 0) --apps_with_queries;
   if (--queries == 0) busy_on_credit = false;
@@ -36,8 +52,7 @@ void Evidence::QueryEnded(AppEvidence& app, const EndedQuery& end) {
             ? end.solo_ns
             : app.query_solo_ns + ((end.solo_ns - app.query_solo_ns) >> kQuerySoloShift);
   }
-  // A query without a prediction takes what it took; nothing if it ended before it arrived.
-  AddSolo(app.load, end.solo_ns > 0 ? end.solo_ns : std::max<int64_t>(0, latency_ns));
+  AddSolo(app.load, LoadOf(end, latency_ns));
   if (end.done_ns > 0) NoteLcWork(segment_gains, end.solo_ns);
   NoteDuty(app, end);
   if (end.last) EndBusyPeriod(app.load, load_decay, end.now_ns);
@@ -57,11 +72,13 @@ void Evidence::QueryReturned(AppEvidence& app, const ShadowQuery& shadow, TimeNs
   BeginBusy(app.load, load_decay, now_ns);
 }
 
-// What nothing disturbed took what it takes alone. Else its tasks were predicted.
+// What nothing disturbed took what it takes alone. Else its tasks were predicted. A query that was
+// dropped takes nothing in the shadow either, and was late there if its wait left it too little.
 void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t latency_ns) {
-  const bool alone = !end.disturbed && end.done_ns > 0;
+  const bool alone = end.dropped || (!end.disturbed && end.done_ns > 0);
   const int64_t alone_ns = alone || end.solo_ns <= 0 ? end.done_ns : end.solo_ns;
-  const int64_t shadow_ns = app.shadow.End(end.shadow, alone_ns, end.ended_ns);
+  const int64_t shadow_ns = app.shadow.End(end.shadow, alone_ns, end.ended_ns) +
+                            (end.dropped ? end.solo_ns : 0);
   const int64_t limit_ns = end.promise.LatencyLimit();
   if (latency_ns > limit_ns && shadow_ns <= limit_ns) ++app.late_not_alone;
 }

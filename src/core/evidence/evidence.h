@@ -50,6 +50,7 @@ struct EndedQuery {
   int64_t solo_ns = 0;      // predicted, all its tasks; 0: unknown
   int64_t done_ns = 0;      // measured, all its tasks
   bool disturbed = false;   // a task of it did not run alone on the whole device, or failed
+  bool dropped = false;     // it was too late, and was dropped before it began: it counts as late
   Promise promise = {};     // of its app
   bool only_waits = false;  // all queries of the app, this one included, wait for tickets
   bool last = false;        // no other query of the app was begun or submitted

@@ -9,18 +9,27 @@
 #include "src/core/flow/verbs/running.h"
 #include "src/core/flow/verbs/waits.h"
 #include "src/core/state/backlog.h"
+#include "src/core/state/query_waits.h"
 #include "src/core/state/state_change.h"
 
 namespace gpushare::core {
 namespace {
+
+// Whether the task comes too late, and its app drops such work: its query then has no more tasks.
+bool IsDropped(const Flow& flow, const Task& task) {
+  if (task.query == nullptr || !task.app->options.drop_late) return false;
+  QueryState& query = *task.query;
+  const bool late = flow.now_ns > query.deadline_ns;
+  query.dropped = query.dropped || (late && !HasBegun(query));
+  return query.dropped || late;
+}
 
 void AdmitTask(Flow& flow, Task& task) {
   task.progress.adopted = true;
   task.progress.sequence = flow.next_sequence++;
   task.record.admit_ns = flow.now_ns;
   if (task.query != nullptr) BeginActiveQuery(flow, *task.query);
-  const bool late =
-      task.query != nullptr && task.app->options.drop_late && flow.now_ns > task.query->deadline_ns;
+  const bool late = IsDropped(flow, task);
   const Verdict refusal = flow.device_lost.load()        ? Verdict::kDeviceLost
                           : flow.cut_off                 ? Verdict::kShutdown
                           : task.cancel_requested.load() ? Verdict::kCancelled

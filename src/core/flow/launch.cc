@@ -6,6 +6,7 @@
 
 #include "src/core/flow/fused/fused_launch.h"
 #include "src/core/flow/verbs/evict.h"
+#include "src/core/flow/verbs/late_queries.h"
 #include "src/core/flow/verbs/launch_task.h"
 #include "src/core/flow/verbs/plan_entry.h"
 #include "src/core/log/events.h"
@@ -51,6 +52,7 @@ void LaunchHeads(Flow& flow, Queue& queue, const PlannedLaunch& planned) {
     if (i > 0 && !queue.head->wait_tickets.empty()) return;
     if (lc && queue.in_flight.load(std::memory_order_acquire) >= kLcWindow) return;
     if (queue.deferred.load(std::memory_order_acquire) > 0) return;
+    if (flow.drops_late && lc && WaitsForItsTurn(flow, *queue.head)) return;
     PlannedLaunch each = planned;
     if (i > 0) {
       each.form = OrdinaryForm(queue.head->work.kind);

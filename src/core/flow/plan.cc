@@ -17,6 +17,7 @@
 #include "src/core/flow/planning/head_views.h"
 #include "src/core/flow/planning/progress_plan.h"
 #include "src/core/flow/planning/promote.h"
+#include "src/core/flow/verbs/late_queries.h"
 #include "src/core/flow/verbs/launch_task.h"
 #include "src/core/flow/verbs/predict_task.h"
 #include "src/core/flow/verbs/running.h"
@@ -207,7 +208,9 @@ void MakePlan(Flow& flow) {
   flow.planned = false;
   if (!flow.dirty && flow.now_ns < flow.replan_at_ns) return;
   flow.dirty = false;
-  PromoteHeads(flow);  // may finish tasks, and then asks for another plan
+  // Both may finish tasks, and then ask for another plan.
+  const TimeNs drop_at_ns = DropLateQueries(flow);
+  PromoteHeads(flow);
   const bool timed = !flow.device->capabilities().virtual_time;
   const auto begin =
       timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
@@ -218,7 +221,7 @@ void MakePlan(Flow& flow) {
   AskForPlaces(flow);
   LearnPlan(flow);
   // A wake-up time in the past would replan forever; the clock must advance.
-  flow.replan_at_ns = std::max(plan.replan_at_ns, flow.now_ns + 1);
+  flow.replan_at_ns = std::max(std::min(plan.replan_at_ns, drop_at_ns), flow.now_ns + 1);
   flow.planned = true;
   if (plan.dropped > 0) {
     flow.counters.plan_entries_dropped.fetch_add(plan.dropped, std::memory_order_relaxed);

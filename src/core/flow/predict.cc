@@ -20,6 +20,7 @@ void IndexApps(Flow& flow) {
   flow.lc_apps.Clear();
   flow.be_apps.Clear();
   flow.buffers.be_apps.Clear();
+  flow.drops_late = false;
   for (int slot = 0; slot < flow.tables.app_slots(); ++slot) {
     App& app = flow.tables.app_slot(slot);
     app.plan_index = App::kNoIndex;
@@ -28,6 +29,7 @@ void IndexApps(Flow& flow) {
     auto& apps = lc ? flow.lc_apps : flow.be_apps;
     app.plan_index = apps.size();
     apps.Add(&app);
+    flow.drops_late = flow.drops_late || (lc && app.options.drop_late);
     if (lc) continue;
     BeAppView& view = flow.buffers.be_apps.Add();
     view.app = AppId{app.id.load(std::memory_order_relaxed)};

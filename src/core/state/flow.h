@@ -206,6 +206,7 @@ struct Flow {
   bool dirty = true;     // something changed since the last plan
   bool planned = false;  // this Tick made a plan
   TimeNs replan_at_ns = kNever;
+  bool drops_late = false;      // an LC app drops late queries
   PlannedChoice choice_logged;  // the last one in the log, and when
   TimeNs choice_logged_ns = 0;
   TimeNs hang_check_ns = kNever;

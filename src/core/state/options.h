@@ -57,7 +57,7 @@ struct AppOptions {
   AppClass app_class = AppClass::kBestEffort;
   Promise promise = {};    // LC
   int64_t solo_ns = 0;     // LC: hint for one query's duration alone
-  bool drop_late = false;  // LC: a query that is late at admission is dropped
+  bool drop_late = false;  // LC: a query too late to answer is dropped (verbs/late_queries.h)
   double weight = 1;       // BE
   int32_t tasks_max = kDefaultTasksPerApp;
   int64_t idle_timeout_ns = kDefaultIdleTimeoutNs;  // kNever: none

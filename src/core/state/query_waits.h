@@ -20,6 +20,11 @@ inline bool IsListed(const QueryState& query) {
   return query.tasks_listed > 0 && query.tasks_running == 0;
 }
 
+// Whether a task of the query is on the device, or has been.
+inline bool HasBegun(const QueryState& query) {
+  return query.tasks_running > 0 || query.tasks_finished > 0;
+}
+
 // As of the last plan, which saw whether the head waits.
 inline bool OnlyWaits(const QueryState& query) {
   return query.queue->head_waits && IsListed(query);
@@ -30,10 +35,12 @@ inline bool OnlyWaits(const QueryState& query) {
 inline void CountQueryTask(const Task& task, int32_t listed, int32_t running) {
   if (task.query == nullptr) return;
   QueryState& query = *task.query;
-  const bool before = IsListed(query);
+  const bool was_listed = IsListed(query);
+  const bool was_running = query.tasks_running > 0;
   query.tasks_listed += listed;
   query.tasks_running += running;
-  query.queue->queries_listed += (IsListed(query) ? 1 : 0) - (before ? 1 : 0);
+  query.queue->queries_listed += (IsListed(query) ? 1 : 0) - (was_listed ? 1 : 0);
+  query.queue->queries_running += (query.tasks_running > 0 ? 1 : 0) - (was_running ? 1 : 0);
 }
 
 }  // namespace gpushare::core

@@ -57,6 +57,7 @@ struct QueryState {
   bool was_idle = false;      // its latency is the application's doing, and teaches nothing
   bool abandoned = false;     // the same; it is in no statistics either
   bool disturbed = false;     // a task of it did not run alone on the whole device, or failed
+  bool dropped = false;       // too late before a task of it began (flow/verbs/late_queries.h)
   double input_size = 0;      // as the application stated it; 0: it did not
   int64_t sized_ns = 0;       // predicted from input_size, with its error bar; 0: unknown
   int64_t solo_ns = 0;        // predicted, all tasks admitted so far
@@ -252,6 +253,11 @@ struct alignas(64) Queue {
   // LC: queries with a task in this list and none on the device. While the head waits, these
   // queries wait.
   int32_t queries_listed = 0;
+  // LC: queries with a task on the device, the predicted time of these tasks, and since when the
+  // first of them is the first.
+  int32_t queries_running = 0;
+  int64_t issued_ns = 0;
+  TimeNs first_since_ns = 0;
   // `view` is what the next snapshot has for the head, which is ready (flow/planning/head_views.h).
   bool view_is_current = false;
   // While the view is current: the head is held for this reason, as its record says, so that a hold

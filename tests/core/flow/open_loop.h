@@ -40,6 +40,7 @@ class OpenLoop {
     std::vector<SpeedPoint> speed = {};  // over SMs; none: in proportion
     int32_t nodes = 1;
     int32_t sms = 0;  // that each node occupies; 0: all
+    bool drop_late = false;
   };
   struct Be {
     int64_t duration_ns = 0;    // of a task alone on the whole device
@@ -70,6 +71,7 @@ class OpenLoop {
     options.promise.p50_bound = service.p50_bound;
     options.promise.p99_alone_ns = service.p99_alone_ns;
     options.promise.target_ns = service.target_ns;
+    options.drop_late = service.drop_late;
     lc_app_ = *scheduler_->CreateApp(options);
     lc_.queue = *scheduler_->CreateQueue(lc_app_);
     lc_.kernel = Graph(
@@ -136,16 +138,20 @@ class OpenLoop {
       }
       lc_.arrival_ns = at_ns;
       lc_.detached = true;
-      sent_.push_back({&latencies_ns_, at_ns});
+      sent_.push_back({this, at_ns});
       lc_.callback = [](void* user, const CompletionRecord& record) {
         auto* const query = static_cast<Sent*>(user);
-        query->latencies_ns->push_back(record.complete_ns - query->arrival_ns);
+        query->owner->latencies_ns_.push_back(record.complete_ns - query->arrival_ns);
+        query->owner->dropped_ += record.verdict == Verdict::kDropped ? 1 : 0;
+        if (record.verdict != Verdict::kOk) return;
+        query->owner->answers_ns_.push_back(record.complete_ns - query->arrival_ns);
       };
       lc_.callback_user = &sent_.back();
       ASSERT_TRUE(scheduler_->SubmitLc(lc_).ok());
     }
     while (latencies_ns_.size() < expected) ASSERT_TRUE(scheduler_->Poll().ok());
   }
+  void SetLoad(double load) { service_.load = load; }
   // From now on queries take so much longer, whatever runs beside them.
   void SlowDown(double factor) {
     const double solo_ns = factor * static_cast<double>(service_.solo_ns);
@@ -158,6 +164,9 @@ class OpenLoop {
     std::sort(sorted.begin(), sorted.end());
     return sorted[static_cast<size_t>(q * static_cast<double>(sorted.size() - 1))];
   }
+  // Of queries that were answered.
+  const std::vector<int64_t>& answers_ns() const { return answers_ns_; }
+  int64_t dropped() const { return dropped_; }
   int64_t P99Ns() const { return QuantileNs(0.99); }
   double LateShare() const {
     const auto late = std::count_if(latencies_ns_.begin(), latencies_ns_.end(),
@@ -179,7 +188,7 @@ class OpenLoop {
 
  private:
   struct Sent {
-    std::vector<int64_t>* latencies_ns;
+    OpenLoop* owner;
     TimeNs arrival_ns;
   };
   struct Tenant {
@@ -208,7 +217,7 @@ class OpenLoop {
     EXPECT_TRUE(scheduler_->SubmitBe(tenant.spec).ok());
   }
 
-  const Service service_;
+  Service service_;
   bool ending_ = false;
   std::mt19937_64 random_;
   int32_t sms_ = 0;
@@ -216,6 +225,8 @@ class OpenLoop {
   TaskSpec lc_;
   std::deque<Sent> sent_;
   std::vector<int64_t> latencies_ns_;
+  std::vector<int64_t> answers_ns_;
+  int64_t dropped_ = 0;
   std::vector<std::unique_ptr<Tenant>> tenants_;
   std::unique_ptr<Scheduler> scheduler_;
 };

@@ -171,6 +171,7 @@ void LearnQueryEnded(Flow& flow, const QueryState& query, int32_t queries_before
                             .solo_ns = query.solo_ns,
                             .done_ns = query.done_ns,
                             .disturbed = query.disturbed,
+                            .dropped = query.dropped,
                             .promise = app.options.promise,
                             .only_waits = OnlyWaits(app, queries_before),
                             .last = queries_before == 1,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/core/base/saturating.h"
 #include "src/core/flow/learn/learn.h"
 #include "src/core/flow/verbs/idle.h"
 #include "src/core/log/events.h"
@@ -63,7 +64,8 @@ void BeginLaunchedQuery(Flow& flow, QueryState& query, TimeNs since_ns) {
   if (query.active) return;
   query.began = true;
   const Promise& promise = query.app->options.promise;
-  query.deadline_ns = promise.HasTarget() ? query.arrival_ns + promise.target_ns : kNever;
+  query.deadline_ns =
+      promise.HasTarget() ? SaturatingAdd(query.arrival_ns, promise.target_ns) : kNever;
   LinkQuery(flow, query);
   PredictWhole(flow, query);
   LearnQueryBegan(flow, query, since_ns);

@@ -50,7 +50,11 @@ void EnterList(Flow& flow, Task& task, Form form) {
   flow.queued_ns += task.progress.issued_ns;
   task.progress.uncommitted_ns = UncommittedNs(flow, task, form);
   flow.uncommitted_ns += task.progress.uncommitted_ns;
-  if (task.query != nullptr) task.query->issued_ns += task.progress.issued_ns;
+  if (task.query != nullptr) {
+    task.query->issued_ns += task.progress.issued_ns;
+    if (task.query->queue->issued_ns == 0) task.query->queue->first_since_ns = flow.now_ns;
+    task.query->queue->issued_ns += task.progress.issued_ns;
+  }
   if (task.work.kind == TaskKind::kMemcpy) {
     CopyState& copies = CopiesOf(flow, task);
     ++(lc ? copies.lc_active : copies.be_active);
@@ -167,6 +171,10 @@ void LeaveRunning(Flow& flow, Task& task) {
   CountQueryTask(task, 0, -1);
   task.progress.on_credit = false;
   flow.queued_ns -= task.progress.issued_ns;
+  if (task.query != nullptr) {
+    task.query->queue->issued_ns -= task.progress.issued_ns;
+    task.query->queue->first_since_ns = flow.now_ns;
+  }
   flow.uncommitted_ns -= std::exchange(task.progress.uncommitted_ns, 0);
   if (!IsLc(task)) {
     task.app->on_device_ns -= task.progress.issued_ns;
