@@ -13,6 +13,7 @@
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
 #include "src/core/base/mutex.h"
+#include "src/core/base/status.h"
 
 namespace gpushare::abi {
 namespace {
@@ -57,6 +58,34 @@ absl::StatusOr<core::AppOptions> AppOptionsOf(const gpushare_app_options& option
   if (options.weight != 0) out.weight = options.weight;
   if (options.tasks_max != 0) out.tasks_max = options.tasks_max;
   if (options.idle_timeout_ns != 0) out.idle_timeout_ns = options.idle_timeout_ns;
+  return out;
+}
+
+absl::StatusOr<core::AppUpdate> AppUpdateOf(const gpushare_app_update_options& options) {
+  constexpr uint32_t kKnown = 2 * GPUSHARE_APP_FIELD_WEIGHT - 1;
+  if (options.fields == 0 || (options.fields & ~kKnown) != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("app_update_options.fields is ", options.fields,
+                     ", and it must be a sum of bits of gpushare_app_field_bit, at least one."));
+  }
+  core::AppUpdate out;
+  absl::Status unnamed = absl::OkStatus();
+  const auto read = [&](const char* name, uint32_t bit, const auto& field, auto& value) {
+    if ((options.fields & bit) != 0) {
+      value = field;
+    } else if (field != 0) {
+      unnamed = absl::InvalidArgumentError(
+          absl::StrCat("app_update_options.", name, " is ", field,
+                       ", and app_update_options.fields does not name it."));
+    }
+  };
+  read("target_ns", GPUSHARE_APP_FIELD_TARGET_NS, options.target_ns, out.target_ns);
+  read("p99_bound", GPUSHARE_APP_FIELD_P99_BOUND, options.p99_bound, out.p99_bound);
+  read("p50_bound", GPUSHARE_APP_FIELD_P50_BOUND, options.p50_bound, out.p50_bound);
+  read("p99_alone_ns", GPUSHARE_APP_FIELD_P99_ALONE_NS, options.p99_alone_ns, out.p99_alone_ns);
+  read("weight", GPUSHARE_APP_FIELD_WEIGHT, options.weight, out.weight);
+  if (!unnamed.ok()) return unnamed;
+  if (out.weight && *out.weight == 0) out.weight = 1;
   return out;
 }
 
@@ -155,6 +184,18 @@ gpushare_status gpushare_app_create(gpushare_runtime* runtime, const gpushare_ap
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CreateApp(*app, *converted));
     *out_app = handle.Keep();
     return absl::OkStatus();
+  });
+}
+
+gpushare_status gpushare_app_update(gpushare_app* app,
+                                    const gpushare_app_update_options* options) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, app);
+    gpushare_app_update_options known;
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("app_update_options", options, &known));
+    GPUSHARE_ASSIGN_OR_RETURN(const gpushare::core::AppUpdate update,
+                              gpushare::abi::AppUpdateOf(known));
+    return object->runtime->scheduler->UpdateApp(object->id, update);
   });
 }
 

@@ -29,7 +29,7 @@ static_assert(static_cast<int>(Reason::kEvictForLc) == GPUSHARE_REASON_EVICT_FOR
 static_assert(static_cast<int>(Reason::kEvictForQuota) == GPUSHARE_REASON_EVICT_FOR_QUOTA);
 static_assert(static_cast<int>(Reason::kUserPolicy) == GPUSHARE_REASON_USER_POLICY);
 static_assert(static_cast<int>(Reason::kDependencyFailed) == GPUSHARE_REASON_DEPENDENCY_FAILED);
-static_assert(static_cast<int>(core::kLastEventType) == GPUSHARE_EVENT_CHOICE_SHIFT);
+static_assert(static_cast<int>(core::kLastEventType) == GPUSHARE_EVENT_APP_UPDATED);
 static_assert(ToC(core::TaskKind::kOpaque) == GPUSHARE_TASK_OPAQUE);
 static_assert(ToC(core::AppClass::kBestEffort) == GPUSHARE_CLASS_BEST_EFFORT);
 

@@ -490,6 +490,37 @@ GPUSHARE_API gpushare_status gpushare_app_create(gpushare_runtime* runtime,
                                                  const gpushare_app_options* options,
                                                  gpushare_app** out_app) GPUSHARE_NOEXCEPT;
 
+// The fields of gpushare_app_update_options that an update changes, as bits.
+enum gpushare_app_field_bit {
+  GPUSHARE_APP_FIELD_TARGET_NS = 1,
+  GPUSHARE_APP_FIELD_P99_BOUND = 2,
+  GPUSHARE_APP_FIELD_P50_BOUND = 4,
+  GPUSHARE_APP_FIELD_P99_ALONE_NS = 8,
+  GPUSHARE_APP_FIELD_WEIGHT = 16
+};
+
+typedef struct gpushare_app_update_options {
+  uint32_t struct_size;
+  uint32_t fields;    // bits of gpushare_app_field_bit, at least one; a field without its bit is 0
+  int64_t target_ns;  // LC; 0: none from now on
+  double p99_bound;   // LC; 0: none from now on
+  double p50_bound;   // LC; 0: none from now on
+  int64_t p99_alone_ns;  // LC; 0: unknown from now on
+  double weight;         // BE; 0: 1
+} gpushare_app_update_options;
+#define GPUSHARE_APP_UPDATE_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_app_update_options)
+
+// Changes what a live app states, as after a model swap. It counts from the next plan on, and for
+// each query that ends from now on; active queries keep their deadline. What was measured stays.
+// What was judged by the old promise begins anew: the tail account, the window of
+// gpushare_app_guarantee, and the latencies where p99_alone_ns was known and is another one.
+// docs/reliability.md has the details.
+// Threads: any. Owns: nothing. Blocks: briefly, until a pass of the scheduler's thread has ended.
+// Errors: INVALID_ARGUMENT no field, a field of the other class, a field that is set and not named,
+// or a value that gpushare_app_create refuses; then nothing is changed.
+GPUSHARE_API gpushare_status gpushare_app_update(
+    gpushare_app* app, const gpushare_app_update_options* options) GPUSHARE_NOEXCEPT;
+
 // Adds one reference.
 // Threads: any. Owns: the caller gets one more reference. Blocks: no.
 // Errors: INVALID_ARGUMENT.
@@ -1364,7 +1395,8 @@ enum gpushare_event_type_value {
   // What a plan chose between: the choice and the runner-up.
   GPUSHARE_EVENT_CHOICE = 20,
   // What both do to latencies; behind the CHOICE that it is about.
-  GPUSHARE_EVENT_CHOICE_SHIFT = 21
+  GPUSHARE_EVENT_CHOICE_SHIFT = 21,
+  GPUSHARE_EVENT_APP_UPDATED = 22
 };
 
 typedef struct gpushare_event {

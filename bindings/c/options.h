@@ -30,6 +30,7 @@ inline constexpr uint32_t kFirstSize = 0;
   inline constexpr uint32_t kFirstSize<type> = bytes
 GPUSHARE_FIRST_SIZE(gpushare_runtime_options, 112);
 GPUSHARE_FIRST_SIZE(gpushare_app_options, 64);
+GPUSHARE_FIRST_SIZE(gpushare_app_update_options, 48);
 GPUSHARE_FIRST_SIZE(gpushare_reservation_options, 16);
 GPUSHARE_FIRST_SIZE(gpushare_simulation_record, 120);
 GPUSHARE_FIRST_SIZE(gpushare_library_call, 144);

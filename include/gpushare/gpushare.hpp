@@ -106,6 +106,7 @@ struct Sized : Struct {
 };
 using RuntimeOptions = Sized<gpushare_runtime_options>;
 using AppOptions = Sized<gpushare_app_options>;
+using AppUpdateOptions = Sized<gpushare_app_update_options>;
 using ReservationOptions = Sized<gpushare_reservation_options>;
 using SimulationRecord = Sized<gpushare_simulation_record>;
 using LibraryCall = Sized<gpushare_library_call>;
@@ -377,6 +378,10 @@ class App : public AppHandle {
     const gpushare_status code = gpushare_queue_create(get(), &queue);
     if (code != GPUSHARE_OK) return Status::From(code);
     return Queue(runtime_, queue);
+  }
+  // Changes what the app states; see gpushare_app_update.
+  Status Update(const gpushare_app_update_options& options) const {
+    return Status::From(gpushare_app_update(get(), &options));
   }
   Status ReserveCapSm(const gpushare_reservation_options& options) const {
     return Status::From(gpushare_reserve_capsm(get(), &options));

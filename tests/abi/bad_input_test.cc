@@ -211,6 +211,44 @@ TEST_P(BadInputTest, AppOptions) {
   EXPECT_FAILS(gpushare_app_create(nullptr, &good, &app), GPUSHARE_INVALID_ARGUMENT, "null");
 }
 
+TEST_P(BadInputTest, AppUpdateOptions) {
+  gpushare_app* lc = nullptr;
+  gpushare_app* be = nullptr;
+  gpushare_app_options create = AppOptionsOf(GPUSHARE_CLASS_LATENCY_CRITICAL, "updated");
+  create.p99_bound = 1.5;
+  ASSERT_OK(gpushare_app_create(api_.runtime, &create, &lc));
+  create = AppOptionsOf(GPUSHARE_CLASS_BEST_EFFORT, "weighed");
+  ASSERT_OK(gpushare_app_create(api_.runtime, &create, &be));
+  gpushare_app_update_options bad = GPUSHARE_APP_UPDATE_OPTIONS_INIT;
+  EXPECT_FAILS(gpushare_app_update(lc, &bad), GPUSHARE_INVALID_ARGUMENT, "fields is 0");
+  bad.fields = 32;
+  EXPECT_FAILS(gpushare_app_update(lc, &bad), GPUSHARE_INVALID_ARGUMENT, "fields is 32");
+  bad.fields = GPUSHARE_APP_FIELD_TARGET_NS;
+  bad.target_ns = 1000000;
+  bad.p50_bound = 1.1;
+  EXPECT_FAILS(gpushare_app_update(lc, &bad), GPUSHARE_INVALID_ARGUMENT, "p50_bound is 1.1");
+  bad.fields |= GPUSHARE_APP_FIELD_P50_BOUND | GPUSHARE_APP_FIELD_P99_BOUND;
+  for (const double bound : {0.5, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    bad.p99_bound = bound;
+    EXPECT_FAILS(gpushare_app_update(lc, &bad), GPUSHARE_INVALID_ARGUMENT, "p99 bound");
+  }
+  EXPECT_FAILS(gpushare_app_update(be, &bad), GPUSHARE_INVALID_ARGUMENT, "best-effort");
+  gpushare_app_update_options weight = GPUSHARE_APP_UPDATE_OPTIONS_INIT;
+  weight.fields = GPUSHARE_APP_FIELD_WEIGHT;
+  EXPECT_FAILS(gpushare_app_update(lc, &weight), GPUSHARE_INVALID_ARGUMENT, "no weight");
+  weight.weight = -1;
+  EXPECT_FAILS(gpushare_app_update(be, &weight), GPUSHARE_INVALID_ARGUMENT, "weight");
+  EXPECT_FAILS(gpushare_app_update(be, nullptr), GPUSHARE_INVALID_ARGUMENT, "null");
+  EXPECT_FAILS(gpushare_app_update(nullptr, &weight), GPUSHARE_INVALID_ARGUMENT, "null");
+  gpushare_app_guarantee guarantee = GPUSHARE_APP_GUARANTEE_INIT;
+  ASSERT_OK(gpushare_app_guarantee_get(lc, &guarantee));
+  EXPECT_EQ(guarantee.target_ns, 0) << "a refused update changes nothing";
+  EXPECT_EQ(guarantee.p99_bound, 1.5);
+  EXPECT_EQ(guarantee.p50_bound, 0);
+  EXPECT_OK(gpushare_app_release(lc));
+  EXPECT_OK(gpushare_app_release(be));
+}
+
 TEST_P(BadInputTest, KernelOptions) {
   gpushare_kernel* kernel = nullptr;
   const auto enroll = [&](const gpushare_kernel_options& options) {

@@ -81,6 +81,19 @@ TEST(CppApiTest, GraphsComeFromACaptureAndLibraryTasksFromTheirOperands) {
   EXPECT_EQ(ticket.Record().value().verdict, GPUSHARE_VERDICT_OK);
 }
 
+TEST(CppApiTest, AnAppIsUpdated) {
+  const gpushare::Runtime runtime = Open();
+  const gpushare::App app = MakeApp(runtime, GPUSHARE_CLASS_LATENCY_CRITICAL, "lc");
+  gpushare::AppUpdateOptions update;
+  update.fields = GPUSHARE_APP_FIELD_P99_BOUND;
+  update.p99_bound = 1.2;
+  EXPECT_TRUE(app.Update(update).ok());
+  EXPECT_EQ(app.Guarantee().value().p99_bound, 1.2);
+  update.p99_bound = 0.2;
+  EXPECT_EQ(app.Update(update).code(), GPUSHARE_INVALID_ARGUMENT);
+  EXPECT_EQ(app.Guarantee().value().p99_bound, 1.2);
+}
+
 TEST(CppApiTest, CopiesOfAHandleShareTheObject) {
   gpushare::Runtime runtime = Open();
   gpushare::App app = MakeApp(runtime, GPUSHARE_CLASS_BEST_EFFORT, "be");

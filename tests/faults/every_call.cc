@@ -89,6 +89,12 @@ gpushare_status Reserve(const Handles& handles) {
   return gpushare_reserve_capsm(handles.app, &options);
 }
 
+gpushare_status UpdateApp(const Handles& handles) {
+  gpushare_app_update_options options = GPUSHARE_APP_UPDATE_OPTIONS_INIT;
+  options.fields = GPUSHARE_APP_FIELD_WEIGHT;
+  return gpushare_app_update(handles.app, &options);
+}
+
 gpushare_status CreateQueue(const Handles& handles) {
   gpushare_queue* queue = nullptr;
   const gpushare_status status = gpushare_queue_create(handles.app, &queue);
@@ -343,6 +349,7 @@ std::vector<Call> RuntimeCalls() {
        [](H h) { return RetainOnce(h.app, gpushare_app_retain, gpushare_app_release); }},
       {"gpushare_app_release",
        [](H h) { return ReleaseExtra(h.app, gpushare_app_retain, gpushare_app_release); }},
+      {"gpushare_app_update", UpdateApp},
       {"gpushare_reserve_capsm", Reserve},
       {"gpushare_queue_create", CreateQueue},
       {"gpushare_queue_retain",

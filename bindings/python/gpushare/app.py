@@ -16,7 +16,7 @@ from gpushare._handle import Handle, make
 from gpushare._library import check, library
 from gpushare._runtime_base import RuntimeBase
 from gpushare._structs import init
-from gpushare.enums import AppClass, TaskKind
+from gpushare.enums import AppClass, AppFieldBit, TaskKind
 from gpushare.errors import described
 from gpushare.kernel import Kernel
 from gpushare.options import AppOptions, TaskOptions
@@ -72,6 +72,20 @@ class App(Handle):
         """Queue.submit on the app's own queue."""
         return self.queue.submit(kernel, arguments=arguments, query=query, wait_tickets=wait_tickets,
                                  wait_events=wait_events, enqueue=enqueue, **options)
+
+    def update(self, *, target_ns: int | None = None, p99_bound: float | None = None, p50_bound: float | None = None,
+               p99_alone_ns: int | None = None, weight: float | None = None) -> None:
+        """Changes what the app states, as after a model swap. What is left out stays; 0 is none or unknown.
+
+        target_ns, p99_bound, p50_bound and p99_alone_ns are of an LC app, weight is of a BE app. What was measured
+        stays. The tail account and the window of guarantee() begin anew where the promise changes.
+        """
+        stated = {'target_ns': target_ns, 'p99_bound': p99_bound, 'p50_bound': p50_bound,
+                  'p99_alone_ns': p99_alone_ns, 'weight': weight}
+        stated = {name: value for name, value in stated.items() if value is not None}
+        fields = sum(AppFieldBit[name.upper()] for name in stated)
+        struct = init(abi.gpushare_app_update_options, {'fields': fields, **stated})
+        check(library().gpushare_app_update(self.handle, ctypes.byref(struct)))
 
     def reserve_capsms(self, capsms: int, packed: bool = False) -> None:
         """Reserves CapSMs for an LC app, or bounds those of a BE app. 0 removes the reservation or bound."""

@@ -1,7 +1,8 @@
 // What the queries of one LC app have shown.
 //
-// The learn stage writes it through the calls of evidence.h. Others read it, and BeginApp resets it
-// when the app's slot gets an app. Threads: the one that runs Tick.
+// The learn stage writes it through the calls of evidence.h. Others read it. BeginApp resets it
+// when the app's slot gets an app, and UpdateApp a part of it when the app states another promise.
+// Threads: the one that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_EVIDENCE_APP_EVIDENCE_H_
 #define GPUSHARE_SRC_CORE_EVIDENCE_APP_EVIDENCE_H_
@@ -48,6 +49,26 @@ inline void BeginApp(AppEvidence& app, int64_t solo_ns, const Promise& promise, 
   app.late_not_alone = 0;
   app.tail.Clear();
   app.delivered.Clear();
+}
+
+// The app states another promise than `before`.
+//
+// Kept: load, arrivals, durations, the shadow's queue, and counts since the app was created. Begun
+// anew is what was judged by the old promise: the tail account, the window of what was delivered,
+// the factor of late queries. An app whose p99 alone was known and is another one now serves
+// another model: the latencies of the old one begin anew too, and the duty that they asked for.
+inline void UpdateApp(AppEvidence& app, const Promise& before, const Promise& now, TimeNs now_ns) {
+  if (now.LatencyLimit() != before.LatencyLimit()) BeginAnew(app.account, now_ns);
+  const bool other_p99 = now.p99_alone_ns != before.p99_alone_ns;
+  const bool stated = before.p99_alone_ns > 0 && now.p99_alone_ns > 0;
+  if (other_p99 || now.LatencyLimit() != before.LatencyLimit()) app.delivered.Clear();
+  if (now.target_ns != before.target_ns || (other_p99 && !stated)) {
+    app.target.factor = TargetTailAtFirst(now).factor;
+  }
+  if (!other_p99 || !stated) return;
+  app.tail.Clear();
+  app.shadow.ForgetLatencies();
+  app.duty = BeDuty();
 }
 
 }  // namespace gpushare::core

@@ -97,6 +97,12 @@ class Shadow {
     return std::max<int64_t>(0, now_ns + left_ns_ - served_ns - end_ns_);
   }
 
+  // The latencies so far were those of other work. The queue stays.
+  void ForgetLatencies() {
+    latencies_.Clear();
+    p99_ns_ = counted_ = 0;
+  }
+
   // How long the oldest active query has been the oldest; 0 without one.
   int64_t ServiceAgeNs(TimeNs now_ns) const {
     return queries_ == 0 ? 0 : std::max<int64_t>(0, now_ns - first_since_ns_);

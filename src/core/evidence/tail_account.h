@@ -101,6 +101,15 @@ inline void NoteQuery(TailAccount& account, const Promise& promise, int64_t late
   account.late_share += ((late ? 1.0 : 0.0) - account.late_share) / weight;
 }
 
+// Queries are late by another limit from now on: neither credit, debt nor lateness of before
+// counts. The arrivals are what they were.
+inline void BeginAnew(TailAccount& account, TimeNs now_ns) {
+  account.credit = account.advance = 0;
+  account.late_share = kTailShareStart;
+  account.queries = std::min<int64_t>(account.queries, 1);  // it is not silent (IsSilent)
+  account.quiet_ns = now_ns;
+}
+
 // A pause between two queries of a loaded app is no quiet time.
 inline void CreditQuietTime(TailAccount& account, TimeNs now_ns) {
   if (!IsQuiet(account, now_ns)) return;

@@ -41,6 +41,9 @@ class Scheduler {
 
   // --- registration: any thread, takes the registry's lock, may allocate -------------------------
   absl::StatusOr<AppId> CreateApp(const AppOptions& options);
+  // The app states another promise or weight, for plans from now on and for queries that end from
+  // now on. INVALID_ARGUMENT changes nothing.
+  absl::Status UpdateApp(AppId app, const AppUpdate& update);
   // FAILED_PRECONDITION while it has tasks that are not complete.
   absl::Status ReleaseApp(AppId app);
   absl::StatusOr<QueueId> CreateQueue(AppId app);

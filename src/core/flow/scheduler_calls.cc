@@ -1,6 +1,7 @@
 // What applications register, submit and ask: registration, tickets, statistics. See scheduler.h.
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,6 +93,28 @@ absl::StatusOr<AppId> Scheduler::CreateApp(const AppOptions& options) {
                  .target_ns = options.promise.target_ns,
                  .p99_bound_millionths = static_cast<int64_t>(options.promise.p99_bound * 1e6)});
   return id;
+}
+
+absl::Status Scheduler::UpdateApp(AppId id, const AppUpdate& update) {
+  Flow& flow = driver_->flow;
+  const FlowChange change(*driver_);
+  App* const app = flow.tables.FindApp(id);
+  if (app == nullptr) return NoApp(id);
+  const Promise before = app->options.promise;
+  if (absl::Status status = flow.tables.UpdateApp(*app, update); !status.ok()) return status;
+  const TimeNs now_ns = flow.device->NowNs();
+  LearnAppUpdated(*app, before, now_ns);
+  flow.dirty = true;
+  const Promise& promise = app->options.promise;
+  const bool lc = app->options.app_class == AppClass::kLatencyCritical;
+  flow.EmitAt(now_ns, AppUpdated{.app = id,
+                                 .app_class = app->options.app_class,
+                                 .target_ns = promise.target_ns,
+                                 .p99_alone_ns = promise.p99_alone_ns,
+                                 .p99_bound_bits = std::bit_cast<int64_t>(lc ? promise.p99_bound
+                                                                             : app->options.weight),
+                                 .p50_bound_bits = std::bit_cast<int64_t>(promise.p50_bound)});
+  return absl::OkStatus();
 }
 
 absl::Status Scheduler::ReleaseApp(AppId id) {

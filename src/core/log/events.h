@@ -94,6 +94,28 @@ struct AppCreated {
   }
 };
 
+// What the app states from now on, all of it. Serves replay too, so doubles are kept as bits.
+struct AppUpdated {
+  static constexpr EventType kType = EventType::kAppUpdated;
+  AppId app;
+  AppClass app_class = AppClass::kBestEffort;
+  int64_t target_ns = 0;
+  int64_t p99_alone_ns = 0;
+  int64_t p99_bound_bits = 0;  // BE: of the weight
+  int64_t p50_bound_bits = 0;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    walk(record.id, event.app);
+    walk(record.app, event.app);
+    walk(record.app_class, event.app_class);
+    walk(record.a, event.target_ns);
+    walk(record.b, event.p99_alone_ns);
+    walk(record.c, event.p99_bound_bits);
+    walk(record.d, event.p50_bound_bits);
+  }
+};
+
 struct Submitted {
   static constexpr EventType kType = EventType::kSubmitted;
   TaskLabel task;

@@ -79,6 +79,7 @@ constexpr NameRow<EventType> kEventTypes[] = {
     {EventType::kQueryEndCalled, "query_end_called"},
     {EventType::kChoice, "choice"},
     {EventType::kChoiceShift, "choice_shift"},
+    {EventType::kAppUpdated, "app_updated"},
 };
 
 constexpr ReasonRow kReasons[] = {

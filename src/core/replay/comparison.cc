@@ -64,7 +64,8 @@ std::string Comparison::Show(const EventRecord& record) {
 }
 
 void Comparison::Learn(const EventRecord& expected, const EventRecord& record) {
-  if (expected.type != record.type || !IsInput(TypeOf(record))) return;
+  const bool makes_ids = IsInput(TypeOf(record)) && TypeOf(record) != EventType::kAppUpdated;
+  if (expected.type != record.type || !makes_ids) return;
   Pair(expected.id, record.id);
   if (TypeOf(record) == EventType::kSubmitted) {
     Pair(expected.id | kImplicitQueryBit, record.id | kImplicitQueryBit);

@@ -26,7 +26,7 @@ inline EventType TypeOf(const EventRecord& record) { return static_cast<EventTyp
 // Whether a caller caused the event, not the scheduler.
 inline bool IsInput(EventType type) {
   return type == EventType::kSubmitted || type == EventType::kQueryBeginCalled ||
-         type == EventType::kQueryEndCalled;
+         type == EventType::kQueryEndCalled || type == EventType::kAppUpdated;
 }
 
 class Comparison final : public EventSink {

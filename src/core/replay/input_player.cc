@@ -71,9 +71,25 @@ absl::Status InputPlayer::Perform(const EventRecord& input) {
           .BeginQuery(begin.queue, begin.arrival_ns, std::bit_cast<double>(begin.input_size_bits))
           .status();
     }
+    case EventType::kAppUpdated:
+      return Update(Decode<AppUpdated>(input));
     default:
       return scheduler_.EndQuery(ToReplay(Decode<QueryEndCalled>(input).query));
   }
+}
+
+absl::Status InputPlayer::Update(const AppUpdated& input) {
+  AppUpdate update;
+  const auto first = std::bit_cast<double>(input.p99_bound_bits);
+  if (input.app_class == AppClass::kBestEffort) {
+    update.weight = first;
+  } else {
+    update.target_ns = input.target_ns;
+    update.p99_alone_ns = input.p99_alone_ns;
+    update.p99_bound = first;
+    update.p50_bound = std::bit_cast<double>(input.p50_bound_bits);
+  }
+  return scheduler_.UpdateApp(input.app, update);
 }
 
 absl::Status InputPlayer::Submit(const Submitted& input) {

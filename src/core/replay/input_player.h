@@ -1,4 +1,4 @@
-// Performs the inputs of a log: submissions, and the begins and ends of queries.
+// Performs the inputs of a log: submissions, updates of apps, and the begins and ends of queries.
 //
 // Run alternates: at an input the player performs it, at any other record the scheduler ticks,
 // until the log ends or differs.
@@ -34,6 +34,7 @@ class InputPlayer {
   absl::Status Perform(const EventRecord& input);
 
   absl::Status Submit(const Submitted& input);
+  absl::Status Update(const AppUpdated& input);
 
   // The recorded tickets that a submission waits for, from the records that follow it.
   std::vector<TicketId> WaitsOf(TicketId ticket) const;

@@ -12,7 +12,7 @@
 //
 // Not supported, and reported as a difference where they matter: runs with the scheduler's own
 // thread, cancel, quiesce, shutdown and policy changes in the middle, regions, apps made after the
-// first submission.
+// first submission. An update of an app is an input as a submission is.
 
 #ifndef GPUSHARE_SRC_CORE_REPLAY_REPLAY_H_
 #define GPUSHARE_SRC_CORE_REPLAY_REPLAY_H_

@@ -36,8 +36,9 @@ enum class EventType : uint8_t {
   kQueryEndCalled = 19,
   kChoice = 20,
   kChoiceShift = 21,  // behind the choice that it is about
+  kAppUpdated = 22,
 };
-inline constexpr EventType kLastEventType = EventType::kChoiceShift;
+inline constexpr EventType kLastEventType = EventType::kAppUpdated;
 
 // 64 bytes, no padding; written to files as it is, little endian.
 struct EventRecord {

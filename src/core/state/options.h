@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/types/span.h"
@@ -61,6 +62,16 @@ struct AppOptions {
   double weight = 1;       // BE
   int32_t tasks_max = kDefaultTasksPerApp;
   int64_t idle_timeout_ns = kDefaultIdleTimeoutNs;  // kNever: none
+};
+
+// What an app states anew; what is left out stays. Of an LC app the promise, of a BE app the
+// weight.
+struct AppUpdate {
+  std::optional<int64_t> target_ns = {};  // 0: none, as in Promise
+  std::optional<double> p99_bound = {};
+  std::optional<double> p50_bound = {};
+  std::optional<int64_t> p99_alone_ns = {};  // 0: unknown from now on
+  std::optional<double> weight = {};
 };
 
 struct ReservationOptions {

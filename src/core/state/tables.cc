@@ -216,6 +216,29 @@ absl::StatusOr<App*> Tables::CreateApp(const AppOptions& options) {
   return &app;
 }
 
+absl::Status Tables::UpdateApp(App& app, const AppUpdate& update) {
+  AppOptions options = app.options;
+  const bool lc = options.app_class == AppClass::kLatencyCritical;
+  const bool promises =
+      update.target_ns || update.p99_bound || update.p50_bound || update.p99_alone_ns;
+  if (lc ? update.weight.has_value() : promises) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("App '", options.name, "' is ", lc ? "latency-critical" : "best-effort",
+                     " and states ", lc ? "no weight." : "no target, bound or p99 alone."));
+  }
+  Promise& promise = options.promise;
+  promise.target_ns = update.target_ns.value_or(promise.target_ns);
+  promise.p99_bound = update.p99_bound.value_or(promise.p99_bound);
+  promise.p50_bound = update.p50_bound.value_or(promise.p50_bound);
+  promise.p99_alone_ns = update.p99_alone_ns.value_or(promise.p99_alone_ns);
+  options.weight = update.weight.value_or(options.weight);
+  if (absl::Status status = CheckApp(options); !status.ok()) return status;
+  app.options.promise = promise;
+  app.options.weight = options.weight;
+  version_.fetch_add(1);
+  return absl::OkStatus();
+}
+
 absl::Status Tables::CloseApp(App& app) {
   if (!app.open.exchange(false)) {
     return absl::InvalidArgumentError(

@@ -33,6 +33,8 @@ class Tables {
 
   // --- registration ------------------------------------------------------------------------------
   absl::StatusOr<App*> CreateApp(const AppOptions& options);
+  // Under the lock of Tick, because plans read the options.
+  absl::Status UpdateApp(App& app, const AppUpdate& update);
   // Closes the app to submits and waits until no submitter is inside (a submit never blocks).
   absl::Status CloseApp(App& app);
   // Waits until no thread drops a hold of its slots.

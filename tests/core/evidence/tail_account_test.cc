@@ -39,6 +39,18 @@ TEST_F(TailAccountTest, EarnsWhatTheAppsOwnLateQueriesLeaveOfTheHundredth) {
   EXPECT_NEAR(account.credit, 1000 * (kTailShare - 0.007), 0.6);
 }
 
+TEST_F(TailAccountTest, UnderAnotherLimitNeitherDebtNorLatenessOfBeforeCounts) {
+  Run(100'000, 500, true);
+  ASSERT_LT(account.credit, 0);
+  const double gap_ns = account.gap_ns;
+  BeginAnew(account, now_ns);
+  EXPECT_EQ(account.credit, 0);
+  EXPECT_EQ(account.gap_ns, gap_ns) << "the arrivals are what they were";
+  EXPECT_FALSE(IsSilent(account, now_ns)) << "it holds BE work as before";
+  Run(1'000, 0);
+  EXPECT_NEAR(account.credit, 1'000 * kTailShareStart / 2, 1'000 * kTailShareStart / 2);
+}
+
 TEST_F(TailAccountTest, EarnsALittleWhereTheAppIsLateByItself) {
   Run(4'000, 50);
   EXPECT_NEAR(account.credit, 4'000 * kTailShareMin, 0.01);

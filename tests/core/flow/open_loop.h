@@ -157,6 +157,17 @@ class OpenLoop {
     const double solo_ns = factor * static_cast<double>(service_.solo_ns);
     lc_.kernel = Graph("slower query", {{static_cast<int64_t>(solo_ns), Sms(0), 1, true, {}}});
   }
+  // From now on queries take so long, and the load stays what it was.
+  void Swap(int64_t solo_ns) {
+    service_.solo_ns = solo_ns;
+    lc_.kernel = Graph("model of " + std::to_string(solo_ns), {{solo_ns, Sms(0), 1, true, {}}});
+  }
+  void Update(const AppUpdate& update) { ASSERT_TRUE(scheduler_->UpdateApp(lc_app_, update).ok()); }
+  // Forgets the latencies so far.
+  void Forget() {
+    latencies_ns_.clear();
+    answers_ns_.clear();
+  }
   void RunFor(int64_t ns) { ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + ns).ok()); }
 
   int64_t QuantileNs(double q) const {

@@ -152,6 +152,14 @@ TEST(Events, OfAppsAndTheDeviceStandInTheirSlots) {
       Of(kQueueDepth, {.id = 12, .a = 71, .b = 72'500, .c = 73, .app = 12, .app_class = 1}));
   ExpectSlots(QuotaChanged{.app = AppId{12}, .app_class = kBe, .capsms = 48, .packed = true},
               Of(kQuotaChanged, {.id = 12, .a = 48, .b = 1, .app = 12, .app_class = 1}));
+  ExpectSlots(
+      AppUpdated{.app = AppId{12},
+                 .app_class = kBe,
+                 .target_ns = 1,
+                 .p99_alone_ns = 2,
+                 .p99_bound_bits = 3,
+                 .p50_bound_bits = 4},
+      Of(kAppUpdated, {.id = 12, .a = 1, .b = 2, .c = 3, .d = 4, .app = 12, .app_class = 1}));
   ExpectSlots(DeviceLost{.error_code = 700}, Of(kDeviceLost, {.a = 700}));
   ExpectSlots(LaneAbandoned{.lane = 5}, Of(kLaneAbandoned, {.id = 5}));
   ExpectSlots(Choice{.ticket = TicketId{21},

@@ -213,10 +213,11 @@ class Recording {
     int refuse_launch = 0;
     int blocked_lanes = 0;
     int hang_launch = 0;
+    bool updates = false;  // apps state something else in the middle
   };
   Recording(uint64_t seed, const std::string& policy) : Recording(seed, policy, Faults()) {}
   Recording(uint64_t seed, const std::string& policy, const Faults& faults)
-      : log_(1 << 18), hangs_(faults.hang_launch > 0) {
+      : log_(1 << 18), hangs_(faults.hang_launch > 0), updates_(faults.updates) {
     auto device = std::make_unique<NoisyDevice>(seed);
     device->refuse_launch = faults.refuse_launch;
     device->blocked_lanes = faults.blocked_lanes;
@@ -247,6 +248,7 @@ class Recording {
     for (size_t be : {2u, 3u}) SubmitBe(be);
     for (double at = gap(random); at < kRunNs; at += gap(random)) {
       ASSERT_TRUE(scheduler_->PollUntil(static_cast<TimeNs>(at)).ok());
+      if (updates_ && at > kRunNs / 2) Update();
       TaskSpec spec;
       const size_t app = random() % 2;
       spec.queue = scenario_.queues[app];
@@ -273,6 +275,14 @@ class Recording {
     ASSERT_TRUE(scheduler_->Drain(scheduler_->NowNs() + kRunNs * 10'000).ok());
   }
 
+  void Update() {
+    updates_ = false;
+    const AppUpdate lc = {.p99_bound = 1.123456789, .p99_alone_ns = 700'000};
+    EXPECT_TRUE(scheduler_->UpdateApp(scenario_.apps[0], lc).ok());
+    EXPECT_TRUE(scheduler_->UpdateApp(scenario_.apps[1], {.target_ns = 400'000}).ok());
+    EXPECT_TRUE(scheduler_->UpdateApp(scenario_.apps[2], {.weight = 7.3}).ok());
+  }
+
   struct Again {
     Recording* recording;
     size_t app;
@@ -294,6 +304,7 @@ class Recording {
 
   EventLog log_;
   bool hangs_;
+  bool updates_;
   Scenario scenario_;
   EventLogFile log_file_;
   bool stop_ = false;
@@ -401,6 +412,15 @@ TEST_P(ReplayTest, ALaunchThatHangsHangsAgain) {
     ASSERT_EQ(recording.CountOf(EventType::kLaneAbandoned), 1) << launch;
     const ReplayResult result = ReplayWith(recording.log(), GetParam());
     EXPECT_TRUE(result.matches) << launch << ": " << result.difference;
+  }
+}
+
+TEST_P(ReplayTest, AnUpdateOfAnAppIsMadeAgain) {
+  for (uint64_t seed : {1u, 2u, 3u}) {
+    const Recording recording(seed, GetParam(), {.updates = true});
+    ASSERT_EQ(recording.CountOf(EventType::kAppUpdated), 3);
+    const ReplayResult result = ReplayWith(recording.log(), GetParam());
+    EXPECT_TRUE(result.matches) << "seed " << seed << ": " << result.difference;
   }
 }
 

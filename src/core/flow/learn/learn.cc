@@ -128,6 +128,10 @@ void LearnApp(App& app, TimeNs now_ns) {
   BeginApp(app.evidence, app.options.solo_ns, app.options.promise, now_ns);
 }
 
+void LearnAppUpdated(App& app, const Promise& before, TimeNs now_ns) {
+  UpdateApp(app.evidence, before, app.options.promise, now_ns);
+}
+
 void LearnKernelReplaced(Flow& flow, KernelId id) {
   Evidence& evidence = flow.evidence;
   evidence.solo_runs.by_kernel[id.value] = SoloRuns::Counts();

@@ -2,7 +2,7 @@
 //
 // Other stages and verbs say what happened as it happens, because the next plan reads the evidence:
 //
-//   LearnApp              an app was created
+//   LearnApp, LearnAppUpdated   an app was created, or states another promise
 //   LearnQueryBegan       a query is active; flow/verbs/queries
 //   LearnPrediction       a task has a duration; flow/verbs/predict_task
 //   LearnPartBegan        the device accepted a launch; flow/verbs/running
@@ -31,6 +31,8 @@ void Learn(Flow& flow);
 void FollowPolicy(Flow& flow);
 
 void LearnApp(App& app, TimeNs now_ns);
+// The app states another promise than `before`.
+void LearnAppUpdated(App& app, const Promise& before, TimeNs now_ns);
 // The kernel takes the place of a released one: what was learned of that is forgotten.
 void LearnKernelReplaced(Flow& flow, KernelId id);
 // `since_ns`: when the device got its first task; now: it has none yet.

@@ -1,0 +1,139 @@
+// An app that states another promise or weight while it runs.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "tests/core/flow/open_loop.h"
+#include "tests/core/simulated_scheduler.h"
+
+namespace gpushare::core {
+namespace {
+
+constexpr int64_t kNodeNs = 120 * kUs;
+constexpr int kNodes = 20;
+
+struct Model {
+  double load = 0;
+  int64_t solo_ns = 0;
+};
+constexpr Model kSmall{0.16, 667 * kUs};
+constexpr Model kLarge{3 * 0.16, 3 * 667 * kUs};  // each query takes three times as long
+
+// A service whose model changes, with and without BE work, on the same arrivals.
+class ModelSwap {
+ public:
+  explicit ModelSwap(bool with_be)
+      : with_be_(with_be),
+        loop_("adaptive", {.solo_ns = kSmall.solo_ns,
+                           .p99_bound = 1.05,
+                           .p99_alone_ns = with_be ? P99AloneNs(kSmall) : 0}) {
+    if (with_be) be_ = loop_.AddBe({.duration_ns = kNodes * kNodeNs, .nodes = kNodes});
+  }
+
+  // The p99 of random arrivals at the model's load.
+  static int64_t P99AloneNs(const Model& model) {
+    OpenLoop alone("adaptive", {.load = model.load, .solo_ns = model.solo_ns, .p99_bound = 1.05});
+    alone.Run(4'000);
+    return alone.P99Ns();
+  }
+
+  void Serve(const Model& model, int queries, bool restate) {
+    loop_.SetLoad(model.load);
+    loop_.Swap(model.solo_ns);
+    if (restate) loop_.Update({.p99_alone_ns = P99AloneNs(model)});
+    loop_.Forget();
+    const TimeNs begin_ns = loop_.scheduler().NowNs();
+    const int64_t done = with_be_ ? loop_.done(be_) : 0;
+    loop_.Run(queries);
+    if (!with_be_) return;
+    const auto passed_ns = static_cast<double>(loop_.scheduler().NowNs() - begin_ns);
+    be_share_ = static_cast<double>((loop_.done(be_) - done) * kNodes * kNodeNs) / passed_ns;
+  }
+  // Of the last model: the share of the device that BE work had, and the p99.
+  double be_share() const { return be_share_; }
+  auto P99Ns() const { return static_cast<double>(loop_.P99Ns()); }
+
+ private:
+  bool with_be_;
+  OpenLoop loop_;
+  int be_ = 0;
+  double be_share_ = 0;
+};
+
+// Judged by the p99 of the other model all queries are late whatever BE work does, and BE work is
+// held for nothing.
+TEST(AppUpdateTest, AfterAModelSwapTheNewP99AloneGivesBeItsShareBack) {
+  ModelSwap alone(false);
+  ModelSwap stale(true);
+  ModelSwap stated(true);
+  const auto serve = [&](const Model& model, int queries) {
+    alone.Serve(model, queries, false);
+    stale.Serve(model, queries, false);
+    stated.Serve(model, queries, true);
+  };
+  serve(kSmall, 4'000);
+  const double share = stated.be_share();
+  const double over_alone = stated.P99Ns() / alone.P99Ns();
+  serve(kLarge, 10'000);
+  EXPECT_GE(stated.be_share(), 0.5) << "0.52 are left";
+  EXPECT_LE(stale.be_share(), 0.3) << "or this test shows nothing";
+  EXPECT_LE(stated.P99Ns(), 1.05 * alone.P99Ns());
+  serve(kSmall, 4'000);
+  EXPECT_GE(stated.be_share(), 0.95 * share);
+  EXPECT_LE(stated.P99Ns() / alone.P99Ns(), over_alone + 0.03);
+}
+
+class WeightUpdateTest : public SimulatedSchedulerTest {
+ protected:
+  struct Tenant {
+    WeightUpdateTest* test = nullptr;
+    AppId app;
+    TaskSpec spec;
+  };
+  void Start(Tenant& tenant, const char* name) {
+    tenant.test = this;
+    tenant.app = *scheduler_->CreateApp({.name = name});
+    tenant.spec.queue = *scheduler_->CreateQueue(tenant.app);
+    tenant.spec.kernel = *scheduler_->RegisterKernel(EvictableKernel(name, 25 * kUs));
+    tenant.spec.work.block_tasks = 8 * 132 * 40;
+    tenant.spec.detached = true;
+    tenant.spec.callback_user = &tenant;
+    tenant.spec.callback = [](void* user, const CompletionRecord&) {
+      auto* const of = static_cast<Tenant*>(user);
+      if (!of->test->ending_) of->test->Feed(*of);
+    };
+    for (int i = 0; i < 3; ++i) Feed(tenant);
+  }
+  void Feed(Tenant& tenant) { EXPECT_TRUE(scheduler_->SubmitBe(tenant.spec).ok()); }
+  double ShareOver(int64_t ns) {
+    const auto work = [&](const Tenant& tenant) {
+      return static_cast<double>(scheduler_->StatsOf(tenant.app)->work_ns);
+    };
+    const double first = work(first_);
+    const double second = work(second_);
+    EXPECT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + ns).ok());
+    return (work(first_) - first) / (work(first_) - first + work(second_) - second);
+  }
+  void TearDown() override {
+    ending_ = true;
+    SimulatedSchedulerTest::TearDown();
+  }
+
+  Tenant first_, second_;
+  bool ending_ = false;
+};
+
+TEST_F(WeightUpdateTest, AWeightCountsFromTheUpdateOn) {
+  ASSERT_NO_FATAL_FAILURE(StartScheduler(*MakePolicy("adaptive")));
+  Start(first_, "first");
+  Start(second_, "second");
+  EXPECT_NEAR(ShareOver(2'000 * kMs), 0.5, 0.02);
+  ASSERT_TRUE(scheduler_->UpdateApp(first_.app, {.weight = 3}).ok());
+  EXPECT_NEAR(ShareOver(2'000 * kMs), 0.75, 0.02);
+  ASSERT_TRUE(scheduler_->UpdateApp(first_.app, {.weight = 1}).ok());
+  EXPECT_NEAR(ShareOver(2'000 * kMs), 0.5, 0.02) << "the past is no debt";
+}
+
+}  // namespace
+}  // namespace gpushare::core
