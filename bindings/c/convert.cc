@@ -128,8 +128,11 @@ gpushare_app_guarantee ToC(const core::AppGuarantee& guarantee) {
   out.queries = guarantee.queries;
   out.p50_ns = guarantee.p50_ns;
   out.p99_ns = guarantee.p99_ns;
-  out.p99_over_alone = guarantee.p99_over_alone;
-  out.late_share = guarantee.late_share;
+  out.p99_over_alone = guarantee.p99_over_alone.value_or(0);
+  out.late_share = guarantee.late_share.value_or(0);
+  out.p99_alone_ns = guarantee.promise.p99_alone_ns;
+  out.p99_over_alone_known = guarantee.p99_over_alone ? 1 : 0;
+  out.late_share_known = guarantee.late_share ? 1 : 0;
   out.tail_credit = guarantee.tail_credit;
   out.queries_late_for_be = guarantee.queries_late_for_be;
   std::copy(guarantee.held_ns.begin(), guarantee.held_ns.end(), out.held_ns);

@@ -1301,9 +1301,9 @@ typedef struct gpushare_app_guarantee {
   int64_t queries;  // in the window
   int64_t p50_ns;   // delivered, from arrival to completion; to 1.6 %
   int64_t p99_ns;
-  double p99_over_alone;  // p99_ns / p99_alone_ns; 0: p99 alone is unknown
-  // Share of the window above the target, or above p99_bound x p99_alone_ns; 0 where neither is
-  // known. The promise is kept up to 0.01.
+  double p99_over_alone;  // p99_ns / p99_alone_ns, if p99_over_alone_known
+  // Share of the window above the target, or above p99_bound x p99_alone_ns, if late_share_known.
+  // The promise is kept up to 0.01.
   double late_share;
   // The tail account (docs/glossary.md): queries that BE work may still make late; negative: a
   // debt.
@@ -1312,6 +1312,11 @@ typedef struct gpushare_app_guarantee {
   // BE: time that the planner held the app's queue heads, for GPUSHARE_REASON_HOLD_HEADROOM +
   // index.
   int64_t held_ns[GPUSHARE_HOLD_REASONS];
+  int64_t p99_alone_ns;  // as the app states it; 0: unknown
+  // 0: p99_over_alone, or late_share, is unknown and reads 0. No query has ended, or the app states
+  // no p99 alone; for late_share it also states no target.
+  gpushare_bool p99_over_alone_known;
+  gpushare_bool late_share_known;
 } gpushare_app_guarantee;
 #define GPUSHARE_APP_GUARANTEE_INIT GPUSHARE_STRUCT_INIT(gpushare_app_guarantee)
 

@@ -55,6 +55,8 @@ class GuaranteeTest : public ::testing::Test {
 TEST_F(GuaranteeTest, SaysWhatAnLcAppWasPromisedAndGot) {
   Open(1.5, 1.1, kMs);
   EXPECT_EQ(Of(app_).queries, 0);
+  EXPECT_EQ(Of(app_).p99_over_alone_known, 0);
+  EXPECT_EQ(Of(app_).late_share_known, 0) << "no query has ended";
   const int64_t latency_ns = RunQueries(200);
   const gpushare_app_guarantee guarantee = Of(app_);
   EXPECT_EQ(guarantee.app_class, GPUSHARE_CLASS_LATENCY_CRITICAL);
@@ -65,6 +67,9 @@ TEST_F(GuaranteeTest, SaysWhatAnLcAppWasPromisedAndGot) {
               0.03 * static_cast<double>(latency_ns));
   EXPECT_NEAR(guarantee.p99_over_alone, static_cast<double>(latency_ns) / kMs, 0.03);
   EXPECT_EQ(guarantee.late_share, 0);
+  EXPECT_EQ(guarantee.p99_alone_ns, kMs);
+  EXPECT_EQ(guarantee.p99_over_alone_known, 1);
+  EXPECT_EQ(guarantee.late_share_known, 1);
   EXPECT_GT(guarantee.tail_credit, 0);
   EXPECT_EQ(guarantee.queries_late_for_be, 0);
 }
@@ -82,6 +87,50 @@ TEST_F(GuaranteeTest, MetricsCompareTheMedianWithOneQueryAlone) {
   const size_t line = text.find("app=\"bounded\"", sample);
   ASSERT_NE(line, std::string::npos);
   EXPECT_NEAR(std::stod(text.substr(text.find("} ", line) + 2)), 1, 0.1);
+}
+
+// A dashboard must not be green because nothing is known.
+TEST_F(GuaranteeTest, WithoutAP99AloneItSaysThatLatenessIsUnknown) {
+  Open(1.5, 0, 0);
+  RunQueries(50);
+  EXPECT_EQ(Of(app_).p99_over_alone_known, 0);
+  EXPECT_EQ(Of(app_).late_share_known, 0);
+  const auto has_sample = [&](const std::string& family) {
+    size_t size = 0;
+    gpushare_metrics_text(api_.runtime, nullptr, 0, &size);
+    std::string text(size, '\0');
+    EXPECT_OK(gpushare_metrics_text(api_.runtime, text.data(), text.size(), &size));
+    return text.find("\n" + family + "{") != std::string::npos;
+  };
+  EXPECT_FALSE(has_sample("gpushare_app_recent_p99_over_alone"));
+  EXPECT_FALSE(has_sample("gpushare_app_recent_late_ratio"));
+  EXPECT_TRUE(has_sample("gpushare_app_recent_p99_seconds"));
+  gpushare_app_update_options update = GPUSHARE_APP_UPDATE_OPTIONS_INIT;
+  update.fields = GPUSHARE_APP_FIELD_TARGET_NS;
+  update.target_ns = 5 * kMs;
+  ASSERT_OK(gpushare_app_update(app_, &update));
+  RunQueries(1);
+  EXPECT_EQ(Of(app_).late_share_known, 1) << "a target is known";
+  EXPECT_EQ(Of(app_).p99_over_alone_known, 0);
+  EXPECT_TRUE(has_sample("gpushare_app_recent_late_ratio"));
+}
+
+TEST_F(GuaranteeTest, AnUpdateBeginsTheWindowAnewWhereThePromiseChanges) {
+  Open(1.5, 1.1, 100 * kUs);
+  RunQueries(50);
+  EXPECT_EQ(Of(app_).late_share, 1);
+  gpushare_app_update_options update = GPUSHARE_APP_UPDATE_OPTIONS_INIT;
+  update.fields = GPUSHARE_APP_FIELD_P99_ALONE_NS;
+  update.p99_alone_ns = 5 * kMs;
+  ASSERT_OK(gpushare_app_update(app_, &update));
+  EXPECT_EQ(Of(app_).queries, 0);
+  EXPECT_EQ(Of(app_).p99_alone_ns, 5 * kMs);
+  EXPECT_EQ(Of(app_).p99_bound, 1.5) << "what it does not name stays";
+  EXPECT_EQ(Of(app_).p50_bound, 1.1);
+  RunQueries(10);
+  EXPECT_EQ(Of(app_).late_share, 0);
+  ASSERT_OK(gpushare_app_update(app_, &update));
+  EXPECT_EQ(Of(app_).queries, 10) << "the same again changes nothing";
 }
 
 TEST_F(GuaranteeTest, CountsQueriesBeyondTheBound) {

@@ -1,5 +1,7 @@
 """What a runtime tells of itself: device, counters, metrics, traces, profiles, calibration, log."""
 
+import math
+
 import pytest
 
 import gpushare
@@ -41,6 +43,25 @@ def test_a_guarantee_says_what_was_promised_and_delivered(polled):
     held = training.guarantee().held_ns
     assert held
     assert all(reason.name.startswith('HOLD_') and time > 0 for reason, time in held.items())
+
+
+def test_what_nobody_knows_is_nan_and_an_update_states_it(polled):
+    service = polled.create_app('service', gpushare.LATENCY_CRITICAL, p99_bound=1.05)
+    chain = polled.register_kernel('chain1')
+    service.submit(chain).wait()
+    given = service.guarantee()
+    assert math.isnan(given.p99_over_alone)
+    assert math.isnan(given.late_share)
+    service.update(p99_alone_ns=2_000_000)
+    service.submit(chain).wait()
+    given = service.guarantee()
+    assert (given.p99_bound, given.p99_alone_ns, given.queries) == (1.05, 2_000_000, 1)
+    assert given.p99_over_alone == pytest.approx(given.p99_ns / 2_000_000)
+    assert given.late_share == 0
+    with pytest.raises(gpushare.InvalidArgumentError, match='weight'):
+        service.update(weight=2)
+    with pytest.raises(gpushare.InvalidArgumentError, match='fields'):
+        service.update()
 
 
 def test_a_graph_that_is_never_cut_says_so(runtime):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import threading
 import weakref
@@ -99,9 +100,16 @@ class App(Handle):
         return AppStats.from_c(struct)
 
     def guarantee(self) -> AppGuarantee:
-        """The app's bounds beside what was measured: latencies of an LC app, and why BE work was held."""
+        """The app's bounds beside what was measured: latencies of an LC app, and why BE work was held.
+
+        p99_over_alone and late_share are NaN where nobody knows them, as without a p99_alone_ns.
+        """
         struct = init(abi.gpushare_app_guarantee)
         check(library().gpushare_app_guarantee_get(self.handle, ctypes.byref(struct)))
+        if not struct.p99_over_alone_known:
+            struct.p99_over_alone = math.nan
+        if not struct.late_share_known:
+            struct.late_share = math.nan
         return AppGuarantee.from_c(struct)
 
     def close(self) -> None:

@@ -607,7 +607,7 @@ absl::StatusOr<AppGuarantee> Scheduler::GuaranteeOf(AppId id) const {
   guarantee.queries = delivered.count();
   guarantee.p50_ns = static_cast<int64_t>(delivered.Quantile(0.5));
   guarantee.p99_ns = static_cast<int64_t>(delivered.Quantile(0.99));
-  if (app->options.promise.p99_alone_ns > 0) {
+  if (app->options.promise.p99_alone_ns > 0 && delivered.count() > 0) {
     guarantee.p99_over_alone = static_cast<double>(guarantee.p99_ns) /
                                static_cast<double>(app->options.promise.p99_alone_ns);
   }
@@ -615,7 +615,7 @@ absl::StatusOr<AppGuarantee> Scheduler::GuaranteeOf(AppId id) const {
     guarantee.p50_over_solo =
         static_cast<double>(guarantee.p50_ns) / static_cast<double>(app->evidence.query_solo_ns);
   }
-  if (delivered.count() > 0) {
+  if (delivered.count() > 0 && app->options.promise.LatencyLimit() != kNever) {
     guarantee.late_share = static_cast<double>(delivered.late()) / delivered.count();
   }
   guarantee.tail_credit = app->evidence.account.credit;

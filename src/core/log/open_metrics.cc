@@ -10,6 +10,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "src/core/log/names.h"
@@ -31,6 +32,8 @@ struct Metric {
 // The base unit of OpenMetrics is the second.
 double Seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 double Count(int64_t count) { return static_cast<double>(count); }
+// A value that nobody knows has no sample: 0 would read as perfect.
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 const Metric<SchedulerStats> kSchedulerMetrics[] = {
     {"gpushare_ticks", Kind::kCounter, "", "Passes through the seven stages.",
@@ -111,8 +114,8 @@ const Metric<AppGuarantee> kLcGuaranteeMetrics[] = {
     {"gpushare_app_recent_p99_seconds", Kind::kGauge, "seconds", "p99 of the last queries.",
      [](const AppGuarantee& g) { return Seconds(g.p99_ns); }},
     {"gpushare_app_recent_p99_over_alone", Kind::kGauge, "",
-     "p99 of the last queries over p99 alone; 0: unknown.",
-     [](const AppGuarantee& g) { return g.p99_over_alone; }},
+     "p99 of the last queries over p99 alone; no sample: unknown.",
+     [](const AppGuarantee& g) { return g.p99_over_alone.value_or(kUnknown); }},
     {"gpushare_app_recent_p50_over_solo", Kind::kGauge, "",
      "Median of the last queries over one query on an idle device; 0: unknown.",
      [](const AppGuarantee& g) { return g.p50_over_solo; }},
@@ -123,8 +126,8 @@ const Metric<AppGuarantee> kLcGuaranteeMetrics[] = {
     {"gpushare_app_target_seconds", Kind::kGauge, "seconds", "Latency target; 0: none.",
      [](const AppGuarantee& g) { return Seconds(g.promise.target_ns); }},
     {"gpushare_app_recent_late_ratio", Kind::kGauge, "ratio",
-     "Share of the last queries above the target or the bound.",
-     [](const AppGuarantee& g) { return g.late_share; }},
+     "Share of the last queries above the target or the bound; no sample: unknown.",
+     [](const AppGuarantee& g) { return g.late_share.value_or(kUnknown); }},
     {"gpushare_app_tail_credit", Kind::kGauge, "", "Queries that BE work may still make late.",
      [](const AppGuarantee& g) { return g.tail_credit; }},
     {"gpushare_app_queries_late_for_be", Kind::kCounter, "",
@@ -229,8 +232,10 @@ void AddGuarantees(std::string& out, const MetricsSource& source, absl::string_v
   for (const Metric<AppGuarantee>& metric : kLcGuaranteeMetrics) {
     AddHeader(out, metric);
     for (size_t i = 0; i < count; ++i) {
-      if (source.guarantees[i].app_class != AppClass::kLatencyCritical) continue;
-      AddValue(out, metric, AppLabels(source.apps[i], stamp), source.guarantees[i]);
+      const AppGuarantee& guarantee = source.guarantees[i];
+      if (guarantee.app_class != AppClass::kLatencyCritical) continue;
+      if (std::isnan(metric.value(guarantee))) continue;
+      AddValue(out, metric, AppLabels(source.apps[i], stamp), guarantee);
     }
   }
   const char* kHeld = "gpushare_app_held_seconds";

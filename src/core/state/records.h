@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "src/core/base/limits.h"
@@ -94,12 +95,13 @@ struct AppGuarantee {
   int64_t queries = 0;  // in the window
   int64_t p50_ns = 0;
   int64_t p99_ns = 0;
-  double p99_over_alone = 0;  // 0: p99 alone is unknown
+  std::optional<double> p99_over_alone;  // none: p99 alone is unknown, or no query has ended
   // Over one query on an idle device; 0: that is unknown. The median alone is at least that long,
   // so this is at least the median over the median alone.
   double p50_over_solo = 0;
-  double late_share = 0;   // of the window: above the target or the bound, where these are known
-  double tail_credit = 0;  // queries that BE work may still make late
+  // Of the window: above the target or the bound; none: neither is known, or no query has ended.
+  std::optional<double> late_share;
+  double tail_credit = 0;           // queries that BE work may still make late
   int64_t queries_late_for_be = 0;  // since the app was created: late, and met a task on credit
   std::array<int64_t, kHoldReasons> held_ns{};  // BE: time that its queue heads were held
   // LC, beside the queue that it would have alone (evidence/shadow.h): how far it is behind, the
