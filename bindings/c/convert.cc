@@ -133,6 +133,9 @@ gpushare_app_guarantee ToC(const core::AppGuarantee& guarantee) {
   out.p99_alone_ns = guarantee.promise.p99_alone_ns;
   out.p99_over_alone_known = guarantee.p99_over_alone ? 1 : 0;
   out.late_share_known = guarantee.late_share ? 1 : 0;
+  out.p99_alone_estimate_ns = guarantee.shadow_p99_ns;
+  out.p99_alone_error = guarantee.shadow_p99_error;
+  out.bound_lost = guarantee.bound_lost ? 1 : 0;
   out.tail_credit = guarantee.tail_credit;
   out.queries_late_for_be = guarantee.queries_late_for_be;
   std::copy(guarantee.held_ns.begin(), guarantee.held_ns.end(), out.held_ns);

@@ -1317,6 +1317,14 @@ typedef struct gpushare_app_guarantee {
   // no p99 alone; for late_share it also states no target.
   gpushare_bool p99_over_alone_known;
   gpushare_bool late_share_known;
+  // The library's own estimate of p99 alone: that of the queue that the app would have alone on the
+  // same arrivals. No BE work is held for it. 0: no query has ended.
+  int64_t p99_alone_estimate_ns;
+  double p99_alone_error;  // standard error of the estimate, as a share of it
+  // 1: a query alone on an idle device takes longer than p99_bound x p99_alone_ns. BE work then
+  // keeps the bound on the estimate, until gpushare_app_update states another p99 alone.
+  gpushare_bool bound_lost;
+  uint32_t reserved;
 } gpushare_app_guarantee;
 #define GPUSHARE_APP_GUARANTEE_INIT GPUSHARE_STRUCT_INIT(gpushare_app_guarantee)
 

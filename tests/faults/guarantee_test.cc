@@ -133,6 +133,30 @@ TEST_F(GuaranteeTest, AnUpdateBeginsTheWindowAnewWhereThePromiseChanges) {
   EXPECT_EQ(Of(app_).queries, 10) << "the same again changes nothing";
 }
 
+// Nothing runs beside the queries, so what they got is what they get alone.
+TEST_F(GuaranteeTest, EstimatesTheP99AloneWithItsError) {
+  Open(1.5, 0, 0);
+  EXPECT_EQ(Of(app_).p99_alone_estimate_ns, 0);
+  const int64_t latency_ns = RunQueries(400);
+  const gpushare_app_guarantee guarantee = Of(app_);
+  EXPECT_NEAR(static_cast<double>(guarantee.p99_alone_estimate_ns), static_cast<double>(latency_ns),
+              0.1 * static_cast<double>(latency_ns));
+  EXPECT_GE(guarantee.p99_alone_error, 0);
+  EXPECT_LT(guarantee.p99_alone_error, 0.1);
+  EXPECT_EQ(guarantee.bound_lost, 0);
+}
+
+TEST_F(GuaranteeTest, SaysThatABoundIsMissedEvenAlone) {
+  Open(1.5, 0, 100 * kUs);
+  RunQueries(50);
+  EXPECT_EQ(Of(app_).bound_lost, 1);
+  gpushare_app_update_options update = GPUSHARE_APP_UPDATE_OPTIONS_INIT;
+  update.fields = GPUSHARE_APP_FIELD_P99_ALONE_NS;
+  update.p99_alone_ns = 2 * kMs;
+  ASSERT_OK(gpushare_app_update(app_, &update));
+  EXPECT_EQ(Of(app_).bound_lost, 0);
+}
+
 TEST_F(GuaranteeTest, CountsQueriesBeyondTheBound) {
   Open(1, 0, 100 * kUs);
   RunQueries(50);

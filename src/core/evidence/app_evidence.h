@@ -31,6 +31,7 @@ struct AppEvidence {
   TargetTail target;
   BeDuty duty;
   Shadow shadow;
+  bool bound_lost = false;     // the bound is missed even alone (Promise::BoundIsLost)
   int64_t late_not_alone = 0;  // queries that were late, and in the shadow were not
   LatencyTail tail;            // of queries that met no task on credit
   RecentLatencies delivered;   // of all queries
@@ -46,9 +47,38 @@ inline void BeginApp(AppEvidence& app, int64_t solo_ns, const Promise& promise, 
   app.target = TargetTailAtFirst(promise);
   app.duty = BeDuty();
   app.shadow = Shadow();
+  app.bound_lost = false;
   app.late_not_alone = 0;
   app.tail.Clear();
   app.delivered.Clear();
+}
+
+// The app serves another model: neither the latencies of the old one count, nor what was judged by
+// them.
+inline void ServeAnotherModel(AppEvidence& app, TimeNs now_ns) {
+  BeginAnew(app.account, now_ns);
+  app.tail.Clear();
+  app.shadow.ForgetLatencies();
+  app.duty = BeDuty();
+}
+
+// What BE work is held for. Where the bound is lost, the p99 alone that counts is the shadow's, or
+// unknown.
+inline Promise PromiseInForce(const AppEvidence& app, const Promise& stated) {
+  Promise promise = stated;
+  if (app.bound_lost) promise.p99_alone_ns = app.shadow.p99_ns();
+  return promise;
+}
+
+// A bound is lost from where a query alone takes longer than the bound allows until it takes no
+// longer than the stated p99 alone.
+inline void NoteBoundLost(AppEvidence& app, const Promise& stated, TimeNs now_ns) {
+  const bool lost = stated.BoundIsLost(app.query_solo_ns) ||
+                    (app.bound_lost && stated.p99_bound > 0 && stated.p99_alone_ns > 0 &&
+                     app.query_solo_ns > stated.p99_alone_ns);
+  if (lost == app.bound_lost) return;
+  app.bound_lost = lost;
+  ServeAnotherModel(app, now_ns);
 }
 
 // The app states another promise than `before`.
@@ -65,10 +95,8 @@ inline void UpdateApp(AppEvidence& app, const Promise& before, const Promise& no
   if (now.target_ns != before.target_ns || (other_p99 && !stated)) {
     app.target.factor = TargetTailAtFirst(now).factor;
   }
-  if (!other_p99 || !stated) return;
-  app.tail.Clear();
-  app.shadow.ForgetLatencies();
-  app.duty = BeDuty();
+  if (other_p99 && stated) ServeAnotherModel(app, now_ns);
+  app.bound_lost = app.bound_lost && now.BoundIsLost(app.query_solo_ns);
 }
 
 }  // namespace gpushare::core

@@ -42,16 +42,17 @@ void Evidence::QueryEnded(AppEvidence& app, const EndedQuery& end) {
   if (--queries == 0) busy_on_credit = false;
   if (!met_credit) app.tail.Add(latency_ns);
   app.delivered.Add(latency_ns, latency_ns > end.promise.LatencyLimit());
-  NoteQuery(app.account, end.promise, latency_ns, met_credit);
+  NoteQuery(app.account, PromiseInForce(app, end.promise), latency_ns, met_credit);
   LearnLateness(app.target, end.promise, latency_ns);
   NoteShadow(app, end, latency_ns);
-  NoteTrial(end, latency_ns);
+  NoteTrial(end, PromiseInForce(app, end.promise).LatencyLimit(), latency_ns);
   if (end.solo_ns > 0) {
     app.query_solo_ns =
         app.query_solo_ns == 0
             ? end.solo_ns
             : app.query_solo_ns + ((end.solo_ns - app.query_solo_ns) >> kQuerySoloShift);
   }
+  NoteBoundLost(app, end.promise, end.now_ns);
   AddSolo(app.load, LoadOf(end, latency_ns));
   if (end.done_ns > 0) NoteLcWork(segment_gains, end.solo_ns);
   NoteDuty(app, end);
@@ -83,10 +84,9 @@ void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t laten
   if (latency_ns > limit_ns && shadow_ns <= limit_ns) ++app.late_not_alone;
 }
 
-void Evidence::NoteTrial(const EndedQuery& end, int64_t latency_ns) {
+void Evidence::NoteTrial(const EndedQuery& end, int64_t limit_ns, int64_t latency_ns) {
   EarnTrialCredit(trial);
   if (end.trial_kernel < 0) return;
-  const int64_t limit_ns = end.promise.LatencyLimit();
   const bool on_time = limit_ns != kNever && latency_ns <= limit_ns;
   NoteTrialQuery(trial, end.app_slot, end.trial_kernel, on_time);
 }

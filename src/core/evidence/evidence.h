@@ -128,7 +128,7 @@ struct Evidence {
   bool busy_on_credit = false;
 
  private:
-  void NoteTrial(const EndedQuery& end, int64_t latency_ns);
+  void NoteTrial(const EndedQuery& end, int64_t limit_ns, int64_t latency_ns);
   void NoteDuty(AppEvidence& app, const EndedQuery& end);
   static void NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t latency_ns);
   void NoteGain(const EndedBePart& end);

@@ -47,7 +47,7 @@ void EndBusyPeriod(LcLoad& load, LoadDecay& decay, TimeNs now_ns) {
 double LoadAt(LcLoad& load, LoadDecay& decay, bool only_waits, TimeNs now_ns) {
   Advance(load, decay, now_ns);
   load.only_waits = only_waits;
-  return load.weight > 0 ? load.sum / load.weight : 0;
+  return LoadSeen(load);
 }
 
 double LoadError(double load, int64_t query_ns, TimeNs first_arrival_ns, TimeNs now_ns) {

@@ -62,6 +62,9 @@ void EndBusyPeriod(LcLoad& load, LoadDecay& decay, TimeNs now_ns);
 // The load now. `only_waits`: every active query waits for a ticket.
 double LoadAt(LcLoad& load, LoadDecay& decay, bool only_waits, TimeNs now_ns);
 
+// The load as of the last plan.
+inline double LoadSeen(const LcLoad& load) { return load.weight > 0 ? load.sum / load.weight : 0; }
+
 // Standard deviation of a load, where queries of `query_ns` arrive at random: n queries in the
 // window leave an error of sqrt(n) queries. The window begins with the first query.
 double LoadError(double load, int64_t query_ns, TimeNs first_arrival_ns, TimeNs now_ns);

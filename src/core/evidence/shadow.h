@@ -23,6 +23,7 @@
 #define GPUSHARE_SRC_CORE_EVIDENCE_SHADOW_H_
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "src/core/base/limits.h"
@@ -75,7 +76,7 @@ class Shadow {
     first_since_ns_ = std::max(first_since_ns_, ended_ns);
     latencies_.Add(latency_ns);
     const bool enough = latencies_.count() >= kTailQueriesMin;
-    if (enough && counted_++ % kTailQueriesStep == 0) p99_ns_ = P99Now();
+    if (enough && counted_++ % kTailQueriesStep == 0) p99_ns_ = EstimateNow(1).p99_ns;
     return latency_ns;
   }
 
@@ -108,10 +109,23 @@ class Shadow {
     return queries_ == 0 ? 0 : std::max<int64_t>(0, now_ns - first_since_ns_);
   }
 
+  // p99 alone of all queries of the window, with its standard error as a share of it: an
+  // exponential tail between the two percentiles, and the queries above the 99th, of which a busy
+  // period counts as few (`spread`, TailSpread). Takes microseconds.
+  struct Estimate {
+    int64_t p99_ns = 0;  // 0: no query has ended
+    double error = 0;
+  };
+  Estimate EstimateNow(double spread) const {
+    const double p99_ns = latencies_.Quantile(0.99);
+    if (!(p99_ns > 0)) return {};
+    const double per_deviation_ns = (p99_ns - latencies_.Quantile(0.95)) / std::log(5);
+    const double deviations = spread / std::sqrt(0.01 * latencies_.count());
+    return {static_cast<int64_t>(p99_ns), per_deviation_ns * deviations / p99_ns};
+  }
+
   // p99 alone, from kTailQueriesMin queries on, as of the last kTailQueriesStep; 0: unknown.
   int64_t p99_ns() const { return p99_ns_; }
-  // The same of all queries of the window. Takes microseconds.
-  int64_t P99Now() const { return static_cast<int64_t>(latencies_.Quantile(0.99)); }
 
  private:
   TimeNs end_ns_ = 0;  // of the last query

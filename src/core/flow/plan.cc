@@ -35,7 +35,7 @@ void ViewLcApps(Flow& flow) {
   for (const App* const app : flow.lc_apps) {
     LcAppView& view = flow.buffers.lc_apps.Add();
     view.app = AppId{app->id.load(std::memory_order_relaxed)};
-    view.promise = app->options.promise;
+    view.promise = PromiseInForce(app->evidence, app->options.promise);
     view.reserved_capsms = app->reserved_capsms;
     view.packed = app->packed;
     view.active_queries = std::max(0, app->LoadingQueries() - app->queries_waiting);

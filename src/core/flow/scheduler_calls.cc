@@ -22,6 +22,7 @@
 #include "src/core/flow/verbs/finish.h"
 #include "src/core/log/events.h"
 #include "src/core/log/open_metrics.h"
+#include "src/core/queueing/queue_tail.h"
 #include "src/core/state/backlog.h"
 #include "src/core/state/hold_time.h"
 
@@ -623,7 +624,11 @@ absl::StatusOr<AppGuarantee> Scheduler::GuaranteeOf(AppId id) const {
   guarantee.held_ns = app->held_ns;
   const TimeNs now_ns = flow.device->NowNs();
   guarantee.lag_ns = app->evidence.shadow.LagNs(now_ns);
-  guarantee.shadow_p99_ns = app->evidence.shadow.P99Now();
+  const Shadow::Estimate alone =
+      app->evidence.shadow.EstimateNow(TailSpread(LoadSeen(app->evidence.load)));
+  guarantee.shadow_p99_ns = alone.p99_ns;
+  guarantee.shadow_p99_error = alone.error;
+  guarantee.bound_lost = app->evidence.bound_lost;
   guarantee.queries_late_not_alone = app->evidence.late_not_alone;
   for (const Queue* queue : flow.backlog) {  // and what is held now
     if (queue->app != app || queue->head->progress.held_since_ns == 0) continue;

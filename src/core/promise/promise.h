@@ -100,6 +100,12 @@ struct Promise {
   // A query misses the target even alone on the device.
   bool TargetIsLost(int64_t solo_ns) const { return target_ns > 0 && target_ns <= solo_ns; }
 
+  // A query is late by the bound even alone on the device: the stated p99 is of another service.
+  bool BoundIsLost(int64_t solo_ns) const {
+    return p99_bound > 0 && p99_alone_ns > 0 &&
+           static_cast<double>(solo_ns) > p99_bound * static_cast<double>(p99_alone_ns);
+  }
+
   // A latency above this is late; kNever while that is unknown.
   int64_t LatencyLimit() const;
   // How far a delay at the begin of every busy period may move the p99: the planned share of

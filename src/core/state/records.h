@@ -107,7 +107,9 @@ struct AppGuarantee {
   // LC, beside the queue that it would have alone (evidence/shadow.h): how far it is behind, the
   // p99 there, and the queries since it was created that were late and are not late there.
   int64_t lag_ns = 0;
-  int64_t shadow_p99_ns = 0;
+  int64_t shadow_p99_ns = 0;    // 0: no query has ended
+  double shadow_p99_error = 0;  // standard error, as a share of it
+  bool bound_lost = false;      // the p99 bound is missed even alone (Promise::BoundIsLost)
   int64_t queries_late_not_alone = 0;
 };
 

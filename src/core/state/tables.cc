@@ -171,6 +171,7 @@ void ResetApp(App& app) {
   app.served_ns = 0;
   app.backlog_queues = 0;
   app.depth_logged = -1;
+  app.bound_lost_said = false;
   for (std::atomic<int64_t>* counter :
        {&app.submitted, &app.completed, &app.failed, &app.dropped, &app.cancelled, &app.rejected,
         &app.evictions, &app.device_ns, &app.work_ns, &app.block_tasks}) {

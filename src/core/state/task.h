@@ -328,6 +328,7 @@ struct alignas(64) App {
   std::array<int64_t, kHoldReasons> held_ns{};  // BE: time that its heads were held, by reason
   int64_t depth_logged = -1;                    // in the event log
   AppEvidence evidence;                         // LC: what its queries have shown
+  bool bound_lost_said = false;                 // by the log (AppEvidence::bound_lost)
 
   std::atomic<int64_t> completed{0};
   std::atomic<int64_t> failed{0};

@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace gpushare::core {
 namespace {
 
 constexpr TimeNs kNowNs = 70;
+constexpr int64_t kMs = 1'000'000;
 
 // What the app before it on its slot left would otherwise be its load, credit or lateness.
 TEST(AppEvidenceTest, AnAppBeginsWithoutWhatTheLastOneOnItsSlotLearned) {
@@ -63,6 +66,77 @@ TEST(AppEvidenceTest, AStatedP99SaysThatTheEstimateOfLateQueriesIsRight) {
   BeginApp(app, 0, {.p99_alone_ns = 900}, kNowNs);
   EXPECT_EQ(app.target.factor, 1);
   EXPECT_EQ(app.target.peak_load, kTargetLoadFloor);
+}
+
+// A p99 of 1 ms and a bound of 1.5, with queries and debts.
+AppEvidence Served(const Promise& promise) {
+  AppEvidence app;
+  BeginApp(app, 500'000, promise, 0);
+  app.account.credit = -5;
+  app.account.gap_ns = 7;
+  app.account.queries = 1'000;
+  app.account.late_for_be = 7;
+  app.target.factor = 7;
+  app.duty.share = 0.1;
+  ShadowQuery query;
+  for (int i = 0; i < kTailQueriesMin; ++i) {
+    app.tail.Add(1'000'000);
+    app.delivered.Add(1'000'000);
+    app.shadow.Begin(i * kMs, 500'000, i * kMs, query);
+    app.shadow.End(query, 500'000, i * kMs + 500'000);
+  }
+  app.tail.Rate({});
+  return app;
+}
+
+TEST(AppEvidenceTest, AnotherBoundBeginsTheAccountAnewAndKeepsLatencies) {
+  const Promise before{.p99_bound = 1.5, .p99_alone_ns = kMs};
+  Promise now = before;
+  AppEvidence app = Served(before);
+  UpdateApp(app, before, now, kNowNs);
+  EXPECT_EQ(app.account.credit, -5) << "the same promise changes nothing";
+  EXPECT_EQ(app.delivered.count(), kTailQueriesMin);
+  now.p99_bound = 2;
+  UpdateApp(app, before, now, kNowNs);
+  EXPECT_EQ(app.account.credit, 0);
+  EXPECT_EQ(app.account.gap_ns, 7);
+  EXPECT_EQ(app.account.late_for_be, 7);
+  EXPECT_EQ(app.delivered.count(), 0);
+  EXPECT_GT(app.shadow.p99_ns(), 0);
+  EXPECT_EQ(app.tail.quantiles().count, kTailQueriesMin);
+  EXPECT_EQ(app.duty.share, 0.1);
+  EXPECT_EQ(app.target.factor, 7);
+  const Promise with_target{.target_ns = 9 * kMs, .p99_bound = 2, .p99_alone_ns = kMs};
+  UpdateApp(app, now, with_target, kNowNs);
+  EXPECT_EQ(app.target.factor, 1);
+}
+
+TEST(AppEvidenceTest, AnotherKnownP99AloneIsAnotherModel) {
+  const Promise before{.p99_bound = 1.5, .p99_alone_ns = kMs};
+  const Promise now{.p99_bound = 1.5, .p99_alone_ns = 3 * kMs};
+  AppEvidence app = Served(before);
+  UpdateApp(app, before, now, kNowNs);
+  EXPECT_EQ(app.account.credit, 0);
+  EXPECT_EQ(app.delivered.count(), 0);
+  EXPECT_EQ(app.shadow.p99_ns(), 0);
+  EXPECT_EQ(app.tail.quantiles().count, 0);
+  EXPECT_EQ(app.duty.share, 1);
+  EXPECT_EQ(app.query_solo_ns, 500'000) << "durations are learned by themselves";
+  app = Served({.p99_bound = 1.5});
+  UpdateApp(app, {.p99_bound = 1.5}, before, kNowNs);
+  EXPECT_GT(app.shadow.p99_ns(), 0) << "that it is known now makes no other model";
+}
+
+TEST(AppEvidenceTest, ABoundIsLostUntilAQueryTakesNoLongerThanTheStatedP99) {
+  const Promise stated{.p99_bound = 1.5, .p99_alone_ns = kMs};
+  AppEvidence app = Served(stated);
+  for (const auto& [solo_ns, lost] :
+       {std::pair{1'400'000, false}, {1'600'000, true}, {1'200'000, true}, {900'000, false}}) {
+    app.query_solo_ns = solo_ns;
+    NoteBoundLost(app, stated, kNowNs);
+    EXPECT_EQ(app.bound_lost, lost) << solo_ns;
+    EXPECT_EQ(PromiseInForce(app, stated).p99_alone_ns, lost ? 0 : kMs) << "no shadow knows it yet";
+  }
 }
 
 }  // namespace

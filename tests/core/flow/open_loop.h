@@ -60,8 +60,10 @@ class OpenLoop {
     sms_ = profile.sm_count;
     std::unique_ptr<CostModel> model = models::MakeOnlineModel(profile);
     if (wrap != nullptr) model = wrap(std::move(model));
-    auto scheduler =
-        Scheduler::Create({}, *std::move(device), std::move(model), *MakePolicy(policy));
+    SchedulerOptions scheduler_options;
+    scheduler_options.report = [this](const std::string& text) { reports_.push_back(text); };
+    auto scheduler = Scheduler::Create(scheduler_options, *std::move(device), std::move(model),
+                                       *MakePolicy(policy));
     EXPECT_TRUE(scheduler.ok());
     scheduler_ = *std::move(scheduler);
     AppOptions options;
@@ -195,6 +197,7 @@ class OpenLoop {
   AppGuarantee GuaranteeOf(int be) const {
     return *scheduler_->GuaranteeOf(tenants_[static_cast<size_t>(be)]->app);
   }
+  const std::vector<std::string>& reports() const { return reports_; }
   Scheduler& scheduler() { return *scheduler_; }
 
  private:
@@ -239,6 +242,7 @@ class OpenLoop {
   std::vector<int64_t> answers_ns_;
   int64_t dropped_ = 0;
   std::vector<std::unique_ptr<Tenant>> tenants_;
+  std::vector<std::string> reports_;
   std::unique_ptr<Scheduler> scheduler_;
 };
 

@@ -3,8 +3,10 @@
 #include "src/core/flow/learn/learn.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "src/core/base/containers/bounded_list.h"
 #include "src/core/base/tuning.h"
 #include "src/core/flow/learn/samples.h"
@@ -104,6 +106,23 @@ void EndTrial(Flow& flow) {
   flow.evidence.TrialEnded(flow.now_ns);
 }
 
+// Says it once, until the bound can be kept again.
+void ReportBoundLost(Flow& flow, App& app) {
+  const bool lost = app.evidence.bound_lost;
+  if (std::exchange(app.bound_lost_said, lost) == lost || !lost) return;
+  const Promise& promise = app.options.promise;
+  const int64_t solo_ns = app.evidence.query_solo_ns;
+  try {
+    flow.reports.push_back(
+        absl::StrCat("App '", app.options.name, "' misses its p99 bound even alone: a query takes ",
+                     solo_ns, " ns on an idle device, and the bound is ", promise.p99_bound,
+                     " times ", promise.p99_alone_ns,
+                     " ns. BE work keeps the bound on the p99 that the library estimates, ",
+                     "until an update of the app states another p99 alone."));
+  } catch (const std::bad_alloc&) {  // for the sentence
+  }
+}
+
 }  // namespace
 
 void Learn(Flow& flow) {
@@ -182,6 +201,7 @@ void LearnQueryEnded(Flow& flow, const QueryState& query, int32_t queries_before
                             .be_runs = app.options.promise.BoundsP99() && BeComputeRuns(flow),
                             .app_slot = static_cast<int32_t>(app.slot),
                             .trial_kernel = TrialKernel(flow, query)});
+  ReportBoundLost(flow, app);
 }
 
 void LearnQueryLeft(Flow& flow, const QueryState& query, int32_t queries_before) {
