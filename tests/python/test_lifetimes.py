@@ -5,6 +5,7 @@ import ctypes
 import gc
 import os
 import threading
+import time
 import weakref
 
 import pytest
@@ -227,18 +228,88 @@ def test_a_wait_for_work_that_a_close_cuts_off_ends(polled):
             wait.result(timeout=30)
 
 
-def test_a_wait_has_read_the_record_before_a_close_may_go_on(service, chain, monkeypatch):
+def test_a_wait_has_read_the_record_before_a_close_may_go_on(runtime, service, chain):
     ticket = service.submit(chain)
-    leave = gpushare._waits.Waits.__exit__
     has_read = []
 
-    def look_and_leave(waits, *raised):
-        has_read.append(ticket._record is not None)
-        leave(waits, *raised)
+    class Looking(gpushare._use.Use):
+        __slots__ = ()
 
-    monkeypatch.setattr(gpushare._waits.Waits, '__exit__', look_and_leave)
+        def __exit__(self, *raised):
+            has_read.append(ticket._record is not None)
+            super().__exit__(*raised)
+
+    # Not the class's own method: CPython 3.11 frees a method that is replaced before it forgets where it was, and
+    # the finalizer of the ticket, which the method holds, would call it.
+    runtime._use.__class__ = Looking
     ticket.wait()
-    assert has_read == [True]
+    runtime._use.__class__ = gpushare._use.Use
+    assert has_read[-1]
+
+
+CALLS = {
+    'runtime stats': lambda it: it.runtime.stats(),
+    'metrics': lambda it: it.runtime.metrics(),
+    'the clock': lambda it: it.runtime.now_ns(),
+    'kernel names': lambda it: it.runtime.kernel_names(),
+    'kernel info': lambda it: it.runtime.kernel_info('sincos_27us'),
+    'guarantees': lambda it: it.runtime.guarantees(it.kernel),
+    'a shutdown': lambda it: it.runtime.shutdown(),
+    'a new app': lambda it: it.runtime.create_app('another', gpushare.BEST_EFFORT).close(),
+    'a new queue': lambda it: it.app.create_queue(),
+    'app stats': lambda it: it.app.stats(),
+    'a guarantee': lambda it: it.app.guarantee(),
+    'an id': lambda it: it.kernel.id,
+    'submit': lambda it: it.queue.submit(it.kernel, block_tasks=10),
+    'done': lambda it: [ticket.done() for ticket in it.tickets],
+    'cancel': lambda it: [ticket.cancel() for ticket in it.tickets],
+    'a record': lambda it: it.queue.submit(it.kernel, block_tasks=10).wait(),
+}
+
+
+class Open:
+    def __init__(self):
+        self.runtime = gpushare.Runtime(device='sim')
+        self.app = self.runtime.create_app('training', gpushare.BEST_EFFORT)
+        self.kernel = self.runtime.register_kernel('sincos_27us')
+        self.queue = self.app.create_queue()
+        self.tickets = [self.queue.submit(self.kernel, block_tasks=10) for _ in range(20)]
+
+
+@pytest.mark.parametrize('call', CALLS)
+@pytest.mark.parametrize('closed', ['runtime', 'app', 'queue', 'kernel'])
+def test_a_close_beside_any_call_is_an_exception_there(call, closed):
+    for number in range(4):
+        it = Open()
+        begun = threading.Barrier(4)
+        ended = threading.Event()
+
+        def repeat(it=it, begun=begun, ended=ended):
+            begun.wait()
+            while not ended.is_set():
+                try:
+                    CALLS[call](it)
+                except gpushare.Error:
+                    if closed == 'runtime' and it.runtime.closed:
+                        return
+
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            calls = [pool.submit(repeat) for _ in range(3)]
+            begun.wait()
+            time.sleep(number * 0.0005)
+            getattr(it, closed).close()
+            ended.set()
+        assert [done.result() for done in calls] == [None] * 3
+        it.runtime.close()
+
+
+def test_a_call_that_a_signal_handler_interrupts_to_close_keeps_its_handle():
+    it = Open()
+    with it.runtime._use as handle:  # here the handler runs
+        it.runtime.close()
+        assert it.runtime.closed
+        assert not is_released(handle)
+    assert is_released(handle)
 
 
 def test_a_release_that_fails_can_be_repeated(service, chain, monkeypatch):

@@ -23,6 +23,7 @@ from typing import Any, Protocol, TypeAlias
 from gpushare import abi
 from gpushare._callbacks import Inside
 from gpushare._library import check, library
+from gpushare._use import Use
 from gpushare.enums import Status
 from gpushare.errors import FailedPreconditionError
 from gpushare.records import CompletionRecord
@@ -37,7 +38,7 @@ class Awaited(Protocol):
     """The part of a ticket that is used here."""
 
     @property
-    def runtime_handle(self) -> int: ...
+    def runtime_use(self) -> Use: ...
 
     @property
     def c_value(self) -> abi.gpushare_ticket: ...
@@ -103,13 +104,13 @@ class Completions:
         while lane.waiting and lane.armed < ARMED_MAX:
             ticket, future = lane.waiting[0]
             descriptor = ctypes.c_int()
-            status = library().gpushare_ticket_eventfd(
-                ticket.runtime_handle, ticket.c_value, ctypes.byref(descriptor))
-            if status == Status.RESOURCE_EXHAUSTED:
-                break
-            lane.waiting.popleft()
             try:
-                check(status)
+                with ticket.runtime_use as handle:
+                    status = library().gpushare_ticket_eventfd(handle, ticket.c_value, ctypes.byref(descriptor))
+                    if status == Status.RESOURCE_EXHAUSTED:
+                        break
+                    lane.waiting.popleft()
+                    check(status)
             except Exception as error:
                 refused.append((future, error))
                 continue

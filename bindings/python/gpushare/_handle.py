@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
 from gpushare._library import check, library
+from gpushare._use import Use
 from gpushare.enums import Status
-from gpushare.errors import FailedPreconditionError
 
 Self = TypeVar('Self', bound='Handle')
 
@@ -37,7 +37,7 @@ class Handle:
     _release = ''
 
     def __init__(self, handle: int, runtime: Owner | None = None) -> None:
-        self._handle: int | None = handle
+        self._use = Use(handle, type(self).__name__)
         self._process = os.getpid()
         # Keeps the runtime alive: it releases this handle later, if close() is too early.
         self._runtime = runtime
@@ -47,19 +47,26 @@ class Handle:
     @property
     def handle(self) -> int:
         """The C handle, for functions of gpushare.abi."""
-        if self._handle is None:
-            raise FailedPreconditionError(Status.FAILED_PRECONDITION, f'This {type(self).__name__} is closed.')
-        return self._handle
+        handle = self._use.handle
+        if handle is None:
+            raise self._use.closed_error()
+        return handle
 
     @property
     def closed(self) -> bool:
-        return self._handle is None
+        return self._use.handle is None
 
     def close(self) -> None:
-        """Gives the reference back. With tasks in flight the runtime does it later."""
-        handle, self._handle = self._handle, None
-        if handle is None or os.getpid() != self._process:
-            return
+        """Gives the reference back. With tasks in flight the runtime does it later.
+
+        It waits for calls of other threads that use the handle now. Their next calls raise.
+        """
+        if os.getpid() != self._process:  # a thread that is not in this process may be inside a call
+            self._use.handle = None
+        else:
+            self._use.close(self._give_back)
+
+    def _give_back(self, handle: int) -> None:
         status = getattr(library(), self._release)(handle)
         if status == Status.FAILED_PRECONDITION and self._runtime is not None:
             self._runtime._release_later(self._release, handle)
@@ -74,8 +81,9 @@ class Handle:
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, '_handle', None) is not None:
+        use = getattr(self, '_use', None)
+        if use is not None and use.handle is not None:
             try:
                 self.close()
             except Exception:  # no caller is left that could handle it; the library has logged the error
-                self._handle = None
+                use.handle = None

@@ -41,7 +41,6 @@ class RuntimeBase(Handle):
         self._close_lock = threading.RLock()
         self._closing = False
         self._waiter: Completions | None = None
-        self._waits = _waits.Waits()
         self._kept: list[Any] = []
         super().__init__(handle)
         _open.add(self)
@@ -49,7 +48,7 @@ class RuntimeBase(Handle):
     @property
     def closing(self) -> bool:
         """Whether close() has begun."""
-        return self._closing or self._handle is None
+        return self._closing or self.closed
 
     def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
         """Shuts down, then gives everything back that the runtime made. A second call does nothing.
@@ -58,20 +57,21 @@ class RuntimeBase(Handle):
         FailedPreconditionError in a callback of a future. Of two threads that close, the second waits for the first.
         """
         waiter = self._waiter
-        if waiter is not None and waiter.on_thread() and self._handle is not None:
+        if waiter is not None and waiter.on_thread() and not self.closed:
             raise FailedPreconditionError(
                 Status.FAILED_PRECONDITION, 'A callback of a future cannot close its runtime: the close waits for it.')
         self._close(timeout_s)
 
     def __del__(self) -> None:
-        if getattr(self, '_handle', None) is None:
+        use = getattr(self, '_use', None)
+        if use is None or use.handle is None:
             return
         if not _callbacks.inside():
             try:
                 self._close(CLOSE_TIMEOUT_S)
             except Exception:  # no caller is left; or a C callback of the caller runs, which inside() does not know
                 pass
-        if self._handle is not None:
+        if not self.closed:
             _callbacks.elsewhere(self._close_dropped)
 
     def _close_dropped(self) -> None:
@@ -79,7 +79,7 @@ class RuntimeBase(Handle):
 
     def _close(self, timeout_s: float) -> None:
         if os.getpid() != self._process:  # after fork() the lock may be held by a thread that is not in this process
-            self._handle = None
+            self._use.handle = None
             return
         with self._close_lock:
             if self._closing:  # a signal handler calls close() on the thread that is closing
@@ -91,12 +91,11 @@ class RuntimeBase(Handle):
                 self._closing = False
 
     def _close_once(self, timeout_s: float) -> None:
-        if self._handle is None:
+        if self.closed:
             return
-        handle = self._handle
-        functions = library()
         failure = None
-        status = functions.gpushare_runtime_shutdown(handle, _waits.deadline_ns(handle, timeout_s))
+        with self._use as handle:
+            status = library().gpushare_runtime_shutdown(handle, _waits.deadline_ns(handle, timeout_s))
         if status == Status.FAILED_PRECONDITION:
             check(status)  # raises: inside a callback nothing can be closed
         try:
@@ -107,12 +106,14 @@ class RuntimeBase(Handle):
             waiter = self._waiter
         if waiter is not None:
             waiter.close()
-        self._waits.end()
-        for child in list(self._children):
-            child.close()
-        self._release_leftovers()
-        _open.discard(self)
-        super().close()
+        self._use.end()  # first: with its app a ticket ends that another thread may wait for
+        try:
+            for child in list(self._children):
+                child.close()
+            self._release_leftovers()
+        finally:
+            _open.discard(self)
+            super().close()
         self._release_leftovers()  # again: a child may have been dropped meanwhile
         self._kept.clear()
         if failure is not None:
@@ -128,8 +129,8 @@ class RuntimeBase(Handle):
 
     def _completions(self) -> Completions:
         with self._lock:
-            if self._handle is None:
-                raise FailedPreconditionError(Status.FAILED_PRECONDITION, 'This Runtime is closed.')
+            if self.closed:
+                raise self._use.closed_error()
             if self._waiter is None:
                 self._waiter = Completions()
             return self._waiter

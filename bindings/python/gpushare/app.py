@@ -41,7 +41,9 @@ class App(Handle):
         self._own_queue: weakref.ref[Queue] | None = None
         self._lock = threading.Lock()
         struct = init(abi.gpushare_app_options, {**options, 'name': name, 'app_class': app_class})
-        super().__init__(make(library().gpushare_app_create, runtime.handle, ctypes.byref(struct)), runtime)
+        with runtime._use as owner:
+            handle = make(library().gpushare_app_create, owner, ctypes.byref(struct))
+        super().__init__(handle, runtime)
 
     def __repr__(self) -> str:
         return f'<gpushare.App {self.name!r}, {self.app_class.name}>'
@@ -49,7 +51,8 @@ class App(Handle):
     @property
     def id(self) -> int:
         """The number that records, events and metrics use."""
-        return int(library().gpushare_app_id(self.handle))
+        with self._use as handle:
+            return int(library().gpushare_app_id(handle))
 
     def create_queue(self) -> Queue:
         """A new FIFO of the app's tasks. Tasks of different queues are ordered only by tickets and events."""
@@ -86,17 +89,20 @@ class App(Handle):
         stated = {name: value for name, value in stated.items() if value is not None}
         fields = sum(AppFieldBit[name.upper()] for name in stated)
         struct = init(abi.gpushare_app_update_options, {'fields': fields, **stated})
-        check(library().gpushare_app_update(self.handle, ctypes.byref(struct)))
+        with self._use as handle:
+            check(library().gpushare_app_update(handle, ctypes.byref(struct)))
 
     def reserve_capsms(self, capsms: int, packed: bool = False) -> None:
         """Reserves CapSMs for an LC app, or bounds those of a BE app. 0 removes the reservation or bound."""
         struct = init(abi.gpushare_reservation_options, {'capsms': capsms, 'packed': packed})
-        check(library().gpushare_reserve_capsm(self.handle, ctypes.byref(struct)))
+        with self._use as handle:
+            check(library().gpushare_reserve_capsm(handle, ctypes.byref(struct)))
 
     def stats(self) -> AppStats:
         """The app's counters since its creation."""
         struct = init(abi.gpushare_app_stats)
-        check(library().gpushare_app_stats_get(self.handle, ctypes.byref(struct)))
+        with self._use as handle:
+            check(library().gpushare_app_stats_get(handle, ctypes.byref(struct)))
         return AppStats.from_c(struct)
 
     def guarantee(self) -> AppGuarantee:
@@ -105,7 +111,8 @@ class App(Handle):
         p99_over_alone and late_share are NaN where nobody knows them, as without a p99_alone_ns.
         """
         struct = init(abi.gpushare_app_guarantee)
-        check(library().gpushare_app_guarantee_get(self.handle, ctypes.byref(struct)))
+        with self._use as handle:
+            check(library().gpushare_app_guarantee_get(handle, ctypes.byref(struct)))
         if not struct.p99_over_alone_known:
             struct.p99_over_alone = math.nan
         if not struct.late_share_known:
@@ -124,7 +131,9 @@ class _QueueHandle(Handle):
 
     def __init__(self, app: App) -> None:
         app.runtime._release_leftovers()
-        super().__init__(make(library().gpushare_queue_create, app.handle), app.runtime)
+        with app._use as owner:
+            handle = make(library().gpushare_queue_create, owner)
+        super().__init__(handle, app.runtime)
 
 
 class Queue(_QueueHandle):
@@ -152,10 +161,8 @@ class Queue(_QueueHandle):
         runs once, on a thread that launches, and must not call gpushare. If it raises, the task fails.
         """
         struct = init(abi.gpushare_task_options, options)
-        if kernel is not None:
-            if not isinstance(kernel, Kernel):
-                raise TypeError(f'kernel is {kernel!r}, and it must be a Kernel, which register_kernel makes.')
-            struct.kernel = kernel.handle
+        if kernel is not None and not isinstance(kernel, Kernel):
+            raise TypeError(f'kernel is {kernel!r}, and it must be a Kernel, which register_kernel makes.')
         if arguments:
             struct.arguments = ctypes.cast(ctypes.c_char_p(arguments), ctypes.c_void_p)
             struct.arguments_size_bytes = len(arguments)
@@ -177,7 +184,12 @@ class Queue(_QueueHandle):
                   else library().gpushare_submit_be)
         value = abi.gpushare_ticket()
         try:
-            check(submit(self.handle, ctypes.byref(struct), ctypes.byref(value)))
+            with self._use as handle:
+                if kernel is None:
+                    check(submit(handle, ctypes.byref(struct), ctypes.byref(value)))
+                else:
+                    with kernel._use as struct.kernel:
+                        check(submit(handle, ctypes.byref(struct), ctypes.byref(value)))
         except Exception:
             if enqueued is not None:
                 enqueued.drop()
@@ -191,7 +203,8 @@ class Queue(_QueueHandle):
         """
         struct = init(abi.gpushare_query_options, {'arrival_ns': arrival_ns, 'input_size': input_size})
         value = abi.gpushare_query()
-        check(library().gpushare_query_begin_with(self.handle, ctypes.byref(struct), ctypes.byref(value)))
+        with self._use as handle:
+            check(library().gpushare_query_begin_with(handle, ctypes.byref(struct), ctypes.byref(value)))
         return Query(self, value.value)
 
     def begin_region(self, bound_ns: int) -> Region:
@@ -201,8 +214,9 @@ class Queue(_QueueHandle):
         """
         struct = init(abi.gpushare_region_options, {'bound_ns': bound_ns})
         value, stream = abi.gpushare_ticket(), ctypes.c_void_p()
-        check(library().gpushare_region_begin(self.handle, ctypes.byref(struct), ctypes.byref(value),
-                                              ctypes.byref(stream)))
+        with self._use as handle:
+            check(library().gpushare_region_begin(handle, ctypes.byref(struct), ctypes.byref(value),
+                                                  ctypes.byref(stream)))
         return Region(Ticket(self.runtime, self, value.value), stream.value or 0)
 
 
@@ -213,16 +227,11 @@ class _OwnQueue(Queue):
         self.app = app
         self.app_class = app.app_class
         self.runtime = app.runtime
-        self._handle = None
+        self._use = shared._use
         self._shared = shared
 
-    @property
-    def handle(self) -> int:
-        return self._shared._handle or super().handle
-
-    @property
-    def closed(self) -> bool:
-        return self._shared.closed
+    def __del__(self) -> None:
+        """The handle is the app's."""
 
     def close(self) -> None:
         self._shared.close()
@@ -279,7 +288,8 @@ class Query:
     def end(self) -> None:
         """Ends the query: it gets no more tasks. Submitted tasks go on."""
         if self._value and os.getpid() == self._process:
-            check(library().gpushare_query_end(self._queue.runtime.handle, self.c_value))
+            with self._queue.runtime._use as handle:
+                check(library().gpushare_query_end(handle, self.c_value))
         self._value = 0
 
     def __enter__(self) -> Query:
@@ -308,7 +318,8 @@ class Region:
     def end(self) -> Ticket:
         """Ends the region: nothing more is enqueued. The ticket completes when the stream has done its work."""
         if self._open:
-            check(library().gpushare_region_end(self.ticket.runtime_handle, self.ticket.c_value))
+            with self.ticket.runtime_use as handle:
+                check(library().gpushare_region_end(handle, self.ticket.c_value))
             self._open = False
         return self.ticket
 

@@ -36,7 +36,8 @@ class EventLog(Handle):
         if not -self._count <= index < self._count:
             raise IndexError(f'The log has {self._count} events, and the index is {index}.')
         struct = init(abi.gpushare_event)
-        check(library().gpushare_event_log_get(self.handle, index % self._count, ctypes.byref(struct)))
+        with self._use as handle:
+            check(library().gpushare_event_log_get(handle, index % self._count, ctypes.byref(struct)))
         return Event.from_c(struct)
 
     def __iter__(self) -> Iterator[Event]:

@@ -68,8 +68,7 @@ def _memory_range(address: int, size: int) -> abi.gpushare_memory_range:
 class Kernel(Handle):
     """A registered kernel, graph or library call. Made by Runtime.register_kernel.
 
-    Its name stays taken until the runtime is closed, even if this object is closed before. The next registration of a
-    graph frees the device memory of closed graphs.
+    Closing it frees its name. The next registration of a graph frees the device memory of closed graphs.
     """
 
     _release = 'gpushare_kernel_release'
@@ -77,7 +76,8 @@ class Kernel(Handle):
     def __init__(self, runtime: RuntimeBase, spec: KernelSpec) -> None:
         self.name = spec.name
         try:
-            handle = make(library().gpushare_kernel_register, runtime.handle, ctypes.byref(spec.struct))
+            with runtime._use as owner:
+                handle = make(library().gpushare_kernel_register, owner, ctypes.byref(spec.struct))
         except Exception as error:
             spec.raise_captured(error)
             raise
@@ -89,7 +89,8 @@ class Kernel(Handle):
     @property
     def id(self) -> int:
         """The number that records, events and metrics use."""
-        return int(library().gpushare_kernel_id(self.handle))
+        with self._use as handle:
+            return int(library().gpushare_kernel_id(handle))
 
 
 class FusedKernel(Handle):
@@ -100,9 +101,11 @@ class FusedKernel(Handle):
     def __init__(self, runtime: RuntimeBase, name: str, tensor_part: Kernel, cuda_part: Kernel,
                  options: FusedKernelOptions) -> None:
         self.name = name
-        struct = init(abi.gpushare_fused_kernel_options, {
-            **options, 'name': name, 'tensor_part': tensor_part.handle, 'cuda_part': cuda_part.handle})
-        super().__init__(make(library().gpushare_fused_kernel_register, runtime.handle, ctypes.byref(struct)), runtime)
+        with runtime._use as owner, tensor_part._use as tensor, cuda_part._use as cuda:
+            struct = init(abi.gpushare_fused_kernel_options, {
+                **options, 'name': name, 'tensor_part': tensor, 'cuda_part': cuda})
+            handle = make(library().gpushare_fused_kernel_register, owner, ctypes.byref(struct))
+        super().__init__(handle, runtime)
 
 
 def _capture_callback(capture: Capture, raised: list[BaseException]) -> Any:

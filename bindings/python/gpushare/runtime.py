@@ -78,98 +78,113 @@ class Runtime(RuntimeBase):
 
     def now_ns(self) -> int:
         """The device's clock. A simulated device has a virtual one."""
-        return _waits.now_ns(self.handle)
+        with self._use as handle:
+            return _waits.now_ns(handle)
 
     def drain(self, timeout_s: float | None = None) -> None:
         """Waits until no task is pending. Other threads may still submit."""
-        handle = self.handle
-        _waits.wait(self._waits, handle, lambda until: library().gpushare_runtime_drain(handle, until), timeout_s)
+        _waits.wait(self._use, library().gpushare_runtime_drain, timeout_s)
 
     def quiesce(self, timeout_s: float | None = None) -> None:
         """Holds launches, evicts BE work and waits until the device is idle, until resume()."""
-        handle = self.handle
-        _waits.wait(self._waits, handle, lambda until: library().gpushare_runtime_quiesce(handle, until), timeout_s)
+        _waits.wait(self._use, library().gpushare_runtime_quiesce, timeout_s)
 
     def resume(self) -> None:
         """Ends a quiesce."""
-        check(library().gpushare_runtime_resume(self.handle))
+        with self._use as handle:
+            check(library().gpushare_runtime_resume(handle))
 
     def shutdown(self, timeout_s: float | None = None) -> None:
         """Refuses new work and runs every accepted task. Tasks that wait at the timeout end with Verdict.SHUTDOWN.
 
         Raises DeadlineExceededError if the timeout cut work off. Ctrl-C does not end the wait.
         """
-        handle = self.handle
-        check(library().gpushare_runtime_shutdown(handle, _waits.deadline_ns(handle, timeout_s)))
+        with self._use as handle:
+            check(library().gpushare_runtime_shutdown(handle, _waits.deadline_ns(handle, timeout_s)))
 
     def poll(self) -> bool:
         """Drives the flow once. For Drive.POLL only. Returns whether anything happened."""
         progress = ctypes.c_int32()
-        check(library().gpushare_poll(self.handle, ctypes.byref(progress)))
+        with self._use as handle:
+            check(library().gpushare_poll(handle, ctypes.byref(progress)))
         return bool(progress.value)
 
     def poll_until(self, time_ns: int) -> None:
         """Drives the flow until the device's clock reaches time_ns. For Drive.POLL only."""
-        check(library().gpushare_poll_until(self.handle, time_ns))
+        with self._use as handle:
+            check(library().gpushare_poll_until(handle, time_ns))
 
     def set_policy(self, name: str) -> None:
         """Replaces the policy. The next plan uses the new one."""
-        check(library().gpushare_set_policy(self.handle, text_of('name', name)))
+        with self._use as handle:
+            check(library().gpushare_set_policy(handle, text_of('name', name)))
 
     # --- observing ---
 
     def device(self) -> DeviceInfo:
         """What the device is and can do."""
         struct = init(abi.gpushare_device_info)
-        check(library().gpushare_device_info_get(self.handle, ctypes.byref(struct)))
+        with self._use as handle:
+            check(library().gpushare_device_info_get(handle, ctypes.byref(struct)))
         return DeviceInfo.from_c(struct)
 
     def stats(self) -> RuntimeStats:
         """The runtime's counters since its creation."""
         struct = init(abi.gpushare_runtime_stats)
-        check(library().gpushare_runtime_stats_get(self.handle, ctypes.byref(struct)))
+        with self._use as handle:
+            check(library().gpushare_runtime_stats_get(handle, ctypes.byref(struct)))
         return RuntimeStats.from_c(struct)
 
     def kernel_info(self, name: str) -> KernelInfo:
         """What the runtime knows of a registered kernel, or else of the profile's kernel of this name."""
         struct = init(abi.gpushare_kernel_info)
-        check(library().gpushare_kernel_info_by_name(self.handle, text_of('name', name), ctypes.byref(struct)))
+        with self._use as handle:
+            check(library().gpushare_kernel_info_by_name(handle, text_of('name', name), ctypes.byref(struct)))
         return KernelInfo.from_c(struct)
 
     def kernel_names(self) -> list[str]:
         """The names of the kernels in the runtime's profile."""
-        handle = self.handle
-        return read_text(lambda *buffer: library().gpushare_profile_kernel_names(handle, *buffer)).split()
+        with self._use as handle:
+            return read_text(lambda *buffer: library().gpushare_profile_kernel_names(handle, *buffer)).split()
 
     def guarantees(self, kernel: Kernel | None = None, kind: TaskKind = TaskKind.DEFAULT) -> GuaranteeBit:
         """What the library guarantees for tasks of a kernel or of a kind on this device."""
         bits = ctypes.c_uint32()
-        check(library().gpushare_guarantees(self.handle, kind, kernel.handle if kernel else None, ctypes.byref(bits)))
+        with self._use as handle:
+            if kernel is None:
+                check(library().gpushare_guarantees(handle, kind, None, ctypes.byref(bits)))
+            else:
+                with kernel._use as known:
+                    check(library().gpushare_guarantees(handle, kind, known, ctypes.byref(bits)))
         return GuaranteeBit(bits.value)
 
     def metrics(self) -> str:
         """All counters as OpenMetrics text."""
-        handle = self.handle
-        return read_text(lambda *buffer: library().gpushare_metrics_text(handle, *buffer))
+        with self._use as handle:
+            return read_text(lambda *buffer: library().gpushare_metrics_text(handle, *buffer))
 
     def start_trace(self, **options: Unpack[TraceOptions]) -> None:
         """Starts to record events in memory. stop_trace writes the files that the options name."""
         struct = init(abi.gpushare_trace_options, options)
-        check(library().gpushare_trace_start(self.handle, ctypes.byref(struct)))
+        with self._use as handle:
+            check(library().gpushare_trace_start(handle, ctypes.byref(struct)))
 
     def stop_trace(self) -> TraceSummary:
         """Stops the trace and writes its files."""
         struct = init(abi.gpushare_trace_summary)
-        check(library().gpushare_trace_stop(self.handle, ctypes.byref(struct)))
+        with self._use as handle:
+            check(library().gpushare_trace_stop(handle, ctypes.byref(struct)))
         return TraceSummary.from_c(struct)
 
     def load_profile(self, path: str | os.PathLike[str]) -> None:
         """Loads kernels and learned values from a profile of the same GPU model."""
-        check(library().gpushare_profile_load(self.handle, text_of('path', path)))
+        with self._use as handle:
+            check(library().gpushare_profile_load(handle, text_of('path', path)))
 
     def save_profile(self, path: str | os.PathLike[str]) -> None:
         """Saves the runtime's profile with the learned values."""
-        check(library().gpushare_profile_save(self.handle, text_of('path', path)))
+        with self._use as handle:
+            check(library().gpushare_profile_save(handle, text_of('path', path)))
 
 
 def _log_callback(log: Callable[[LogLevel, str], None] | None) -> Any:

@@ -15,6 +15,7 @@ from gpushare._handle import Handle
 from gpushare._library import check, library
 from gpushare._runtime_base import RuntimeBase
 from gpushare._structs import init
+from gpushare._use import Use
 from gpushare.enums import Status, Verdict
 from gpushare.errors import FailedPreconditionError, InvalidArgumentError, TaskError
 from gpushare.records import CompletionRecord
@@ -55,12 +56,18 @@ class Ticket:
     def runtime_handle(self) -> int:
         return self._runtime.handle
 
+    @property
+    def runtime_use(self) -> Use:
+        """The runtime's handle, for a with block."""
+        return self._runtime._use
+
     def done(self) -> bool:
         """Whether the task is complete. With Drive.POLL it does not drive the flow."""
         if self._record is not None:
             return True
         complete = ctypes.c_int32()
-        check(library().gpushare_ticket_poll(self.runtime_handle, self.c_value, ctypes.byref(complete)))
+        with self._runtime._use as handle:
+            check(library().gpushare_ticket_poll(handle, self.c_value, ctypes.byref(complete)))
         return bool(complete.value)
 
     def wait(self, timeout_s: float | None = None) -> CompletionRecord:
@@ -74,26 +81,31 @@ class Ticket:
     def wait_complete(self, timeout_s: float | None = None) -> None:
         """As wait(), but returns for every verdict and raises no TaskError."""
         if self._record is None:
-            runtime, value = self.runtime_handle, self.c_value
+            value = self.c_value
 
-            def wait_until(deadline_ns: int) -> int:
+            def wait_until(runtime: int, deadline_ns: int) -> int:
                 status: int = library().gpushare_ticket_wait(runtime, value, deadline_ns)
                 if status == Status.OK:
-                    self.record()  # read it here: once this wait has ended, a close may free the runtime
+                    self._read_record(runtime)  # here: once this call has ended, a close may free the runtime
                 return status
 
-            _waits.wait(self._runtime._waits, runtime, wait_until, timeout_s)
+            _waits.wait(self._runtime._use, wait_until, timeout_s)
 
     def record(self) -> CompletionRecord:
         """The completion record of the task, which must be complete."""
         if self._record is None:
-            struct = init(abi.gpushare_completion_record)
-            check(library().gpushare_ticket_record(self.runtime_handle, self.c_value, ctypes.byref(struct)))
-            with _record_lock:  # threads that ask at once get the same object
-                if self._record is None:
-                    self._record = CompletionRecord.from_c(struct)
-                    if self._enqueued is not None:
-                        self._enqueued.drop()  # a complete task never calls its enqueue function
+            with self._runtime._use as runtime:
+                return self._read_record(runtime)
+        return self._record
+
+    def _read_record(self, runtime: int) -> CompletionRecord:
+        struct = init(abi.gpushare_completion_record)
+        check(library().gpushare_ticket_record(runtime, self.c_value, ctypes.byref(struct)))
+        with _record_lock:  # threads that ask at once get the same object
+            if self._record is None:
+                self._record = CompletionRecord.from_c(struct)
+                if self._enqueued is not None:
+                    self._enqueued.drop()  # a complete task never calls its enqueue function
         return self._record
 
     def result(self) -> CompletionRecord:
@@ -114,10 +126,11 @@ class Ticket:
         """
         if self._record is not None:
             return False
-        status = library().gpushare_ticket_cancel(self.runtime_handle, self.c_value)
-        if status == Status.FAILED_PRECONDITION and os.getpid() == self._process:
-            return False
-        check(status)
+        with self._runtime._use as handle:
+            status = library().gpushare_ticket_cancel(handle, self.c_value)
+            if status == Status.FAILED_PRECONDITION and os.getpid() == self._process:
+                return False
+            check(status)
         return True
 
     def future(self) -> concurrent.futures.Future[CompletionRecord]:
@@ -147,7 +160,8 @@ class Ticket:
     def release(self) -> None:
         """Releases the ticket now and not by garbage collection. A record that was read before stays."""
         if self._value and not self._runtime.closed and os.getpid() == self._process:
-            check(library().gpushare_ticket_release(self.runtime_handle, self.c_value))
+            with self._runtime._use as handle:
+                check(library().gpushare_ticket_release(handle, self.c_value))
         self._value = 0
 
     def __del__(self) -> None:
