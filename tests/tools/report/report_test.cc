@@ -197,6 +197,29 @@ TEST(TableTest, EveryTableOfLatenciesHasTheMedianBesideTheP99) {
   EXPECT_THAT(page, HasSubstr("data-label=\"p50 over alone\">1.530<"));
 }
 
+// Three rates that sum to 193 % are no share of anything: each app is shown.
+TEST(ReportTest, SeveralBeAppsAreShownEachAndNeverAsASum) {
+  ColocateResult result = MakeResult();
+  RunResult& run = result.runs[2];
+  run.be = {{"heavy", 0.61, 1e6, 10, 3}, {"light", 0.32, 1e6, 10, 3}, {"copies", 1.0, 1e6, 10, 0}};
+  FillThroughput(run);
+  const std::string table = FormatTable(MakeScenario(), result);
+  EXPECT_THAT(table, HasSubstr("   0.643"));
+  for (const char* const text : {"heavy", "0.610", "light", "0.320", "copies", "1.000"}) {
+    EXPECT_THAT(table, HasSubstr(text));
+  }
+  EXPECT_THAT(table, HasSubstr("mean BE rate 0.643, of one app 0.320 to 1.000"));
+  const std::string page = FormatReport(MakeScenario(), result, "");
+  EXPECT_THAT(page, HasSubstr("best-effort apps run at <b>32 %</b> to <b>100 %</b> of their solo "
+                              "rates, <b>64 %</b> on average"));
+  EXPECT_THAT(page, HasSubstr("data-label=\"BE app\">copies<"));
+  for (const std::string& text : {table, page}) {
+    EXPECT_THAT(text, Not(HasSubstr("1.930")));
+    EXPECT_THAT(text, Not(HasSubstr("1.93<")));
+    EXPECT_THAT(text, Not(HasSubstr("193 %")));
+  }
+}
+
 TEST(ResultTest, KeepsTheOrderOfTheSchema) {
   const std::string text = FormatResult(MakeScenario(), MakeResult());
   size_t last = 0;

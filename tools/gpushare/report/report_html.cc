@@ -118,21 +118,33 @@ class Report {
     return best;
   }
 
+  // Rates of several apps are no shares of one thing, so they are not added.
+  static std::string BeSentence(const PolicyVerdict& best) {
+    if (best.several_be_apps) {
+      return Format(
+          "best-effort apps run at <b>%.0f %%</b> to <b>%.0f %%</b> of their solo rates, "
+          "<b>%.0f %%</b> on average.",
+          100 * best.be_rate_least, 100 * best.be_rate_most, 100 * best.be_rate_mean);
+    }
+    return Format(
+        "best-effort work runs at <b>%.0f %%</b> of its solo rate on average; together that is "
+        "<b>%.0f %%</b> of what time sharing could do.",
+        100 * best.be_rate_mean, 100 * (1 + best.gain_over_limit_mean));
+  }
+
   std::string Verdict() const {
     std::string html = "<section class=\"card\"><h2>Verdict</h2>\n";
     if (const PolicyVerdict* best = Best()) {
       const bool all = best->cases_met == best->cases_with_line;
       html += Format(
           "<p class=\"verdict\">Under <b>%s</b> latency-critical p99 stays within its QoS "
-          "line in <b class=\"%s\">%d of %d</b> cases (worst: %s alone), and best-effort "
-          "work runs at <b>%.0f %%</b> of its solo rate on average; together that is "
-          "<b>%.0f %%</b> of what time sharing could do.</p>\n",
+          "line in <b class=\"%s\">%d of %d</b> cases (worst: %s alone), and ",
           EscapeHtml(best->policy).c_str(), all ? "good" : "bad", best->cases_met,
-          best->cases_with_line, RatioLabel(best->worst_p99_over_alone).c_str(),
-          100 * best->be_rate_mean, 100 * (1 + best->gain_over_limit_mean));
+          best->cases_with_line, RatioLabel(best->worst_p99_over_alone).c_str());
+      html += BeSentence(*best) + "</p>\n";
     }
     HtmlTable table({"policy", "QoS kept", "worst p50 over alone", "worst p99 over alone",
-                     "mean BE rate of solo", "mean work over time sharing"});
+                     "mean BE rate of solo", "of one BE app", "mean work over time sharing"});
     for (const PolicyVerdict& one : verdicts_) {
       table.Row();
       table.Cell(one.policy, "", MarkerSvg(ClassOf(one.policy), SeriesOf(one.policy)));
@@ -141,7 +153,9 @@ class Report {
       table.Cell(RatioLabel(one.worst_p50_over_alone));
       table.Cell(RatioLabel(one.worst_p99_over_alone));
       table.Cell(Format("%.3f", one.be_rate_mean));
-      table.Cell(Format("%+.3f", one.gain_over_limit_mean));
+      table.Cell(one.several_be_apps ? Format("%.3f to %.3f", one.be_rate_least, one.be_rate_most)
+                                     : Format("%.3f", one.be_rate_mean));
+      table.Cell(one.several_be_apps ? "-" : Format("%+.3f", one.gain_over_limit_mean));
     }
     return html + table.Finish() + "</section>\n";
   }
@@ -151,7 +165,7 @@ class Report {
     if (result_.policies.empty()) return "";
     std::string html =
         "<section class=\"card\"><h2>All cases</h2><p class=\"soft\">LC p50 and p99 over "
-        "alone, and BE as a share of its rate alone.";
+        "alone, and BE as a share of its rate alone (of several apps the mean).";
     if (!measured_.empty()) {
       html += " " + EscapeHtml(MeasuredOrigin(measured_, result_.policies));
     }
@@ -179,11 +193,11 @@ class Report {
         table.Cell("-");
         continue;
       }
-      table.Cell(CellText(WorstP50OverAlone(**found), WorstP99OverAlone(**found),
-                          (*found)->be_rate_of_solo),
-                 bound == 0          ? ""
-                 : KeepsQos(**found) ? "good"
-                                     : "bad");
+      table.Cell(
+          CellText(WorstP50OverAlone(**found), WorstP99OverAlone(**found), MeanBeRate(**found)),
+          bound == 0          ? ""
+          : KeepsQos(**found) ? "good"
+                              : "bad");
     }
   }
 
@@ -264,9 +278,11 @@ class Report {
     double most = 1;
     double bound = 0;
     double least_bound = 1e9;
+    bool one_be_app = true;
     for (const RunResult* run : runs) {
       worst = std::max(worst, WorstP99OverAlone(*run));
-      most = std::max(most, run->be_rate_of_solo);
+      most = std::max(most, MeanBeRate(*run));
+      one_be_app = one_be_app && run->be.size() <= 1;
       if (const auto* row = measured_.Find(run->case_name, run->policy)) {
         worst = std::max(worst, row->p99_over_alone);
         most = std::max(most, row->be_rate_of_solo);
@@ -278,10 +294,13 @@ class Report {
       }
     }
     // A mark at 0 keeps clear of the axis and its labels.
-    Axis x{"BE rate of solo", -0.04 * most, most * 1.05, false, LinearTicks(0, most * 1.05, 5)};
+    Axis x{one_be_app ? "BE rate of solo" : "mean BE rate of solo", -0.04 * most, most * 1.05,
+           false, LinearTicks(0, most * 1.05, 5)};
     Axis y{"LC p99 over alone", 0.9, worst * 1.3, true, LogTicks(0.9, worst * 1.3, &RatioLabel)};
     SvgPlot plot(380, 300, x, y);
-    plot.Vertical("limit", "time sharing", std::max(0.0, 1 - runs[0]->realised_load));
+    if (one_be_app) {
+      plot.Vertical("limit", "time sharing", std::max(0.0, 1 - runs[0]->realised_load));
+    }
     if (bound > 0) {
       // Cases with different bounds share a plot: the line is the widest one.
       plot.Horizontal("qos",
@@ -293,8 +312,8 @@ class Report {
       plot.Point(
           ClassOf(run->policy), SeriesOf(run->policy),
           run->policy + ", " + run->case_name +
-              Format(": p99 %.3f x alone, BE %.3f", WorstP99OverAlone(*run), run->be_rate_of_solo),
-          run->be_rate_of_solo, WorstP99OverAlone(*run));
+              Format(": p99 %.3f x alone, BE %.3f", WorstP99OverAlone(*run), MeanBeRate(*run)),
+          MeanBeRate(*run), WorstP99OverAlone(*run));
       const auto* row = measured_.Find(run->case_name, run->policy);
       if (row == nullptr) continue;
       plot.Point(
@@ -327,10 +346,10 @@ class Report {
 
   std::string CaseTable(const std::vector<const RunResult*>& runs) const {
     HtmlTable table({"policy", "LC app", "p50", "p50 over alone", "p99", "p99 over alone",
-                     "violations", "BE rate", "ANTT", "STP", "SM busy", "pred. error", "evictions",
-                     "eviction p99"});
+                     "violations", "BE app", "BE rate", "ANTT", "STP", "SM busy", "pred. error",
+                     "evictions", "eviction p99"});
     for (const RunResult* run : runs) {
-      const size_t rows = std::max<size_t>(1, run->lc.size());
+      const size_t rows = std::max({size_t{1}, run->lc.size(), run->be.size()});
       for (size_t i = 0; i < rows; ++i) CaseRow(*run, i, table);
     }
     return table.Finish();
@@ -350,14 +369,17 @@ class Report {
                                                                      : "bad");
       table.Cell(app.qos_ns == 0 ? "-" : Format("%.2f %%", 100 * app.violation_share));
     } else {
-      for (int i = 0; i < 6; ++i) table.Cell("-");
+      for (int i = 0; i < 6; ++i) table.Cell(index == 0 ? "-" : "");
     }
+    const bool has_be = index < run.be.size();
+    const std::string none = index == 0 ? "-" : "";
+    table.Cell(has_be ? run.be[index].app : none);
+    table.Cell(has_be ? Format("%.3f", run.be[index].rate_of_solo) : none);
     if (index > 0) {  // the rest is of the run, not of the app
-      for (int i = 0; i < 7; ++i) table.Cell("");
+      for (int i = 0; i < 6; ++i) table.Cell("");
       return;
     }
     const bool evicted = run.evictions.count > 0;
-    table.Cell(run.be.empty() ? "-" : Format("%.3f", run.be_rate_of_solo));
     table.Cell(AnttLabel(run.antt));
     table.Cell(Format("%.3f", run.stp));
     table.Cell(run.utilisation > 0 ? Format("%.1f %%", 100 * run.utilisation) : "-");

@@ -37,7 +37,7 @@ std::string RunRow(const RunResult& run) {
   const std::string blank = Format("%10s %8s %10s %8s  %15s", "-", "-", "-", "-", "-");
   std::string row = Format("  %-24s ", run.policy.c_str());
   row += run.lc.empty() ? blank : LcCells(run.lc[0]);
-  row += Format(" %7s", run.be.empty() ? "-" : Format("%.3f", run.be_rate_of_solo).c_str());
+  row += Format(" %7s", run.be.empty() ? "-" : Format("%.3f", MeanBeRate(run)).c_str());
   row += run.lc.empty() ? Format(" %6s %6s", "-", "-")
                         : Format(" %6.3f %6.3f", run.realised_load, TimeSharingLimit(run));
   row += Format(
@@ -52,7 +52,7 @@ std::string RunRow(const RunResult& run) {
     row += Format(" %8s %8s %8s", "-", "-", "-");
   }
   row += UnstableText(run) + "\n";
-  if (run.lc.size() + run.be.size() <= 2) return row;
+  if (run.lc.size() <= 1 && run.be.size() <= 1) return row;
   for (const LcResult& app : run.lc) {
     row += Format("    %-22.22s ", app.app.c_str()) + LcCells(app) + "\n";
   }
@@ -126,7 +126,7 @@ std::string OverviewLine(const ColocateResult& result, const RunResult& first) {
            const RunResult* run = FindRun(result, first.case_name, policy);
            if (run == nullptr) return std::string();
            return OverviewCell(WorstP50OverAlone(*run), WorstP99OverAlone(*run), !KeepsQos(*run),
-                               run->be_rate_of_solo);
+                               MeanBeRate(*run));
          });
 }
 
@@ -154,7 +154,7 @@ std::string Overview(const ColocateResult& result, const MeasuredResults& measur
   std::string text =
       "\nAll cases: LC p50 over alone, p99 over alone ('!': above the bound), then BE as a share "
       "of "
-      "its rate alone.\n";
+      "its rate alone (the mean of several apps).\n";
   if (!measured.empty()) text += MeasuredOrigin(measured, result.policies) + "\n";
   text += header + "\n";
   std::string current;
@@ -184,16 +184,18 @@ std::string FormatTable(const Scenario& scenario, const ColocateResult& result,
   text +=
       "\n'x alone': LC p50 and p99 over those of lc_alone, '!' p99 above the QoS line. 'BE rate': "
       "of "
-      "its rate alone.\n'load': what the arrivals came to; 'limit': 1 - load, what time sharing "
+      "its rate alone; of several apps the mean, and each below.\n'load': what the arrivals came "
+      "to; 'limit': 1 - load, what time sharing "
       "leaves BE. 'evicted': evictions,\nand how long they took. docs/result-schema.md has the "
       "rest.\n";
   text += Overview(result, measured) + "Over all cases:\n";
   for (const PolicyVerdict& verdict : JudgePolicies(result)) {
     text += Format(
-        "  %-24s QoS kept in %d of %d cases, worst p50 %s and p99 %s x alone, mean BE rate %.3f\n",
+        "  %-24s QoS kept in %d of %d cases, worst p50 %s and p99 %s x alone, mean BE rate %.3f, "
+        "of one app %.3f to %.3f\n",
         verdict.policy.c_str(), verdict.cases_met, verdict.cases_with_line,
         Ratio(verdict.worst_p50_over_alone).c_str(), Ratio(verdict.worst_p99_over_alone).c_str(),
-        verdict.be_rate_mean);
+        verdict.be_rate_mean, verdict.be_rate_least, verdict.be_rate_most);
   }
   return text;
 }

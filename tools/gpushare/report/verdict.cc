@@ -9,6 +9,7 @@ std::vector<PolicyVerdict> JudgePolicies(const ColocateResult& result) {
   for (const std::string& policy : result.policies) {
     PolicyVerdict verdict;
     verdict.policy = policy;
+    int64_t rates = 0;
     for (const RunResult& run : result.runs) {
       if (run.policy != policy) continue;
       ++verdict.cases;
@@ -18,7 +19,13 @@ std::vector<PolicyVerdict> JudgePolicies(const ColocateResult& result) {
       verdict.worst_p99_over_alone = std::max(verdict.worst_p99_over_alone, WorstP99OverAlone(run));
       verdict.cases_with_line += has_line;
       verdict.cases_met += has_line && KeepsQos(run);
-      verdict.be_rate_mean += run.be_rate_of_solo;
+      verdict.be_rate_mean += MeanBeRate(run);
+      verdict.several_be_apps |= run.be.size() > 1;
+      for (const BeResult& app : run.be) {
+        verdict.be_rate_least =
+            rates++ == 0 ? app.rate_of_solo : std::min(verdict.be_rate_least, app.rate_of_solo);
+        verdict.be_rate_most = std::max(verdict.be_rate_most, app.rate_of_solo);
+      }
       verdict.gain_over_limit_mean += run.work_rate - 1;
     }
     if (verdict.cases > 0) {
@@ -28,6 +35,12 @@ std::vector<PolicyVerdict> JudgePolicies(const ColocateResult& result) {
     }
   }
   return verdicts;
+}
+
+double MeanBeRate(const RunResult& run) {
+  double sum = 0;
+  for (const BeResult& app : run.be) sum += app.rate_of_solo;
+  return run.be.empty() ? 0 : sum / static_cast<double>(run.be.size());
 }
 
 double WorstP50OverAlone(const RunResult& run) {

@@ -11,19 +11,26 @@
 namespace gpushare::tool {
 
 // The head of the report and the table. For each policy: the number of cases in which every LC app
-// kept its QoS line, and the mean BE rate over all cases.
+// kept its QoS line, and the BE rates over all cases.
 struct PolicyVerdict {
   std::string policy;
   int cases = 0;
-  int cases_met = 0;        // every LC app with a line kept it
-  int cases_with_line = 0;  // at least one LC app has a line
-  double be_rate_mean = 0;
-  double gain_over_limit_mean = 0;  // work rate - 1: above 0, overlap gave more than time sharing
+  int cases_met = 0;         // every LC app with a line kept it
+  int cases_with_line = 0;   // at least one LC app has a line
+  double be_rate_mean = 0;   // of MeanBeRate
+  double be_rate_least = 0;  // of one BE app in one case
+  double be_rate_most = 0;
+  bool several_be_apps = false;  // in some case
+  // Work rate - 1: above 0, overlap gave more than time sharing. Rates of several BE apps do not
+  // add up to a share of the device, because copies take no time of its SMs.
+  double gain_over_limit_mean = 0;
   double worst_p50_over_alone = 0;
   double worst_p99_over_alone = 0;
 };
 std::vector<PolicyVerdict> JudgePolicies(const ColocateResult& result);
 
+// The mean of the BE apps' rates of solo; 0 without any.
+double MeanBeRate(const RunResult& run);
 // The largest p50 or p99 over alone of the run's LC apps, 0 without any.
 double WorstP50OverAlone(const RunResult& run);
 double WorstP99OverAlone(const RunResult& run);
