@@ -423,8 +423,8 @@ GPUSHARE_API gpushare_status gpushare_poll(gpushare_runtime* runtime,
 // Drives the flow until the device clock reaches time_ns. In virtual time the clock then stands at
 // exactly time_ns. For GPUSHARE_DRIVE_POLL only.
 // Threads: one at a time, not in a callback. Owns: nothing. Blocks: until time_ns.
-// Errors: FAILED_PRECONDITION as for gpushare_poll; INVALID_ARGUMENT time_ns is negative or
-// GPUSHARE_NEVER.
+// Errors: FAILED_PRECONDITION as for gpushare_poll; INVALID_ARGUMENT time_ns is negative or more
+// than 2^61 (73 years), which no clock gets to.
 GPUSHARE_API gpushare_status gpushare_poll_until(gpushare_runtime* runtime,
                                                  int64_t time_ns) GPUSHARE_NOEXCEPT;
 
@@ -909,9 +909,9 @@ GPUSHARE_API gpushare_status gpushare_fused_kernel_release(gpushare_fused_kernel
 // single task needs no query: an LC task without one is a query by itself. Sequence:
 // gpushare_query_begin -> gpushare_submit_lc (one or more times) -> gpushare_query_end.
 // Threads: any. Owns: the caller must end the query. Blocks: no.
-// Errors: INVALID_ARGUMENT the queue is of a BE app, or the time is negative; RESOURCE_EXHAUSTED
-// the app has tasks_max open queries; FAILED_PRECONDITION shut down; UNAVAILABLE the device is
-// lost.
+// Errors: INVALID_ARGUMENT the queue is of a BE app, or the time is negative or more than an hour
+// from now; RESOURCE_EXHAUSTED the app has tasks_max open queries; FAILED_PRECONDITION shut down;
+// UNAVAILABLE the device is lost.
 GPUSHARE_API gpushare_status gpushare_query_begin(gpushare_queue* queue, int64_t arrival_ns,
                                                   gpushare_query* out_query) GPUSHARE_NOEXCEPT;
 
@@ -1013,7 +1013,8 @@ typedef struct gpushare_task_options {
   const void* arguments;          // KERNEL, LIBRARY: packed; copied at submit
   uint64_t arguments_size_bytes;  // at most 4096
   gpushare_query query;           // LC: 0 makes the task a query by itself; BE: must be 0
-  // LC without a query: when the request was meant to arrive; 0: now. BE: ignored.
+  // LC without a query: when the request was meant to arrive, at most an hour from now; 0: now. BE:
+  // ignored.
   int64_t arrival_ns;
   int64_t declared_ns;      // LIBRARY, OPAQUE: caller's bound on the device time; 0: unknown
   void* copy_destination;   // MEMCPY: buffers stay the caller's until the ticket completes

@@ -669,6 +669,11 @@ TEST_P(BadInputTest, TaskOptions) {
   bad = api_.LcTask();
   bad.arrival_ns = -1;
   EXPECT_FAILS(lc(bad), GPUSHARE_INVALID_ARGUMENT, "-1");
+  bad.arrival_ns = INT64_MAX - 1000;
+  EXPECT_FAILS(lc(bad), GPUSHARE_INVALID_ARGUMENT, "ns from now");
+  gpushare_query query = {0};
+  EXPECT_FAILS(gpushare_query_begin(api_.lc_queue, INT64_MAX, &query), GPUSHARE_INVALID_ARGUMENT,
+               "A query arrives at");
   bad = api_.LcTask();
   bad.detached = 5;
   EXPECT_FAILS(lc(bad), GPUSHARE_INVALID_ARGUMENT, "detached");

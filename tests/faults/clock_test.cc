@@ -61,5 +61,25 @@ TEST_P(ClockTest, PredictionsWrongByTenEitherWayLoseNothing) {
   }
 }
 
+// Times near the end of 64 bits: nothing is added to them that does not fit.
+TEST_P(ClockTest, TimesNearTheEndOfTheClockAreRefusedOrNoTimes) {
+  Api api;
+  api.opening.profile_path = GPUSHARE_SMALL_PROFILE;
+  api.Open({"sim", GPUSHARE_DRIVE_POLL}, nullptr, GetParam());
+  for (const int64_t far_ns : {INT64_MAX / 2, INT64_MAX - kS, INT64_MAX - 1}) {
+    EXPECT_FAILS(gpushare_poll_until(api.runtime, far_ns), GPUSHARE_INVALID_ARGUMENT,
+                 "no clock gets beyond");
+    EXPECT_OK(gpushare_runtime_quiesce(api.runtime, far_ns));
+    const gpushare_ticket held = api.Submit(api.BeTask(), false);
+    EXPECT_FAILS(gpushare_ticket_wait(api.runtime, held, far_ns), GPUSHARE_DEADLINE_EXCEEDED,
+                 "nothing is due");
+    EXPECT_LT(api.NowNs(), 3600 * kS) << "the clock does not run to a deadline that is no time";
+    EXPECT_OK(gpushare_runtime_resume(api.runtime));
+    EXPECT_OK(gpushare_ticket_wait(api.runtime, held, far_ns));
+    EXPECT_OK(gpushare_ticket_release(api.runtime, held));
+  }
+  api.Close();
+}
+
 }  // namespace
 }  // namespace gpushare_test

@@ -110,6 +110,12 @@ inline constexpr int64_t kMaxHangLimitNs = int64_t{365} * 24 * 3600 * 1000 * 100
 inline constexpr double kMaxInputSize = 1e12;
 // One hour: a longer kernel or deadline in one submit is taken for a unit error.
 inline constexpr int64_t kMaxDurationNs = int64_t{3600} * 1000 * 1000 * 1000;
+// The latest time of a clock, of a log and of a deadline that is kept, 73 years: sums with any
+// duration stay below kNever.
+inline constexpr int64_t kLatestTimeNs = int64_t{1} << 61;
+// How far ahead of now a query may be said to arrive: a farther one is taken for a unit error or
+// for another clock. Nothing overflows where a target or a wait is added to it.
+inline constexpr int64_t kMaxArrivalAheadNs = kMaxDurationNs;
 inline constexpr int64_t kMaxCopyBytes = int64_t{1} << 42;
 
 // Reasons to hold a task: Reason::kHoldHeadroom and the 31 numbers behind it.

@@ -118,7 +118,7 @@ TimeNs Driver::NextWake() {
 // is no limit.
 bool Driver::StepVirtualTime(TimeNs limit_ns) {
   const TimeNs next = std::min(NextWake(), limit_ns);
-  if (next == kNever) return false;
+  if (next > kLatestTimeNs) return false;
   flow.device->AdvanceTo(std::max(next, flow.device->NowNs()));
   return true;
 }
@@ -134,6 +134,7 @@ absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_
     return absl::FailedPreconditionError(
         absl::StrCat("A callback must not wait (", what, "): it would wait for itself."));
   }
+  if (deadline_ns > kLatestTimeNs) deadline_ns = kNever;
   const auto late = [&] {
     return StatusOf(absl::StatusCode::kDeadlineExceeded, [&] {
       if (deadline_ns == kNever) return RestReport(1);

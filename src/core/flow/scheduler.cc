@@ -75,6 +75,11 @@ absl::StatusOr<bool> Scheduler::Poll() {
 }
 
 absl::Status Scheduler::PollUntil(TimeNs time_ns) {
+  if (time_ns > kLatestTimeNs) {
+    return absl::InvalidArgumentError(absl::StrCat("poll_until is asked to drive until ", time_ns,
+                                                   " ns, and no clock gets beyond ", kLatestTimeNs,
+                                                   " ns."));
+  }
   if (callback_depth > 0) {
     return absl::FailedPreconditionError("A callback must not poll: Poll is what runs it.");
   }

@@ -50,6 +50,12 @@ absl::StatusOr<Queue*> FindOpenQueue(const Flow& flow, QueueId id, AppClass app_
   return queue;
 }
 
+// A time that early is not far ahead of any clock; then nobody reads it.
+absl::Status CheckArrivalNow(const Flow& flow, absl::string_view what, TimeNs arrival_ns) {
+  const bool early = arrival_ns >= 0 && arrival_ns <= kMaxArrivalAheadNs;
+  return early ? absl::OkStatus() : CheckArrival(what, arrival_ns, flow.device->NowNs());
+}
+
 // Prefetches the cache lines that an LC submit writes next and the flow wrote last (prefetch.h).
 void PrefetchSubmit(const Flow& flow, const Queue& queue, const QuerySlot* query) {
   const App& app = *queue.app;
@@ -92,6 +98,9 @@ absl::StatusOr<TicketId> SubmitChecked(Flow& flow, const TaskSpec& spec, AppClas
   const KernelDesc* kernel = flow.tables.FindKernel(spec.kernel);
   const int64_t block_tasks_max = flow.device->capabilities().block_tasks_max;
   if (absl::Status status = CheckSpec(spec, kernel, block_tasks_max); !status.ok()) return status;
+  if (absl::Status status = CheckArrivalNow(flow, "A task", spec.arrival_ns); !status.ok()) {
+    return status;
+  }
   if (app_class == AppClass::kBestEffort) {
     if (absl::Status status = CheckQuota(flow, app, spec.work.kind, kernel); !status.ok())
       return status;
@@ -116,10 +125,9 @@ absl::StatusOr<TicketId> SubmitChecked(Flow& flow, const TaskSpec& spec, AppClas
   return ticket;
 }
 
-absl::Status CheckQueryBegin(const QueryBegin& begin) {
-  if (begin.arrival_ns < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("A query arrives at ", begin.arrival_ns, " ns, before the clock began."));
+absl::Status CheckQueryBegin(const Flow& flow, const QueryBegin& begin) {
+  if (absl::Status status = CheckArrivalNow(flow, "A query", begin.arrival_ns); !status.ok()) {
+    return status;
   }
   if (begin.input_size >= 0 && begin.input_size <= kMaxInputSize) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("A query's input has the size ", begin.input_size,
@@ -151,7 +159,7 @@ absl::StatusOr<QueryId> SubmitQueryBegin(Flow& flow, QueueId id, const QueryBegi
   const QueueHold hold(**found);
   if (!app.open.load() || !hold.IsStill(id)) return QueueReleased(id);
   if (!flow.accepting.load()) return RefusalOf(flow);
-  if (absl::Status status = CheckQueryBegin(begin); !status.ok()) return status;
+  if (absl::Status status = CheckQueryBegin(flow, begin); !status.ok()) return status;
   const TimeNs arrival = begin.arrival_ns == 0 ? flow.device->NowNs() : begin.arrival_ns;
   absl::StatusOr<QueryId> query = flow.tables.AllocateQuery(**found, arrival, begin.input_size);
   if (!query.ok()) return query.status();

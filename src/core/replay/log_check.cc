@@ -13,9 +13,6 @@
 namespace gpushare::core {
 namespace {
 
-// Latest time in a log that is replayed, 73 years: sums with any duration stay below kNever.
-constexpr TimeNs kLatestNs = TimeNs{1} << 61;
-
 bool IsOfTask(EventType type) {
   switch (type) {
     case EventType::kAdmitted:
@@ -33,11 +30,11 @@ bool IsOfTask(EventType type) {
 constexpr int Number(TaskKind kind) { return static_cast<int>(kind); }
 
 absl::Status CheckRecord(const EventRecord& record, size_t number, TimeNs earlier_ns) {
-  if (record.time_ns < earlier_ns || record.time_ns > kLatestNs) {
+  if (record.time_ns < earlier_ns || record.time_ns > kLatestTimeNs) {
     return absl::InvalidArgumentError(
         absl::StrCat("Event ", number, " of the log is at ", record.time_ns,
                      " ns, and a replay needs times between ", earlier_ns,
-                     " ns, that of the event before it, and ", kLatestNs, " ns."));
+                     " ns, that of the event before it, and ", kLatestTimeNs, " ns."));
   }
   if (TypeOf(record) == EventType::kSubmitted && record.detail > Number(TaskKind::kOpaque)) {
     return absl::InvalidArgumentError(

@@ -66,6 +66,17 @@ absl::Status CheckCopy(const CopyRequest& copy) {
 
 }  // namespace
 
+absl::Status CheckArrival(absl::string_view what, TimeNs arrival_ns, TimeNs now_ns) {
+  if (arrival_ns < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " arrives at ", arrival_ns, " ns, before the clock began."));
+  }
+  if (arrival_ns - now_ns <= kMaxArrivalAheadNs) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(what, " arrives at ", arrival_ns, " ns, ",
+                                                 arrival_ns - now_ns, " ns from now, and at most ",
+                                                 kMaxArrivalAheadNs, " ns are allowed."));
+}
+
 absl::Status CheckSpec(const TaskSpec& spec, const KernelDesc* kernel, int64_t block_tasks_max) {
   if (spec.work.arguments_bytes > kMaxArgumentBytes) {
     return absl::InvalidArgumentError(absl::StrCat("A task has ", spec.work.arguments_bytes,
@@ -85,10 +96,6 @@ absl::Status CheckSpec(const TaskSpec& spec, const KernelDesc* kernel, int64_t b
     return absl::InvalidArgumentError(
         absl::StrCat("A task declares a duration of ", spec.work.declared_ns,
                      " ns, and it must lie between 0 and ", kMaxDurationNs, " ns."));
-  }
-  if (spec.arrival_ns < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("A task arrives at ", spec.arrival_ns, " ns, before the clock began."));
   }
   switch (spec.work.kind) {
     case TaskKind::kKernel:

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "src/core/base/limits.h"
 #include "src/core/state/options.h"
 
@@ -17,6 +18,10 @@ namespace gpushare::core {
 // `block_tasks_max` is the device's.
 absl::Status CheckSpec(const TaskSpec& spec, const KernelDesc* kernel,
                        int64_t block_tasks_max = kMaxBlockTasks);
+
+// INVALID_ARGUMENT where a query is said to arrive before the clock began, or more than
+// kMaxArrivalAheadNs after now. `what` names it at the beginning of a sentence.
+absl::Status CheckArrival(absl::string_view what, TimeNs arrival_ns, TimeNs now_ns);
 
 }  // namespace gpushare::core
 
