@@ -146,6 +146,10 @@ typedef struct gpushare_be_app_view {
   int32_t reserved;
   double fair_weight;  // weight, or the smaller one that gives it its quota; attained_ns is over it
   int64_t served_ns;   // when it last had a task on the device; 0: never
+  // The same of its copies, by their direction (gpushare_copy_direction). The three fields above
+  // are of all other work.
+  int64_t copies_attained_ns[4];
+  int64_t copies_served_ns[4];
 } gpushare_be_app_view;
 
 // An active query. The array is in order of arrival, over all LC apps, without the queries that

@@ -114,11 +114,18 @@ gpushare_be_app_view View(const core::BeAppView& app) {
   out.app_id = app.app.value;
   out.quota_capsms = app.quota_capsms;
   out.weight = app.weight;
-  out.attained_ns = static_cast<int64_t>(std::min(app.attained_ns, kAttainedNsMax));
+  const auto attained_ns = [&app](size_t resource) {
+    return static_cast<int64_t>(std::min(app.attained_ns[resource], kAttainedNsMax));
+  };
+  out.attained_ns = attained_ns(core::kSmTime);
   out.used_capsms = app.used_capsms;
   out.packed = Bool(app.packed);
   out.fair_weight = app.fair_weight;
-  out.served_ns = app.served_ns;
+  out.served_ns = app.served_ns[core::kSmTime];
+  for (size_t direction = 1; direction < core::kSharedResources; ++direction) {
+    out.copies_attained_ns[direction] = attained_ns(direction);
+    out.copies_served_ns[direction] = app.served_ns[direction];
+  }
   return out;
 }
 

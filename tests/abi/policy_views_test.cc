@@ -144,15 +144,24 @@ TEST_F(PolicyViewsTest, TheBudgetOfUncuttableWorkIsNeverBelowTheOther) {
 }
 
 TEST_F(PolicyViewsTest, ABeAppShowsItsShare) {
-  values_.Fill(be_.app.value, be_.quota_capsms, be_.weight, be_.fair_weight, be_.attained_ns,
-               be_.served_ns, be_.used_capsms, be_.packed);
+  values_.Fill(be_.app.value, be_.quota_capsms, be_.weight, be_.fair_weight, be_.used_capsms,
+               be_.packed);
+  for (size_t i = 0; i < core::kSharedResources; ++i) {
+    values_.Fill(be_.attained_ns[i], be_.served_ns[i]);
+  }
   const gpushare_be_app_view& seen = Convert().be_apps[0];
   EXPECT_EQ(seen.app_id, be_.app.value);
   EXPECT_EQ(seen.quota_capsms, be_.quota_capsms);
   EXPECT_EQ(seen.weight, be_.weight);
   EXPECT_EQ(seen.fair_weight, be_.fair_weight);
-  EXPECT_EQ(seen.attained_ns, static_cast<int64_t>(be_.attained_ns));
-  EXPECT_EQ(seen.served_ns, be_.served_ns);
+  EXPECT_EQ(seen.attained_ns, static_cast<int64_t>(be_.attained_ns[core::kSmTime]));
+  EXPECT_EQ(seen.served_ns, be_.served_ns[core::kSmTime]);
+  for (const auto copies :
+       {GPUSHARE_COPY_HOST_TO_DEVICE, GPUSHARE_COPY_DEVICE_TO_HOST, GPUSHARE_COPY_PEER}) {
+    const auto i = static_cast<size_t>(copies);
+    EXPECT_EQ(seen.copies_attained_ns[i], static_cast<int64_t>(be_.attained_ns[i]));
+    EXPECT_EQ(seen.copies_served_ns[i], be_.served_ns[i]);
+  }
   EXPECT_EQ(seen.used_capsms, be_.used_capsms);
   EXPECT_EQ(seen.packed, 1);
 }

@@ -67,6 +67,30 @@ class Tenants {
     be_.push_back(be);
     return static_cast<int>(be_.size()) - 1;
   }
+  // The same with pinned copies of `bytes`.
+  int AddCopies(const char* name, double weight, gpushare_copy_direction direction, int64_t bytes) {
+    gpushare_app_options options = AppOptionsOf(GPUSHARE_CLASS_BEST_EFFORT, name);
+    options.weight = weight;
+    Be be;
+    be.app = NewApp(options, &be.queue);
+    be.task.kind = GPUSHARE_TASK_MEMCPY;
+    be.task.copy_direction = direction;
+    be.task.copy_size_bytes = bytes;
+    be_.push_back(be);
+    return static_cast<int>(be_.size()) - 1;
+  }
+  // The same with opaque work of `ns`.
+  int AddOpaque(const char* name, double weight, int64_t ns) {
+    gpushare_app_options options = AppOptionsOf(GPUSHARE_CLASS_BEST_EFFORT, name);
+    options.weight = weight;
+    Be be;
+    be.app = NewApp(options, &be.queue);
+    be.task.kind = GPUSHARE_TASK_OPAQUE;
+    be.task.declared_ns = ns;
+    be.task.enqueue = [](void*, void*) {};
+    be_.push_back(be);
+    return static_cast<int>(be_.size()) - 1;
+  }
   // A kernel whose speed is that of its workers: an SM of eight workers is eight times as fast as
   // one worker.
   void AddProportionalKernel(const char* name) {
@@ -133,6 +157,12 @@ class Tenants {
       if (static_cast<int>(i) == be) own = work;
     }
     return all > 0 ? own / all : 0;
+  }
+  // What the tenant has of the work of all of these.
+  double ShareAmong(int be, const std::vector<int>& tenants) const {
+    double all = 0;
+    for (const int tenant : tenants) all += Work(tenant);
+    return all > 0 ? Work(be) / all : 0;
   }
   // The place of the tenant's task that completed last.
   int32_t LastPlace(int be) const { return be_[static_cast<size_t>(be)].last_place; }

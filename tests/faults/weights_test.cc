@@ -52,6 +52,52 @@ TEST_P(Weights, HoldBesideAnLcApp) {
   EXPECT_NEAR(tenants.Share(nine), 0.9, kTolerance * 0.9);
 }
 
+constexpr int64_t kBytes = 16 << 20;
+
+// Copies take no time of the SMs, so they change nothing of how those are shared.
+TEST_P(Weights, HoldBesideAnAppThatCopies) {
+  for (const bool with_service : {false, true}) {
+    Tenants tenants(GetParam());
+    const int one = tenants.AddBe("one", 1, "ffma", 52'800);
+    const int two = tenants.AddBe("two", 2, "sincos_27us", 52'800);
+    tenants.AddCopies("copies", 1, GPUSHARE_COPY_DEVICE_TO_HOST, kBytes);
+    if (with_service) tenants.AddService({.p99_alone_ns = 1'880 * kUs, .p99_bound = 1.1});
+    tenants.RunUntil(800 * kMs);
+    EXPECT_NEAR(tenants.ShareAmong(two, {one, two}), 2 / 3.0, kTolerance * 2 / 3) << with_service;
+  }
+}
+
+// Each direction of the link is shared by itself.
+TEST_P(Weights, HoldBetweenAppsThatCopy) {
+  for (const bool with_service : {false, true}) {
+    Tenants tenants(GetParam());
+    const int kernels = tenants.AddBe("kernels", 3, "sincos_27us", 52'800);
+    const int more = tenants.AddBe("more", 1, "ffma", 52'800);
+    const int one = tenants.AddCopies("one", 1, GPUSHARE_COPY_DEVICE_TO_HOST, kBytes);
+    const int two = tenants.AddCopies("two", 2, GPUSHARE_COPY_DEVICE_TO_HOST, kBytes / 2);
+    const int in = tenants.AddCopies("in", 1, GPUSHARE_COPY_HOST_TO_DEVICE, kBytes);
+    if (with_service) tenants.AddService({.p99_alone_ns = 1'880 * kUs, .p99_bound = 1.1});
+    tenants.RunUntil(800 * kMs);
+    EXPECT_NEAR(tenants.ShareAmong(two, {one, two}), 2 / 3.0, kTolerance * 2 / 3) << with_service;
+    EXPECT_NEAR(tenants.ShareAmong(kernels, {kernels, more}), 0.75, kTolerance * 0.75);
+    if (!with_service) {
+      EXPECT_GE(tenants.Work(one) + tenants.Work(two), 0.85 * 800e6);
+      EXPECT_GE(tenants.Work(in), 0.85 * 800e6);
+    }
+  }
+}
+
+// Beside queries opaque work is held most of the time, so both apps lag behind the kernels.
+TEST(HeldWeights, OfTwoAppsThatAreKeptOutTheHeavierStaysFirst) {
+  Tenants tenants("adaptive");
+  tenants.AddBe("kernels", 1, "sincos_27us", 52'800);
+  const int one = tenants.AddOpaque("one", 1, 2 * kMs);
+  const int two = tenants.AddOpaque("two", 2, 2 * kMs);
+  tenants.AddService({.p99_alone_ns = 1'880 * kUs, .p99_bound = 1.2});
+  tenants.RunUntil(8'000 * kMs);
+  EXPECT_NEAR(tenants.ShareAmong(two, {one, two}), 2 / 3.0, 0.1);
+}
+
 // Time in which an app asked for nothing is no credit.
 TEST_P(Weights, GiveALatecomerItsShareAndNoMore) {
   Tenants tenants(GetParam());

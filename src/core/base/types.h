@@ -65,6 +65,14 @@ enum class Form : uint8_t {
 // kPeer: device memory to device memory, of one GPU or of two.
 enum class CopyDirection : uint8_t { kNone = 0, kHostToDevice = 1, kDeviceToHost = 2, kPeer = 3 };
 
+// What BE apps share by weight, each by itself: the time of the SMs, and that of copies in each
+// direction. An app that copies has no more and no less of the SMs for it.
+inline constexpr size_t kSharedResources = 4;
+inline constexpr size_t kSmTime = 0;
+constexpr size_t ResourceOf(TaskKind kind, CopyDirection direction) {
+  return kind == TaskKind::kMemcpy ? static_cast<size_t>(direction) : kSmTime;
+}
+
 // Directions of the link in which copies run: a bit each.
 using LinkUse = uint8_t;
 inline constexpr LinkUse kLinkIn = 1;   // to the device

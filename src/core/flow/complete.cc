@@ -59,7 +59,7 @@ PartWork Account(Flow& flow, Task& task, const Part& part, const DeviceCompletio
   const double work_ns = static_cast<double>(task.progress.predicted.duration_ns) *
                          static_cast<double>(done) / static_cast<double>(task.work.block_tasks);
   app.work_ns.fetch_add(static_cast<int64_t>(work_ns), std::memory_order_relaxed);
-  app.attained_ns += work_ns / app.fair_weight;
+  app.uses[ResourceOf(task)].attained_ns += work_ns / app.fair_weight;
   return {.span_ns = span_ns, .work_ns = work_ns};
 }
 

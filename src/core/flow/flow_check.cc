@@ -68,10 +68,14 @@ absl::Status CheckShares(const Flow& flow, const Totals& totals) {
   int64_t on_device_ns = 0;
   int32_t queues = 0;
   for (const App* app : flow.be_apps) {
-    on_device_ns += app->on_device_ns;
-    queues += app->backlog_queues;
+    for (const ResourceUse& use : app->uses) {
+      on_device_ns += use.on_device_ns;
+      queues += use.queues;
+    }
   }
-  for (const App* app : flow.lc_apps) queues += app->backlog_queues;
+  for (const App* app : flow.lc_apps) {
+    for (const ResourceUse& use : app->uses) queues += use.queues;
+  }
   if (on_device_ns != totals.be_issued_ns) {
     return absl::InternalError(absl::StrCat("BE apps have ", on_device_ns,
                                             " ns on the device, and their tasks sum to ",

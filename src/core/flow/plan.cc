@@ -65,27 +65,49 @@ void UpdateFairWeights(Flow& flow) {
   for (size_t a = 0; a < count; ++a) flow.be_apps[static_cast<int>(a)]->fair_weight = weights[a];
 }
 
-// BE apps share the device by their start tags. An app without work follows the virtual time, so it
-// gets no credit for its absence. One that has work, and was kept out, may catch up on at most
-// kFairCreditNs of device time.
-void BoundCredit(const Flow& flow, App& app) {
-  const double behind_ns = flow.virtual_time_ns - app.attained_ns;
-  if (behind_ns <= 0) return;
-  const bool idle = app.backlog_queues == 0 && app.tasks_in_flight == 0;
-  const double credit_ns = idle ? 0 : kFairCreditNs / app.fair_weight;
-  app.attained_ns += std::max(0.0, flow.virtual_time_ns - credit_ns - StartTag(app));
+// The largest weight of the apps that have work for the resource.
+double HeaviestAtWork(const Flow& flow, size_t resource) {
+  double heaviest = kFairWeightMin;
+  for (const App* const app : flow.be_apps) {
+    const ResourceUse& use = app->uses[resource];
+    if (use.queues + use.tasks > 0) heaviest = std::max(heaviest, app->fair_weight);
+  }
+  return heaviest;
+}
+
+// BE apps share each resource by their start tags on it. An app without work for it follows its
+// virtual time, and gets no credit for its absence. One that has work, and was kept out, may catch
+// up on at most kFairCreditNs of device time. All may lag by the same virtual time: where several
+// are kept out for long, their order among each other stays that of their weights.
+void BoundCredits(Flow& flow) {
+  for (size_t resource = 0; resource < kSharedResources; ++resource) {
+    const double now_ns = flow.virtual_time_ns[resource];
+    if (now_ns <= 0) continue;  // nothing of BE apps ever used it
+    const double credit_ns = kFairCreditNs / HeaviestAtWork(flow, resource);
+    for (App* const app : flow.be_apps) {
+      ResourceUse& use = app->uses[resource];
+      if (use.attained_ns >= now_ns) continue;
+      const bool idle = use.queues + use.tasks == 0;
+      const double least_ns = idle ? now_ns : now_ns - credit_ns;
+      use.attained_ns += std::max(0.0, least_ns - StartTag(*app, resource));
+    }
+  }
 }
 
 void ViewBeApps(Flow& flow) {
   UpdateFairWeights(flow);
-  for (App* const owner : flow.be_apps) {
-    App& app = *owner;
-    BoundCredit(flow, app);
+  BoundCredits(flow);
+  for (const App* const owner : flow.be_apps) {
+    const App& app = *owner;
     BeAppView& view = flow.buffers.be_apps[app.plan_index];  // IndexApps wrote its beginning
     view.quota_capsms = app.reserved_capsms;
     view.fair_weight = app.fair_weight;
-    view.attained_ns = app.on_device_ns == 0 ? app.attained_ns : StartTag(app);
-    view.served_ns = app.tasks_in_flight > 0 ? flow.now_ns : app.served_ns;
+    for (size_t resource = 0; resource < kSharedResources; ++resource) {
+      const ResourceUse& use = app.uses[resource];
+      view.attained_ns[resource] =
+          use.on_device_ns == 0 ? use.attained_ns : StartTag(app, resource);
+      view.served_ns[resource] = use.tasks > 0 ? flow.now_ns : use.served_ns;
+    }
     const auto used = flow.ledger.UsedBy(static_cast<int>(SmallSlot(view.app.value)));
     view.used_capsms = used == 0 ? 0 : CapSmsOf(used);
     view.packed = app.packed;

@@ -100,11 +100,11 @@ struct BeAppView {
   int32_t quota_capsms = 0;  // 0: no quota
   double weight = 1;         // share among BE apps
   double fair_weight = 1;    // of its weight, what quotas let count (state/fair_weight.h)
-  // Its start tag in start-time fair queueing: predicted whole-device time of its work that is done
-  // or on the device, over its fair weight. An app without work follows the largest tag of a
-  // launch.
-  double attained_ns = 0;
-  TimeNs served_ns = 0;  // when it last had a task on the device
+  // By resource (ResourceOf), its start tag in start-time fair queueing: predicted time of its work
+  // that is done or on the device, over its fair weight. An app without work for a resource follows
+  // the largest tag of a launch.
+  std::array<double, kSharedResources> attained_ns{};
+  std::array<TimeNs, kSharedResources> served_ns{};  // when it last had a task on the device
   double used_capsms = 0;
   bool packed = false;  // its quota is placed on whole SMs
 };

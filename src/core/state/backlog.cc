@@ -13,7 +13,6 @@ void EnterBacklog(Flow& flow, Queue& queue) {
   if (queue.backlog_index >= 0) return;
   queue.backlog_index = flow.backlog.size();
   flow.backlog.Add(&queue);
-  ++queue.app->backlog_queues;
   if (queue.in_plan_order) return;
   queue.in_plan_order = true;
   flow.plan_order.Add({0, &queue});  // no head's sequence is 0
@@ -25,7 +24,12 @@ void LeaveBacklog(Flow& flow, Queue& queue) {
   flow.backlog.RemoveAt(index);
   if (index < flow.backlog.size()) flow.backlog[index]->backlog_index = index;
   queue.backlog_index = -1;
-  --queue.app->backlog_queues;
+}
+
+// The queue's head was `before` and is another one now; null: none.
+void CountHead(Queue& queue, const Task* before) {
+  if (before != nullptr) --queue.app->uses[ResourceOf(*before)].queues;
+  if (queue.head != nullptr) ++queue.app->uses[ResourceOf(*queue.head)].queues;
 }
 
 void ForgetReadyRun(Queue& queue) {
@@ -41,7 +45,12 @@ void PushBack(Flow& flow, Task& task) {
   if (queue.head == queue.tail) queue.view_is_current = false;
   task.progress.next = nullptr;
   task.progress.previous = queue.tail;
-  (queue.head == nullptr ? queue.head : queue.tail->progress.next) = &task;
+  if (queue.head == nullptr) {
+    queue.head = &task;
+    CountHead(queue, nullptr);
+  } else {
+    queue.tail->progress.next = &task;
+  }
   queue.tail = &task;
   CountQueryTask(task, 1, 0);
   EnterBacklog(flow, queue);
@@ -49,9 +58,11 @@ void PushBack(Flow& flow, Task& task) {
 
 void PushFront(Flow& flow, Task& task) {
   Queue& queue = *task.queue;
-  task.progress.next = queue.head;
-  (queue.head == nullptr ? queue.tail : queue.head->progress.previous) = &task;
+  Task* const before = queue.head;
+  task.progress.next = before;
+  (before == nullptr ? queue.tail : before->progress.previous) = &task;
   queue.head = &task;
+  CountHead(queue, before);
   queue.view_is_current = false;
   ForgetReadyRun(queue);
   queue.unlaunched.fetch_add(1, std::memory_order_acq_rel);
@@ -65,7 +76,12 @@ void Unlink(Flow& flow, Task& task) {
   Task* const previous = queue.head == &task ? nullptr : task.progress.previous;
   if (previous == nullptr || previous == queue.head) queue.view_is_current = false;
   if (previous != nullptr || --queue.ready_run <= 0) ForgetReadyRun(queue);
-  (previous == nullptr ? queue.head : previous->progress.next) = next;
+  if (previous == nullptr) {
+    queue.head = next;
+    CountHead(queue, &task);
+  } else {
+    previous->progress.next = next;
+  }
   (next == nullptr ? queue.tail : next->progress.previous) = previous;
   task.progress.next = nullptr;
   queue.unlaunched.fetch_sub(1, std::memory_order_acq_rel);

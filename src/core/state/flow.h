@@ -189,9 +189,9 @@ struct Flow {
   TimeNs idle_check_ns = kNever;  // when a query or region may be idle for too long
   int64_t queued_ns = 0;          // predicted duration of all that is launched and not done
   int64_t uncommitted_ns = 0;     // the part of it that evictions leave undone: not in T_q
-  // Largest start tag of a BE task that was launched: the virtual time of start-time fair queueing
-  // (Goyal, Vin and Cheng 1996).
-  double virtual_time_ns = 0;
+  // By resource, the largest start tag of a BE task that was launched: the virtual time of
+  // start-time fair queueing (Goyal, Vin and Cheng 1996).
+  std::array<double, kSharedResources> virtual_time_ns{};
   Evidence evidence;
   uint64_t next_sequence = 1;
   std::array<CopyState, 4> copies{};

@@ -166,10 +166,8 @@ void ResetApp(App& app) {
   app.reserved_capsms = 0;
   app.packed = false;
   app.fair_weight = 1;
-  app.attained_ns = 0;
-  app.on_device_ns = 0;
-  app.served_ns = 0;
-  app.backlog_queues = 0;
+  app.uses.fill({});
+  app.first_query = app.last_query = nullptr;
   app.depth_logged = -1;
   app.bound_lost_said = false;
   for (std::atomic<int64_t>* counter :

@@ -270,6 +270,18 @@ struct alignas(64) Queue {
   HeadView view;
 };
 
+// What an app has of a resource that BE apps share by weight: the SMs, or the copies of a
+// direction.
+struct ResourceUse {
+  int32_t queues = 0;  // its queues whose head needs it
+  int32_t tasks = 0;   // on the device
+  // BE: predicted duration of its work that is done, over its fair weight; and of its tasks that
+  // are on the device, not divided.
+  double attained_ns = 0;
+  int64_t on_device_ns = 0;
+  TimeNs served_ns = 0;  // BE: when a task of it last left the device
+};
+
 struct alignas(64) App {
   static constexpr int kNoIndex = -1;
   uint32_t slot = 0;
@@ -309,16 +321,12 @@ struct alignas(64) App {
   // The flow's own.
   alignas(64) int32_t plan_index = kNoIndex;  // row in the snapshot's lc_apps or be_apps
   int32_t tasks_in_flight = 0;
-  // What each plan reads of a BE app, up to `packed`, stands on one line.
   std::atomic<int32_t> reserved_capsms{0};
-  int32_t backlog_queues = 0;  // its queues that have a head
-  double fair_weight = 1;      // BE: its weight, as far as its quota lets it count (fair_weight.h)
-  // BE: predicted duration of its work that is done, over its fair weight; and of its tasks that
-  // are on the device, not divided.
-  double attained_ns = 0;
-  int64_t on_device_ns = 0;
-  TimeNs served_ns = 0;  // BE: when a task of it last left the device
   std::atomic<bool> packed{false};
+  double fair_weight = 1;  // BE: its weight, as far as its quota lets it count (fair_weight.h)
+  std::array<ResourceUse, kSharedResources> uses;  // by ResourceOf
+  QueryState* first_query = nullptr;               // LC: its active queries by arrival
+  QueryState* last_query = nullptr;
   // LC: active queries that only wait, as of the last plan: each of their tasks waits for tickets,
   // or stands behind one that does. They do not hold BE work, because the tickets may be of BE
   // work.
@@ -354,10 +362,15 @@ struct alignas(64) App {
   }
 };
 
-// Start tag of the BE app's next task in start-time fair queueing: what it has got and what it has
-// on the device, over its fair weight.
-inline double StartTag(const App& app) {
-  return app.attained_ns + static_cast<double>(app.on_device_ns) / app.fair_weight;
+inline size_t ResourceOf(const Task& task) {
+  return ResourceOf(task.work.kind, task.work.copy.direction);
+}
+
+// Start tag of the BE app's next task on the resource in start-time fair queueing: what it has got
+// and what it has on the device, over its fair weight.
+inline double StartTag(const App& app, size_t resource) {
+  const ResourceUse& use = app.uses[resource];
+  return use.attained_ns + static_cast<double>(use.on_device_ns) / app.fair_weight;
 }
 
 inline bool IsLc(const Task& task) {

@@ -45,7 +45,7 @@ class FlowCheckTest : public ::testing::Test {
        : static_cast<void>(flow_.running_be.Add(&task));
     task.progress.issued_ns = issued_ns;
     flow_.queued_ns += issued_ns;
-    if (!lc) app.on_device_ns = issued_ns;
+    if (!lc) app.uses[kSmTime].on_device_ns = issued_ns;
     Part part;
     part.place = kWholeDevice;
     part.lane = flow_.lanes.Pick(kWholeDevice, lane_class, 0);
@@ -89,9 +89,11 @@ TEST_F(FlowCheckTest, ATaskThatIsAtAnotherPlaceOfItsListIsFound) {
 TEST_F(FlowCheckTest, SumsThatAreNotThoseOfTheTasksAreFound) {
   ExpectExact(flow_.queued_ns, "and what is issued sums to 750 ns");
   ExpectExact(flow_.uncommitted_ns, "and what evictions leave undone sums to 0 ns");
-  ExpectExact(be_->app->on_device_ns, "and their tasks sum to 700");
-  ExpectExact(be_->app->backlog_queues, "queues with a head, and 0 have one");
-  ExpectExact(lc_->app->backlog_queues, "queues with a head, and 0 have one");
+  for (size_t resource = 0; resource < kSharedResources; ++resource) {
+    ExpectExact(be_->app->uses[resource].on_device_ns, "and their tasks sum to 700");
+    ExpectExact(be_->app->uses[resource].queues, "queues with a head, and 0 have one");
+    ExpectExact(lc_->app->uses[resource].queues, "queues with a head, and 0 have one");
+  }
   for (const Task* task : {be_, lc_}) {
     const LaneIndex lane = task->progress.parts[0].lane;
     ExpectExact(flow_.lanes.lane(lane).parts, "launches and has 1");

@@ -384,7 +384,7 @@ TEST_F(WholeTest, TheErrorBarOfAPredictionCounts) {
 }
 
 TEST_F(WholeTest, TheAppThatGotLeastGoesFirst) {
-  builder.be_apps[0].attained_ns = 50 * kMs;
+  builder.be_apps[0].attained_ns[kSmTime] = 50 * kMs;
   const int32_t poor = builder.AddBeApp(10 * kMs);
   builder.AddBeHead(be, kernel, 8 * kMs);
   const HeadView& first = builder.AddBeHead(poor, kernel, 100 * kMs);
@@ -485,7 +485,7 @@ TEST_F(WholeTest, ThePlaceBehindARunningTaskIsLeftToItsAppWhileThatIsNext) {
   EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr) << "nothing follows it";
   running.task.followed = true;
   EXPECT_TRUE(IsHeld(PlanOf("adaptive", builder), head, Reason::kHoldWindow));
-  builder.be_apps[0].attained_ns = 30 * kMs;
+  builder.be_apps[0].attained_ns[kSmTime] = 30 * kMs;
   EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr) << "its turn has come";
 }
 

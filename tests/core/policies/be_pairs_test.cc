@@ -155,12 +155,12 @@ TEST_F(BePairsTest, BehindATaskThatHasAllSmsNothingQueuesWhereTheNextTwoPair) {
 // The head that is next by weight is one of the two, and none goes before it that got more.
 TEST_F(BePairsTest, AnAppThatGotMoreThanItsShareIsNoPartner) {
   Pair(a, b, 1, 4, 4, 0.6F, 0.6F);
-  builder.be_apps[static_cast<size_t>(other)].attained_ns = 10e6;
+  builder.be_apps[static_cast<size_t>(other)].attained_ns[kSmTime] = 10e6;
   const HeadView& of_a = AddHead(one, a);
   const HeadView& of_b = AddHead(other, b);
   Plan plan = PlanOf("adaptive", builder);
   EXPECT_EQ(FindLaunch(plan, of_a)->workers, 0) << Describe(plan);
-  builder.be_apps[static_cast<size_t>(other)].attained_ns = 0.5e6;
+  builder.be_apps[static_cast<size_t>(other)].attained_ns[kSmTime] = 0.5e6;
   plan = PlanOf("adaptive", builder);
   EXPECT_EQ(FindLaunch(plan, of_b)->workers, 4 * kSms) << Describe(plan);
 }
@@ -172,7 +172,7 @@ TEST_F(BePairsTest, AHeadThatPairsWithNoneIsNotLeftOutForLong) {
   const RunningView& of_a = AddRunning(one, a, 4);
   const HeadView& of_b = AddHead(other, b);
   const HeadView& waits = AddHead(third, alone);
-  builder.be_apps[static_cast<size_t>(other)].attained_ns = 10e6;
+  builder.be_apps[static_cast<size_t>(other)].attained_ns[kSmTime] = 10e6;
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_EQ(FindLaunch(plan, of_b), nullptr) << Describe(plan);
   EXPECT_NE(FindLaunch(plan, of_a.task), nullptr) << "it ends sooner with all SMs";

@@ -84,13 +84,33 @@ TEST_F(FairShareTest, AHeadThatWaitedForTheBoundGoesFirstAndLeavesNoPlace) {
 }
 
 // With many queues each head waits long, while the app has its share.
+TEST_F(FairShareTest, CopiesAndKernelsOfAnAppHaveTurnsOfTheirOwn) {
+  const int32_t both = builder.AddBeApp(90 * kMs);
+  const int32_t kernels = builder.AddBeApp(91 * kMs);
+  const int32_t copies = builder.AddBeApp();
+  const auto out = static_cast<size_t>(CopyDirection::kDeviceToHost);
+  builder.be_apps[static_cast<size_t>(both)].attained_ns[out] = 3 * kMs;
+  builder.be_apps[static_cast<size_t>(copies)].attained_ns[out] = 2 * kMs;
+  AddHead(kernels, kMs);
+  AddHead(both, kMs);
+  for (const int32_t app : {both, copies}) {
+    builder.AddBeCopy(app, CopyDirection::kDeviceToHost, 1 << 20, kMs).ready_ns =
+        builder.snapshot.now_ns;
+  }
+  // Each resource's first is level with the other's, whatever was had of each.
+  EXPECT_EQ(AppsInOrder(), (std::vector<int32_t>{both, copies, kernels, both}));
+  EXPECT_TRUE(Leaves(builder.head(0), both));
+  EXPECT_FALSE(Leaves(builder.head(1), kernels));
+  EXPECT_TRUE(Leaves(builder.head(2), copies));
+}
+
 TEST_F(FairShareTest, AnAppThatIsServedIsNotOverdueHoweverLongAHeadWaits) {
   const int32_t rich = builder.AddBeApp(900 * kMs);
   const int32_t poor = builder.AddBeApp(0);
   AddHead(rich, kMs).ready_ns -= 2 * kBeWaitNsMax;
   AddHead(poor, kMs);
   EXPECT_EQ(AppsInOrder(), (std::vector<int32_t>{rich, poor}));
-  builder.be_apps[0].served_ns = builder.snapshot.now_ns - kMs;
+  builder.be_apps[0].served_ns[kSmTime] = builder.snapshot.now_ns - kMs;
   EXPECT_EQ(AppsInOrder(), (std::vector<int32_t>{poor, rich}));
 }
 
@@ -113,7 +133,7 @@ TEST_F(FairShareTest, APlaceIsLeftOnlyToAnAppThatIsBehindByMoreThanTheSlack) {
   const int32_t other = builder.AddBeApp(10 * kMs + kMs / 8);
   const HeadView& head = AddHead(other, kMs);
   EXPECT_FALSE(Leaves(head, running));
-  builder.be_apps[1].attained_ns += 1;
+  builder.be_apps[1].attained_ns[kSmTime] += 1;
   EXPECT_TRUE(Leaves(head, running));
   EXPECT_FALSE(Leaves(head, -1)) << "nothing follows the running task";
 }

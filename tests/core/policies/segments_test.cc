@@ -47,7 +47,7 @@ TEST_F(SegmentsPlanTest, AGraphKeepsTheBeSideWhileAQueryIsActive) {
 TEST_F(SegmentsPlanTest, AGraphHasTheWholeDeviceWhileNoQueryIsActive) {
   const HeadView& step = AddStep();
   const HeadView& workers = builder.AddBeHead(other, kernel, 8 * kMs);
-  builder.be_apps[1].attained_ns = 1e9;
+  builder.be_apps[1].attained_ns[kSmTime] = 1e9;
   const Plan plan = PlanOf("adaptive", builder);
   ASSERT_NE(FindLaunch(plan, step, kWholeDevice), nullptr) << Describe(plan);
   EXPECT_EQ(plan.launches.size(), 1) << Describe(plan);
@@ -98,7 +98,7 @@ TEST_F(SegmentsPlanTest, NobodyGoesBeforeAGraphThatWaitsUntilItsPlaceIsEmpty) {
   builder.AddRunningBe(other, kernel, 8 * kMs, {{be_place}});
   const HeadView& step = AddStep();
   const HeadView& next = builder.AddBeHead(other, kernel, 8 * kMs);
-  builder.be_apps[1].attained_ns = 1e9;
+  builder.be_apps[1].attained_ns[kSmTime] = 1e9;
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_EQ(FindLaunch(plan, step), nullptr) << Describe(plan);
   EXPECT_EQ(FindLaunch(plan, next), nullptr) << Describe(plan);
@@ -124,7 +124,7 @@ class UnconfinableGraphTest : public SegmentsPlanTest {
     return head;
   }
   RunningView& AddWorkers(int64_t got_ns) {
-    builder.be_apps[1].attained_ns = static_cast<double>(got_ns + 8 * kMs);
+    builder.be_apps[1].attained_ns[kSmTime] = static_cast<double>(got_ns + 8 * kMs);
     return builder.AddRunningBe(other, kernel, 8 * kMs, {{be_place}, {lc_place}});
   }
 };
@@ -133,7 +133,7 @@ TEST_F(UnconfinableGraphTest, NobodyGoesBeforeItOnTheSidesOfASplit) {
   const HeadView& graph = AddGraph();
   builder.AddRunningBe(other, kernel, 8 * kMs, {{be_place}, {lc_place}});
   const HeadView& next = builder.AddBeHead(other, kernel, 8 * kMs);
-  builder.be_apps[1].attained_ns = 8e6;
+  builder.be_apps[1].attained_ns[kSmTime] = 8e6;
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_EQ(FindLaunch(plan, next), nullptr) << Describe(plan);
   EXPECT_EQ(FindLaunch(plan, graph), nullptr) << Describe(plan);
@@ -151,7 +151,7 @@ TEST_F(UnconfinableGraphTest, WorkersThatHadMoreLeaveForIt) {
 
 TEST_F(UnconfinableGraphTest, WorkersThatHadLessStay) {
   AddGraph();
-  builder.be_apps[0].attained_ns = 10e6;
+  builder.be_apps[0].attained_ns[kSmTime] = 10e6;
   AddWorkers(5 * kMs);
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
@@ -162,7 +162,7 @@ TEST_F(UnconfinableGraphTest, WorkersKeepTheBeSideWhileAQueryIsActive) {
   LcActive();
   AddGraph();
   const HeadView& next = builder.AddBeHead(other, kernel, 8 * kMs);
-  builder.be_apps[1].attained_ns = 1e9;
+  builder.be_apps[1].attained_ns[kSmTime] = 1e9;
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_NE(FindLaunch(plan, next, be_place), nullptr) << Describe(plan);
 }

@@ -213,8 +213,8 @@ TEST_F(SmguardTest, WorkWithoutWorkersDoesNotAddToWhatItsAppHolds) {
 TEST_F(SmguardTest, TheAppThatIsNextByWeightTakesTheCapSms) {
   const int32_t rich = AddBeApp(0, 0);
   const int32_t poor = AddBeApp(0, 0);
-  builder.be_apps[0].attained_ns = 20 * kMs;
-  builder.be_apps[1].attained_ns = 10 * kMs;
+  builder.be_apps[0].attained_ns[kSmTime] = 20 * kMs;
+  builder.be_apps[1].attained_ns[kSmTime] = 10 * kMs;
   const HeadView& first = builder.AddBeHead(rich, kernel, 8 * kMs);
   const HeadView& second = builder.AddBeHead(poor, kernel, 8 * kMs);
   const Plan plan = PlanOf("smguard", builder);

@@ -102,7 +102,7 @@ int32_t SnapshotBuilder::AddLcAppWithTarget(double load, int64_t solo_ns, int64_
 int32_t SnapshotBuilder::AddBeApp(int64_t attained_ns, double weight) {
   BeAppView app;
   app.app = {static_cast<uint32_t>(100 + be_apps.size())};
-  app.attained_ns = static_cast<double>(attained_ns);
+  app.attained_ns[kSmTime] = static_cast<double>(attained_ns);
   app.weight = app.fair_weight = weight;
   be_apps.push_back(app);
   return static_cast<int32_t>(be_apps.size()) - 1;

@@ -157,9 +157,11 @@ TEST(TablesTest, AnAppOnAReusedSlotStartsAtNothing) {
   app.active_queries.store(7);
   app.plan_index = app.tasks_in_flight = app.queries_waiting = 7;
   app.packed = true;
-  app.attained_ns = 7;
-  app.served_ns = app.on_device_ns = app.depth_logged = 7;
-  app.reserved_capsms = app.backlog_queues = 7;
+  app.depth_logged = 7;
+  app.reserved_capsms = 7;
+  QueryState query;
+  app.first_query = app.last_query = &query;
+  for (ResourceUse& use : app.uses) use = {7, 7, 7, 7, 7};
   for (auto* counter :
        {&app.submitted, &app.completed, &app.failed, &app.dropped, &app.cancelled, &app.rejected,
         &app.evictions, &app.device_ns, &app.work_ns, &app.block_tasks}) {
@@ -175,13 +177,17 @@ TEST(TablesTest, AnAppOnAReusedSlotStartsAtNothing) {
   EXPECT_EQ(app.plan_index, App::kNoIndex);
   EXPECT_EQ(app.tasks_in_flight, 0);
   EXPECT_EQ(app.queries_waiting, 0);
-  EXPECT_EQ(app.served_ns, 0);
   EXPECT_FALSE(app.packed);
-  EXPECT_EQ(app.attained_ns, 0);
-  EXPECT_EQ(app.on_device_ns, 0);
+  for (const ResourceUse& use : app.uses) {
+    EXPECT_EQ(use.queues + use.tasks, 0);
+    EXPECT_EQ(use.attained_ns, 0);
+    EXPECT_EQ(use.on_device_ns, 0);
+    EXPECT_EQ(use.served_ns, 0);
+  }
+  EXPECT_EQ(app.first_query, nullptr);
+  EXPECT_EQ(app.last_query, nullptr);
   EXPECT_EQ(app.depth_logged, fresh.depth_logged);
   EXPECT_EQ(app.reserved_capsms, 0);
-  EXPECT_EQ(app.backlog_queues, 0);
   for (const auto* counter :
        {&app.submitted, &app.completed, &app.failed, &app.dropped, &app.cancelled, &app.rejected,
         &app.evictions, &app.device_ns, &app.work_ns, &app.block_tasks}) {

@@ -44,8 +44,12 @@ void EnterList(Flow& flow, Task& task, Form form) {
   CountQueryTask(task, 0, 1);
   task.progress.issued_ns = RemainingOf(task).duration_ns;
   if (!IsLc(task)) {
-    flow.virtual_time_ns = std::max(flow.virtual_time_ns, StartTag(*task.app));
-    task.app->on_device_ns += task.progress.issued_ns;
+    const size_t resource = ResourceOf(task);
+    double& virtual_time_ns = flow.virtual_time_ns[resource];
+    virtual_time_ns = std::max(virtual_time_ns, StartTag(*task.app, resource));
+    ResourceUse& use = task.app->uses[resource];
+    ++use.tasks;
+    use.on_device_ns += task.progress.issued_ns;
   }
   flow.queued_ns += task.progress.issued_ns;
   task.progress.uncommitted_ns = UncommittedNs(flow, task, form);
@@ -177,8 +181,10 @@ void LeaveRunning(Flow& flow, Task& task) {
   }
   flow.uncommitted_ns -= std::exchange(task.progress.uncommitted_ns, 0);
   if (!IsLc(task)) {
-    task.app->on_device_ns -= task.progress.issued_ns;
-    task.app->served_ns = flow.now_ns;
+    ResourceUse& use = task.app->uses[ResourceOf(task)];
+    --use.tasks;
+    use.on_device_ns -= task.progress.issued_ns;
+    use.served_ns = flow.now_ns;
   }
   task.queue->in_flight.fetch_sub(1, std::memory_order_acq_rel);
   if (task.work.kind == TaskKind::kMemcpy) {

@@ -35,7 +35,7 @@ void BaymaxPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   const int64_t headroom_ns =
       form_ == BaymaxForm::kNoRefill ? MinSerialHeadroom(snapshot) : MinHeadroom(snapshot);
   HeadroomLedger ledger(snapshot, headroom_ns, LaunchLcHeads(snapshot, plan));
-  CopySlots slots(snapshot);
+  CopySlots slots(snapshot, ledger.shares());
 
   BeOrder order;
   ledger.shares().Order(order);

@@ -53,8 +53,9 @@ int64_t SingleSlice(const Snapshot& snapshot, const HeadView& task) {
 // One plan's BE side.
 class Slices {
  public:
-  Slices(const Snapshot& snapshot, Plan& plan) : snapshot_(snapshot), plan_(plan) {
-    FairShare(snapshot).Order(order_);
+  Slices(const Snapshot& snapshot, Plan& plan)
+      : snapshot_(snapshot), shares_(snapshot), plan_(plan) {
+    shares_.Order(order_);
     for (const RunningView& running : snapshot.running) {
       if (!IsBeCompute(running.task)) continue;
       ++running_;
@@ -65,14 +66,15 @@ class Slices {
   }
 
   void PlanCopies() {
-    CopySlots slots(snapshot_);
+    CopySlots slots(snapshot_, shares_);
     for (const HeadView* head : order_) {
       if (head->kind != TaskKind::kMemcpy) continue;
-      if (!slots.Free(head->direction)) {
+      if (!slots.Free(*head)) {
         plan_.holds.TryAdd(slots.Hold(*head));
       } else if (plan_.launches.TryAdd(MakeLaunch(head->task, Form::kMemcpy, kWholeDevice,
                                                   LaneClass::kCopy, Reason::kFillsGap))) {
-        slots.Take(head->direction);
+        slots.Take(*head);
+        shares_.Charge(*head);
       }
     }
   }
@@ -121,7 +123,7 @@ class Slices {
   // The largest profit knows no turns: a kernel that never pairs well would wait for ever.
   bool IsOverdue(const HeadView& head) const {
     const BeAppView& app = snapshot_.be_apps[static_cast<size_t>(head.app)];
-    return snapshot_.now_ns - std::max(head.ready_ns, app.served_ns) > kBeWaitNsMax;
+    return snapshot_.now_ns - std::max(head.ready_ns, app.served_ns[kSmTime]) > kBeWaitNsMax;
   }
 
   bool IsRunning(const HeadView* task) const {
@@ -186,6 +188,7 @@ class Slices {
   }
 
   const Snapshot& snapshot_;
+  FairShare shares_;
   Plan& plan_;
   BeOrder order_;
   Pending pending_;

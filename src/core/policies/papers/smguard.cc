@@ -309,12 +309,13 @@ void PlanKernel(const Snapshot& snapshot, const HeadView& head, const BeRules& r
   if (launch.form != Form::kWorkers) turn.Take();
 }
 
-void PlanCopy(const HeadView& head, CopySlots& slots, Plan& plan) {
-  if (!slots.Free(head.direction)) {
+void PlanCopy(const HeadView& head, CopySlots& slots, FairShare& shares, Plan& plan) {
+  if (!slots.Free(head)) {
     plan.holds.TryAdd(slots.Hold(head));
   } else if (plan.launches.TryAdd(MakeLaunch(head.task, Form::kMemcpy, kWholeDevice,
                                              LaneClass::kCopy, Reason::kQuota))) {
-    slots.Take(head.direction);
+    slots.Take(head);
+    shares.Charge(head);
   }
 }
 
@@ -354,14 +355,15 @@ void SmguardPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   const int32_t sms =
       split >= 0 ? snapshot.splits[static_cast<size_t>(split)].be_sms : snapshot.sm_count;
   CapSms capsms(snapshot, sms, rules.held);
-  CopySlots slots(snapshot);
+  FairShare shares(snapshot);
+  CopySlots slots(snapshot, shares);
   std::bitset<kMaxApps> waiting;  // apps whose oldest confined task lacks room
   Turn turn(snapshot, lc_active);
   BeOrder order;
-  FairShare(snapshot).Order(order);
+  shares.Order(order);
   for (const HeadView* head : order) {
     if (head->kind == TaskKind::kMemcpy) {
-      PlanCopy(*head, slots, plan);
+      PlanCopy(*head, slots, shares, plan);
     } else {
       PlanKernel(snapshot, *head, rules, quotas, capsms, turn, waiting, plan);
     }

@@ -149,7 +149,7 @@ class Decision {
   }
 
   void PlanBe() {
-    CopySlots slots(snapshot_);
+    CopySlots slots(snapshot_, ledger_.shares());
     if (partner_.be != nullptr) ledger_.DebitHeadroom(partner_.charge_ns);
     for (const HeadView* be : order_) {
       if (be == partner_.be) continue;

@@ -70,7 +70,7 @@ class Decision {
   }
 
   void PlanBe() {
-    CopySlots slots(snapshot_);
+    CopySlots slots(snapshot_, ledger_.shares());
     const bool lc_active = !snapshot_.queries.empty();
     for (const HeadView* be : order_) {
       if (be == partner_) continue;

@@ -1,10 +1,12 @@
 // Weights: which BE app is next by start-time fair queueing (Goyal, Vin and Cheng 1996).
 //
 // An app's start tag is the whole-device time that it got or has on the device, over its weight;
-// the app with the least is next. Where a window lets a second task queue behind a running one,
-// the running task's app may be next again, with a task that its queue holds until the running one
-// is done. The place in the window is then left to it: otherwise two apps with one queue each would
-// alternate, whatever their weights. Nothing is left idle but the latency of one launch.
+// the app with the least is next. SM time and the time of copies in each direction are shared
+// apart, so an app has a tag for each (ResourceOf). Where a window lets a second task queue behind
+// a running one, the running task's app may be next again, with a task that its queue holds until
+// the running one is done. The place in the window is then left to it: otherwise two apps with one
+// queue each would alternate, whatever their weights. Nothing is left idle but the latency of one
+// launch.
 //
 // The head of an app that had nothing on the device for kBeWaitNsMax goes first. With a single BE
 // app the order is that of submission.
@@ -32,9 +34,11 @@ class FairShare {
 
   // Whether some head waits too long, so that its time decides.
   bool any_overdue() const { return any_overdue_; }
-  // Whether BE head `a` goes before BE head `b`, which was submitted earlier.
+  // Whether BE head `a` goes before BE head `b`, which was submitted earlier. Both need the same
+  // resource.
   bool GoesBefore(const HeadView& a, const HeadView& b) const;
-  // Whether the place in a window behind a task of `app` that is followed is left to that app.
+  // Whether the place in a window behind a task of `app` that is followed is left to that app. The
+  // task needs the head's resource.
   bool LeavesTo(const HeadView& head, int32_t app) const;
   // Whether a running task of BE app leaves for the head: its app got more than the head's, by more
   // than the slack, so that the two do not evict each other in turns.
@@ -42,10 +46,14 @@ class FairShare {
   // The head is launched.
   void Charge(const HeadView& head);
 
-  // All BE heads, as if each were launched in its turn.
+  // All BE heads, as if each were launched in its turn. Those of different resources are compared
+  // by how far each is behind the first of its own.
   void Order(BeOrder& order) const;
 
  private:
+  using FirstTags = std::array<double, kSharedResources>;  // the least of the BE heads
+  FirstTags FindFirstTags() const;
+  double Tag(const HeadView& head) const;
   double Weight(const HeadView& head) const;
   double Cost(const HeadView& head) const;
   TimeNs WaitsSince(const HeadView& head) const;
@@ -54,7 +62,8 @@ class FairShare {
 
   const Snapshot& snapshot_;
   bool any_overdue_ = false;
-  std::array<double, kMaxApps> tags_ns_;  // by index into be_apps
+  // By resource and index into be_apps.
+  std::array<std::array<double, kMaxApps>, kSharedResources> tags_ns_;
 };
 
 }  // namespace gpushare::core

@@ -135,6 +135,8 @@ void HeadroomLedger::Debit(const HeadView& head) {
 }
 
 void HeadroomLedger::DebitCopy(const HeadView& head) {
+  shares_.Charge(head);
+  if (!head.pinned) return;
   DebitHeadroom(ChargeOf(head));
   queued_ns_ = SumNs(queued_ns_, ChargeOf(head));
 }
@@ -144,7 +146,7 @@ void HeadroomLedger::DebitHeadroom(int64_t charged_ns) {
 }
 
 void PlanCopy(const HeadView& head, CopySlots& slots, HeadroomLedger& ledger, Plan& plan) {
-  if (!slots.Free(head.direction)) {
+  if (!slots.Free(head)) {
     plan.holds.TryAdd(slots.Hold(head));
     return;
   }
@@ -160,8 +162,8 @@ void PlanCopy(const HeadView& head, CopySlots& slots, HeadroomLedger& ledger, Pl
                                        Reason::kFitsHeadroom))) {
     return;
   }
-  slots.Take(head.direction);
-  if (head.pinned) ledger.DebitCopy(head);
+  slots.Take(head);
+  ledger.DebitCopy(head);
 }
 
 void PlanBeCompute(const Snapshot& snapshot, const HeadView& head, HeadroomLedger& ledger,

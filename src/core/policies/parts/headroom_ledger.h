@@ -52,6 +52,7 @@ class HeadroomLedger {
   int64_t RoomNs() const;
 
   void Debit(const HeadView& head);
+  // A pinned copy takes headroom; a pageable one only its app's turn.
   void DebitCopy(const HeadView& head);
   void DebitHeadroom(int64_t charged_ns);
 

@@ -184,13 +184,17 @@ class CopyPlanner {
   CopyPlanner(const Snapshot& snapshot, const LcActivity& lc)
       : snapshot_(snapshot),
         lc_active_(lc.active),
-        slots_(snapshot),
+        shares_(snapshot),
+        slots_(snapshot, shares_),
         time_(snapshot, lc.active),
         disturbance_(snapshot) {}
 
+  // All BE heads in the order of their turns.
+  void Order(BeOrder& order) const { shares_.Order(order); }
+
   // Launches the next piece of the copy, or holds it. False: the plan is full.
   bool PlanCopy(const HeadView& head, Plan& plan) {
-    if (!slots_.Free(head.direction)) {
+    if (!slots_.Free(head)) {
       plan.holds.TryAdd(slots_.Hold(head));
       return true;
     }
@@ -231,7 +235,8 @@ class CopyPlanner {
         MakeLaunch(head.task, Form::kMemcpy, kWholeDevice, LaneClass::kCopy, piece.reason);
     launch.blocks_max = std::min(piece.bytes, head.blocks_left);  // the last piece is shorter
     if (!plan.launches.TryAdd(launch)) return false;
-    slots_.Take(head.direction);
+    slots_.Take(head);
+    shares_.Charge(head);
     disturbance_.Take(head);
     time_.Take(head, PieceNs(head, launch.blocks_max));
     return true;
@@ -239,6 +244,7 @@ class CopyPlanner {
 
   const Snapshot& snapshot_;
   const bool lc_active_;
+  FairShare shares_;
   CopySlots slots_;
   CopyTime time_;
   Disturbance disturbance_;
@@ -247,9 +253,12 @@ class CopyPlanner {
 }  // namespace
 
 void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
+  if (std::none_of(snapshot.heads.begin(), snapshot.heads.end(), IsBeCopy)) return;
   CopyPlanner planner(snapshot, lc);
-  for (const HeadView& head : snapshot.heads) {
-    if (IsBeCopy(head) && !planner.PlanCopy(head, plan)) return;
+  BeOrder order;
+  planner.Order(order);
+  for (const HeadView* const head : order) {
+    if (IsBeCopy(*head) && !planner.PlanCopy(*head, plan)) return;
   }
 }
 
