@@ -153,7 +153,7 @@ typedef struct gpushare_be_app_view {
 } gpushare_be_app_view;
 
 // An active query. The array is in order of arrival, over all LC apps, without the queries that
-// only wait for tickets.
+// only wait for tickets. Where apps have many, each shows as many of its oldest as every other.
 typedef struct gpushare_query_view {
   gpushare_query query;
   int32_t lc_app;  // index into lc_apps
@@ -348,6 +348,9 @@ typedef struct gpushare_snapshot {
   // A split may be used beside kernels that nobody measured there: the one on trial, else any.
   gpushare_bool trials_open;
   int32_t reserved2;
+  // An app has more queries than are shown; `queries` has its oldest.
+  gpushare_bool queries_left_out;
+  int32_t reserved3;
 } gpushare_snapshot;
 
 // Element `index` of an array of the snapshot, by its stride:

@@ -36,7 +36,7 @@ GPUSHARE_ALL_FIELDS_CONVERTED(core::FusedCurveView, 6);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::CoScheduleOption, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::CoScheduleTable, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::ArrangementInForce, 3);
-GPUSHARE_ALL_FIELDS_CONVERTED(core::Snapshot, 25);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::Snapshot, 26);
 
 static_assert(GPUSHARE_PARTS_MAX == core::kMaxPartsPerTask);
 static_assert(static_cast<int>(core::SegmentsRun::kOnSplit) == GPUSHARE_SEGMENTS_ON_SPLIT);
@@ -256,6 +256,7 @@ const gpushare_snapshot& PolicyViews::Convert(const core::Snapshot& snapshot) {
   snapshot_.in_force = {snapshot.in_force.split, snapshot.in_force.trial_kernel,
                         static_cast<gpushare_segments_run>(snapshot.in_force.segments), 0};
   snapshot_.trials_open = Bool(snapshot.trials_open);
+  snapshot_.queries_left_out = Bool(snapshot.queries_left_out);
   snapshot_.partitions_available = Bool(snapshot.partitions_available);
   snapshot_.eviction_available = Bool(snapshot.eviction_available);
   for (size_t i = 0; i < snapshot.copies.size(); ++i) {

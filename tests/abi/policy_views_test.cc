@@ -295,11 +295,13 @@ TEST_F(PolicyViewsTest, TheDeviceShowsItsPlacesCopiesAndPauses) {
 TEST_F(PolicyViewsTest, TheArrangementInForceShows) {
   snapshot_.in_force = {3, 2, core::SegmentsRun::kOnSplit};
   snapshot_.trials_open = true;
+  snapshot_.queries_left_out = true;
   const gpushare_snapshot& seen = Convert();
   EXPECT_EQ(seen.in_force.split, 3);
   EXPECT_EQ(seen.in_force.trial_kernel, 2);
   EXPECT_EQ(seen.in_force.segments, GPUSHARE_SEGMENTS_ON_SPLIT);
   EXPECT_EQ(seen.trials_open, 1);
+  EXPECT_EQ(seen.queries_left_out, 1);
 }
 
 TEST_F(PolicyViewsTest, APairShowsWhatATrialMayFind) {

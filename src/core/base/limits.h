@@ -31,8 +31,12 @@ inline constexpr int kMaxNameBytes = 64;
 inline constexpr double kMinWorkerOverhead = -0.5;
 inline constexpr double kMaxWorkerOverhead = 10;
 
-// Active queries that one plan looks at; more wait for the next plan.
-inline constexpr int kMaxActiveQueries = 64;
+// Active queries that one plan looks at. Where apps have more, each shows as many of its oldest as
+// every other, so that no app's queries hide those of another.
+inline constexpr int kMaxActiveQueries = 256;
+// Of one app: what later queries of it have left to give away depends on those before them.
+inline constexpr int kMaxActiveQueriesPerApp = 64;
+static_assert(kMaxActiveQueries >= kMaxActiveQueriesPerApp && kMaxActiveQueries >= kMaxApps);
 // Queue heads that one plan looks at: all of them, so that no app's queues hide those of another.
 inline constexpr int kMaxHeads = kMaxQueues;
 // A window of an LC app's latencies holds this many to twice as many, so that at least 41 lie above

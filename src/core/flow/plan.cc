@@ -114,23 +114,57 @@ void ViewBeApps(Flow& flow) {
   }
 }
 
+void ViewQuery(const QueryState& query, QueryView& view) {
+  view.query = query.id;
+  view.lc_app = query.app->plan_index;
+  view.arrival_ns = query.arrival_ns;
+  view.deadline_ns = query.deadline_ns;
+  // A prediction from the input size replaces the mean of the app's queries.
+  const int64_t whole_ns = query.sized_ns > 0 ? query.sized_ns : query.app->evidence.query_solo_ns;
+  view.solo_ns = std::max(query.solo_ns, whole_ns);
+  view.issued_ns = query.issued_ns;
+  view.done_ns = query.done_ns;
+}
+
+// The oldest queries of one app that a plan has not been shown yet.
+struct QueriesLeft {
+  QueryState* next = nullptr;  // null: none
+  int32_t shown = 0;
+};
+
+// The first query from this one on that does not only wait; null: none.
+QueryState* SkipWaiting(QueryState* query) {
+  while (query != nullptr && OnlyWaits(*query)) query = query->next_of_app;
+  return query;
+}
+
+// Merges the apps' lists by arrival. Each app shows as many as every other, where not all have
+// room.
 void ViewQueries(Flow& flow) {
-  auto& views = flow.buffers.queries;
-  views.Clear();
-  for (const QueryState* query = flow.first_query; query != nullptr && !views.full();
-       query = query->next) {
-    if (OnlyWaits(*query)) continue;
-    QueryView& view = views.Add();
-    view.query = query->id;
-    view.lc_app = query->app->plan_index;
-    view.arrival_ns = query->arrival_ns;
-    view.deadline_ns = query->deadline_ns;
-    // A prediction from the input size replaces the mean of the app's queries.
-    const int64_t whole_ns =
-        query->sized_ns > 0 ? query->sized_ns : query->app->evidence.query_solo_ns;
-    view.solo_ns = std::max(query->solo_ns, whole_ns);
-    view.issued_ns = query->issued_ns;
-    view.done_ns = query->done_ns;
+  PlanBuffers& buffers = flow.buffers;
+  buffers.queries.Clear();
+  buffers.query_states.Clear();
+  buffers.snapshot.queries_left_out = false;
+  BoundedList<QueriesLeft, kMaxApps> apps;
+  for (const App* const app : flow.lc_apps) {
+    QueryState* const first = SkipWaiting(app->first_query);
+    if (first != nullptr) apps.Add({.next = first});
+  }
+  if (apps.empty()) return;
+  const int32_t most = std::min(kMaxActiveQueriesPerApp, kMaxActiveQueries / apps.size());
+  for (;;) {
+    QueriesLeft* first = nullptr;
+    for (QueriesLeft& app : apps) {
+      if (app.next == nullptr) continue;
+      if (first == nullptr || app.next->arrival_ns < first->next->arrival_ns) first = &app;
+    }
+    if (first == nullptr) return;
+    ViewQuery(*first->next, buffers.queries.Add());
+    buffers.query_states.Add(first->next);
+    first->next = SkipWaiting(first->next->next_of_app);
+    if (first->next == nullptr || ++first->shown < most) continue;
+    first->next = nullptr;
+    buffers.snapshot.queries_left_out = true;
   }
 }
 

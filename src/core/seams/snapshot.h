@@ -109,7 +109,8 @@ struct BeAppView {
   bool packed = false;  // its quota is placed on whole SMs
 };
 
-// Active queries of all LC apps in order of arrival. Those that only wait for tickets are left out.
+// Active queries of all LC apps in order of arrival. Those that only wait for tickets are left out,
+// and the later ones of an app that has more than fit (kMaxActiveQueries).
 struct QueryView {
   QueryId query;
   int32_t lc_app = -1;  // index into lc_apps
@@ -344,6 +345,7 @@ struct Snapshot {
   absl::Span<const LcAppView> lc_apps;
   absl::Span<const BeAppView> be_apps;
   absl::Span<const QueryView> queries;
+  bool queries_left_out = false;          // an app has more queries than are shown
   HeadList heads;                         // LC first; in each class in order of submission
   absl::Span<const RunningView> running;  // BE; LC work in flight is counted in lc_apps
   PairTable pairs;

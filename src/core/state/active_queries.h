@@ -1,4 +1,4 @@
-// The list of active LC queries, in order of arrival.
+// The list of active LC queries, in order of arrival: of all apps, and of each.
 //
 // Beginning and ending a query, with its event and its slot, are verbs (flow/verbs/queries.h).
 // Threads: the one that runs Tick.

@@ -89,8 +89,9 @@ struct PlanBuffers {
   BoundedList<LcAppView, kMaxApps> lc_apps;
   BoundedList<BeAppView, kMaxApps> be_apps;
   BoundedList<QueryView, kMaxActiveQueries> queries;
-  BoundedList<const HeadView*, kMaxHeads> heads;  // each is its queue's
-  BoundedList<Queue*, kMaxHeads> be_heads;        // of the BE heads, in their order
+  BoundedList<QueryState*, kMaxActiveQueries> query_states;  // of the views, in their order
+  BoundedList<const HeadView*, kMaxHeads> heads;             // each is its queue's
+  BoundedList<Queue*, kMaxHeads> be_heads;                   // of the BE heads, in their order
   BoundedList<RunningView, kMaxRunning> running;
   std::vector<PairOption> pairs;
   std::vector<float> hoped;  // PairTable::hoped

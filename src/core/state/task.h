@@ -70,6 +70,8 @@ struct QueryState {
   ShadowQuery shadow;
   QueryState* next = nullptr;  // active queries in order of arrival
   QueryState* previous = nullptr;
+  QueryState* next_of_app = nullptr;  // the same, of its app
+  QueryState* previous_of_app = nullptr;
 };
 
 // An explicit query's slot. Submitters count on its first line, the flow writes the state.

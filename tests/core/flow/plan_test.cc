@@ -25,6 +25,8 @@ struct Seen {
   std::vector<bool> eviction_known;
   std::vector<int64_t> budget_ns;  // of the LC apps
   std::vector<double> fair_weights;
+  std::vector<int32_t> queries;  // the LC app of each
+  bool queries_left_out = false;
   bool hold_lc = false;
   ArrangementInForce in_force;
   ArrangementInForce states;  // the plan's
@@ -46,6 +48,14 @@ class HoldingPolicy final : public Policy {
       seen_.budget_ns.push_back(app.blocking_budget_ns);
     }
     for (const BeAppView& app : snapshot.be_apps) seen_.fair_weights.push_back(app.fair_weight);
+    seen_.queries.clear();
+    TimeNs before_ns = 0;
+    for (const QueryView& query : snapshot.queries) {
+      EXPECT_GE(query.arrival_ns, before_ns) << "the queries are in order of arrival";
+      before_ns = query.arrival_ns;
+      seen_.queries.push_back(query.lc_app);
+    }
+    seen_.queries_left_out = snapshot.queries_left_out;
     seen_.in_force = snapshot.in_force;
     plan.arrangement = seen_.states;
     for (LcRoute& route : plan.routes) route.fast_path = false;
@@ -139,6 +149,30 @@ TEST_F(PlanTest, AllQueuesOfOneAppHideNoHeadOfAnother) {
   const TicketId query = SubmitHeads(lc_app_, 1).front();
   EXPECT_TRUE(scheduler_->Wait(query, scheduler_->NowNs() + 500 * kMs).ok());
   EXPECT_EQ(scheduler_->Stats().fast_path_launches, 0) << "the plan launched it";
+}
+
+// An app with more active queries than a plan sees hides no query of another app.
+TEST_F(PlanTest, QueriesOfOneAppHideNoneOfAnother) {
+  seen_.hold_lc = true;
+  TaskSpec spec;
+  spec.queue = *scheduler_->CreateQueue(lc_app_);
+  spec.kernel = kernel_;
+  spec.work.block_tasks = 64;
+  for (int i = 1; i <= kMaxActiveQueriesPerApp; ++i) {
+    spec.arrival_ns = i;
+    ASSERT_TRUE(scheduler_->SubmitLc(spec).ok());
+  }
+  scheduler_->Tick();
+  EXPECT_EQ(seen_.queries.size(), size_t{kMaxActiveQueriesPerApp});
+  EXPECT_FALSE(seen_.queries_left_out);
+  for (int i = 0; i < 300; ++i) ASSERT_TRUE(scheduler_->SubmitLc(spec).ok());
+  spec.queue = *scheduler_->CreateQueue(MakeApp(AppClass::kLatencyCritical, "other"));
+  spec.arrival_ns = 0;
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(scheduler_->SubmitLc(spec).ok());
+  for (int i = 0; i < 3; ++i) scheduler_->Tick();  // the ring has more than one Tick takes
+  EXPECT_EQ(std::count(seen_.queries.begin(), seen_.queries.end(), 0), kMaxActiveQueriesPerApp);
+  EXPECT_EQ(std::count(seen_.queries.begin(), seen_.queries.end(), 1), 2);
+  EXPECT_TRUE(seen_.queries_left_out);
 }
 
 TEST_F(PlanTest, LcHeadsComeFirstAndEachClassInOrderOfSubmission) {

@@ -276,12 +276,10 @@ void ViewSerialHeadrooms(Flow& flow) {
   for (const Task* task : flow.running_be) {
     for (const Part& part : task->progress.parts) charged_ns += BegunSinceNs(flow, *task, part);
   }
-  QueryState* query = flow.first_query;  // the views are in the order of the list (plan.cc)
-  for (QueryView& view : flow.buffers.queries) {
-    while (core::OnlyWaits(*query)) query = query->next;
-    view.serial_headroom_ns =
-        SerialHeadroom(book, charged_ns, view.headroom_ns, query->serial_budget);
-    query = query->next;
+  for (int32_t i = 0; i < flow.buffers.queries.size(); ++i) {
+    QueryView& view = flow.buffers.queries[i];
+    view.serial_headroom_ns = SerialHeadroom(book, charged_ns, view.headroom_ns,
+                                             flow.buffers.query_states[i]->serial_budget);
   }
 }
 

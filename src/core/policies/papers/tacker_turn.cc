@@ -43,7 +43,7 @@ KernelRow MainKernel(const Snapshot& snapshot, const LcAppView& app) {
 
 TackerTurn::TackerTurn(const Snapshot& snapshot) : snapshot_(snapshot) {
   // With more active queries than a snapshot holds the last one is not known.
-  if (!snapshot.queries.empty() && snapshot.queries.size() < kMaxActiveQueries) {
+  if (!snapshot.queries.empty() && !snapshot.queries_left_out) {
     last_ = &snapshot.queries.back();
   }
   BeKernels kernels;
