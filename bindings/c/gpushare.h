@@ -895,8 +895,9 @@ GPUSHARE_API gpushare_status gpushare_fused_kernel_register(
 GPUSHARE_API gpushare_status gpushare_fused_kernel_retain(gpushare_fused_kernel* fused)
     GPUSHARE_NOEXCEPT;
 
-// Gives one reference back. The fused kernel and its name stay until the runtime ends, and keep the
-// places of its parts. Null is allowed.
+// Gives one reference back. With the last one the name is free. The fused kernel stays in use until
+// another one takes its place, of the same name, or any once 1024 are registered, or until another
+// kernel takes the place of a part. Null is allowed.
 // Threads: any. Owns: takes one reference, unless it fails. Blocks, Errors: as
 // gpushare_kernel_release.
 GPUSHARE_API gpushare_status gpushare_fused_kernel_release(gpushare_fused_kernel* fused)

@@ -184,6 +184,7 @@ absl::Status RegisterFused(RuntimeObject& runtime, const gpushare_fused_kernel_o
     FillFromProfile(runtime.profile.calibration, options, *desc);
   }
   std::set<std::string> entry = {options.name};
+  fused.name = options.name;
   const absl::StatusOr<core::KernelId> id =
       runtime.scheduler->RegisterFusedKernel(*std::move(desc));
   if (!id.ok()) return id.status();
@@ -202,6 +203,15 @@ KernelObject::~KernelObject() {
     std::erase_if(runtime->kernels, [this](const auto& named) { return named.second->id == id; });
   }
   runtime->scheduler->RetireKernel(id);
+}
+
+FusedKernelObject::~FusedKernelObject() {
+  if (id.value == 0) return;
+  {
+    core::MutexLock lock(&runtime->mutex);
+    runtime->fused_kernel_names.erase(name);
+  }
+  runtime->scheduler->RetireFusedKernel(id);
 }
 
 }  // namespace gpushare::abi

@@ -121,7 +121,11 @@ struct KernelObject {
 };
 
 struct FusedKernelObject {
+  // Its name is free.
+  ~FusedKernelObject();
+
   std::shared_ptr<RuntimeObject> runtime;
+  std::string name;
   core::KernelId id;
 };
 

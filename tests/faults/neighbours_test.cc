@@ -272,6 +272,35 @@ TEST_F(NeighboursTest, AReleasedKernelGivesItsNameAndItsPlaceBack) {
   EXPECT_OK(gpushare_kernel_release(other));
 }
 
+TEST_F(NeighboursTest, AReleasedFusedKernelGivesItsNameAndItsPlaceBack) {
+  gpushare_simulation_record record = GPUSHARE_SIMULATION_RECORD_INIT;
+  record.block_task_ns = 20 * kUs;
+  gpushare_kernel_options part = GPUSHARE_KERNEL_OPTIONS_INIT;
+  part.simulation = &record;
+  part.evictable = 1;
+  gpushare_fused_kernel_options fused = GPUSHARE_FUSED_KERNEL_OPTIONS_INIT;
+  fused.tensor_blocks = fused.cuda_blocks = 1;
+  gpushare_fused_kernel* handle = nullptr;
+  for (int i = 0; i < 1100; ++i) {  // with parts of their own, that a retired fused kernel frees
+    const std::string number = std::to_string(i);
+    const std::string names[] = {"tensor" + number, "cuda" + number, "fused" + number};
+    part.name = names[0].c_str();
+    ASSERT_OK(gpushare_kernel_register(api_.runtime, &part, &fused.tensor_part)) << i;
+    part.name = names[1].c_str();
+    ASSERT_OK(gpushare_kernel_register(api_.runtime, &part, &fused.cuda_part)) << i;
+    fused.name = i < 50 ? "again" : names[2].c_str();
+    ASSERT_OK(gpushare_fused_kernel_register(api_.runtime, &fused, &handle)) << i;
+    gpushare_fused_kernel* second = nullptr;
+    EXPECT_FAILS(gpushare_fused_kernel_register(api_.runtime, &fused, &second),
+                 GPUSHARE_ALREADY_EXISTS, "already");
+    if (i % 100 == 0) EXPECT_OK(gpushare_poll(api_.runtime, nullptr));
+    ASSERT_OK(gpushare_fused_kernel_release(handle));
+    ASSERT_OK(gpushare_kernel_release(fused.tensor_part));
+    ASSERT_OK(gpushare_kernel_release(fused.cuda_part));
+  }
+  EXPECT_EQ(api_.Finish(api_.Submit(api_.BeTask(), false)).verdict, GPUSHARE_VERDICT_OK);
+}
+
 TEST_F(NeighboursTest, AKernelWithAPendingTaskKeepsItsPlace) {
   gpushare_simulation_record record = GPUSHARE_SIMULATION_RECORD_INIT;
   gpushare_kernel_options options = GPUSHARE_KERNEL_OPTIONS_INIT;

@@ -53,6 +53,7 @@ class Scheduler {
   // A graph takes no more tasks. Once the last one is complete, the next registration of a graph
   // gives back what the device made of this one. Other kernels stay as they are. Never blocks.
   void RetireKernel(KernelId id);
+  void RetireFusedKernel(KernelId id);
   // The registered kernel, valid for the scheduler's life. Null: unknown.
   const KernelDesc* FindKernel(KernelId kernel) const;
   absl::StatusOr<KernelId> RegisterFusedKernel(FusedKernelDesc desc);

@@ -200,6 +200,16 @@ absl::StatusOr<KernelDesc*> Stage(Driver& driver, KernelDesc desc) {
   return kernel;
 }
 
+// As Stage: a launch that was given up may still run the fused kernel whose place it would be. The
+// device may prepare the new one at once, because nobody launches the old one any more.
+absl::StatusOr<KernelId> FusedPlaceFor(Driver& driver, const std::string& name) {
+  Flow& flow = driver.flow;
+  const FlowChange change(driver);
+  flow.fused_version = kNoFusedVersion;
+  return flow.tables.TakeFusedPlace(name,
+                                    flow.counters.hung.load() == 0 && !flow.device_lost.load());
+}
+
 void ReleaseRetiredGraphs(Driver& driver) {
   Flow& flow = driver.flow;
   if (flow.device_lost.load()) return;
@@ -247,6 +257,8 @@ void Scheduler::RetireKernel(KernelId id) {
   if (kernel->graph() != nullptr) driver_->flow.tables.UseOf(id).Retire();
   driver_->flow.tables.RetireKernel(id);
 }
+
+void Scheduler::RetireFusedKernel(KernelId id) { driver_->flow.tables.RetireFusedKernel(id); }
 
 absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
   if (absl::Status status = RefuseAfterShutdown(*driver_); !status.ok()) return status;
@@ -304,7 +316,9 @@ absl::StatusOr<KernelId> Scheduler::RegisterFusedKernel(FusedKernelDesc desc) {
   Flow& flow = driver_->flow;
   if (absl::Status status = flow.tables.CheckFusedKernel(desc); !status.ok()) return status;
   MutexLock one_at_a_time(&driver_->registration_mutex);
-  desc.id = flow.tables.NextFusedId();
+  const absl::StatusOr<KernelId> id = FusedPlaceFor(*driver_, desc.name);
+  if (!id.ok()) return id.status();
+  desc.id = *id;
   if (absl::Status status = flow.device->PrepareFusedKernel(desc); !status.ok()) return status;
   desc.blocks_per_sm = std::max(1, desc.blocks_per_sm);
   const FlowChange change(*driver_);
@@ -315,6 +329,7 @@ absl::StatusOr<KernelId> Scheduler::RegisterFusedKernel(FusedKernelDesc desc) {
   if (!known.ok()) return known;
   absl::StatusOr<FusedKernelDesc*> fused = flow.tables.AddFusedKernel(std::move(desc));
   if (!fused.ok()) return fused.status();
+  flow.fused_version = kNoFusedVersion;
   flow.dirty = true;
   return (*fused)->id;
 }

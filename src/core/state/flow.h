@@ -78,6 +78,9 @@ struct OrderedHead {
 };
 
 // The rows of the snapshot, allocated once, and the plan that answers it.
+// The table of fused kernels is to be made anew. No model has this version.
+inline constexpr uint64_t kNoFusedVersion = 0;
+
 struct PlanBuffers {
   PlanBuffers() {
     pairs.reserve(size_t{kMaxApps} * kMaxPairKernels * kMaxSplits);
@@ -224,7 +227,8 @@ struct Flow {
   int32_t pair_apps = 0;
   std::array<const KernelDesc*, kMaxApps> pair_lc_kernels{};
   PairChanges pair_changes;
-  uint64_t fused_version = 0;  // of the model, when the table of fused kernels was made
+  // Of the model, when the table of fused kernels was made.
+  uint64_t fused_version = kNoFusedVersion;
   uint64_t co_schedule_version = 0;
   KernelRows<kMaxOverlapKernels> overlap_kernels;
   PlanBuffers buffers;

@@ -147,6 +147,13 @@ class InsideApp {
   App& app_;
 };
 
+bool HasPart(const FusedKernelDesc& fused, KernelId kernel) {
+  return fused.tensor_part == kernel || fused.cuda_part == kernel;
+}
+
+// Nobody finds it by its parts any more. Its place stays.
+void Drop(FusedKernelDesc& fused) { fused.tensor_part = fused.cuda_part = KernelId(); }
+
 void AwaitInside(const App& app) {
   while (app.submitters.load() != 0) std::this_thread::yield();
 }
@@ -314,20 +321,33 @@ absl::Status Tables::FreeQueue(Queue& queue) {
 }
 
 // Between two Ticks no task that the flow holds ends, so what it says of its kernel holds still.
-bool Tables::IsUsed(const KernelDesc& kernel) const {
-  if (!graph_use_[kernel.id.value - 1].IsIdle()) return true;
-  for (int i = 0; i < fused_count(); ++i) {
-    if (fused(i).tensor_part == kernel.id || fused(i).cuda_part == kernel.id) return true;
-  }
+template <class Uses>
+bool Tables::AnyHeld(const Uses& uses) const {
   for (int slot = 0; slot < app_slots(); ++slot) {
     const App& app = *apps_[static_cast<size_t>(slot)];
     for (int i = 0; i < app.task_slots_used; ++i) {
       const Task& task = app.TaskAt(static_cast<size_t>(i));
       const uint64_t word = task.slot_word.load(std::memory_order_acquire);
-      if ((word & kHeldByFlow) != 0 && task.work.kernel == &kernel) return true;
+      if ((word & kHeldByFlow) != 0 && uses(task)) return true;
     }
   }
   return false;
+}
+
+bool Tables::IsUsed(const KernelDesc& kernel) const {
+  if (!graph_use_[kernel.id.value - 1].IsIdle()) return true;
+  for (int i = 0; i < fused_count(); ++i) {
+    if (HasPart(fused(i), kernel.id) && !IsRetired(fused(i))) return true;
+  }
+  return AnyHeld([&kernel](const Task& task) { return task.work.kernel == &kernel; });
+}
+
+bool Tables::IsLaunched(const FusedKernelDesc& fused) const {
+  return AnyHeld([&fused](const Task& task) {
+    if (task.work.kernel == nullptr || !HasPart(fused, task.work.kernel->id)) return false;
+    return std::any_of(task.progress.parts.begin(), task.progress.parts.end(),
+                       [](const Part& part) { return part.form == Form::kFused; });
+  });
 }
 
 int Tables::KernelSlotFor(const std::string& name, bool reuse) {
@@ -371,6 +391,9 @@ void Tables::PublishKernel() {
     kernel_count_.store(count + 1, std::memory_order_release);
   } else {
     // In place: a pointer to the kernel that was there, which nobody uses, never dangles.
+    for (int i = 0; i < fused_count(); ++i) {
+      if (HasPart(fused(i), staged_->id)) Drop(*fused_[static_cast<size_t>(i)]);
+    }
     *kernels_[slot] = std::move(*staged_);
     staged_.reset();
     graph_use_[slot].Reset();
@@ -387,10 +410,6 @@ void Tables::DropStagedKernel() {
 void Tables::RetireKernel(KernelId id) {
   MutexLock lock(&mutex_);
   retired_.set(id.value - 1);
-}
-
-KernelId Tables::NextFusedId() const {
-  return KernelId{static_cast<uint32_t>(fused_count_.load(std::memory_order_relaxed) + 1)};
 }
 
 absl::Status Tables::CheckFusedKernel(const FusedKernelDesc& desc) const {
@@ -415,21 +434,53 @@ absl::Status Tables::CheckFusedKernel(const FusedKernelDesc& desc) const {
                                                    " ", what, ", and 0 to ", limit,
                                                    " are allowed."));
   }
-  if (fused_count_.load(std::memory_order_relaxed) == kMaxKernels) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("Fused kernel '", desc.name, "' would be one more than ", kMaxKernels, "."));
-  }
   return absl::OkStatus();
+}
+
+absl::StatusOr<KernelId> Tables::TakeFusedPlace(const std::string& name, bool reuse) {
+  MutexLock lock(&mutex_);
+  const int count = fused_count();
+  const auto find = [&](bool any_name) {
+    int slot = 0;
+    for (; slot < count; ++slot) {
+      const FusedKernelDesc& kernel = fused(slot);
+      if ((any_name || kernel.name == name) && IsRetired(kernel) && !IsLaunched(kernel)) break;
+    }
+    return slot;
+  };
+  int slot = reuse ? find(false) : count;
+  if (slot == count && count == kMaxKernels && reuse) slot = find(true);
+  if (slot == kMaxKernels) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("Fused kernel '", name, "' would be one more than ", kMaxKernels, "."));
+  }
+  if (slot < count) Drop(*fused_[static_cast<size_t>(slot)]);
+  return KernelId{static_cast<uint32_t>(slot + 1)};
 }
 
 absl::StatusOr<FusedKernelDesc*> Tables::AddFusedKernel(FusedKernelDesc desc) {
   if (absl::Status status = CheckFusedKernel(desc); !status.ok()) return status;
+  if (!desc.id) {
+    const absl::StatusOr<KernelId> id = TakeFusedPlace(desc.name);
+    if (!id.ok()) return id.status();
+    desc.id = *id;
+  }
   MutexLock lock(&mutex_);
-  const int count = fused_count_.load(std::memory_order_relaxed);
-  desc.id = NextFusedId();
-  fused_[static_cast<size_t>(count)] = std::make_unique<FusedKernelDesc>(std::move(desc));
-  fused_count_.store(count + 1, std::memory_order_release);
-  return fused_[static_cast<size_t>(count)].get();
+  const int count = fused_count();
+  const size_t slot = desc.id.value - 1;
+  if (static_cast<int>(slot) == count) {
+    fused_[slot] = std::make_unique<FusedKernelDesc>(std::move(desc));
+    fused_count_.store(count + 1, std::memory_order_release);
+  } else {
+    *fused_[slot] = std::move(desc);
+    retired_fused_.reset(slot);
+  }
+  return fused_[slot].get();
+}
+
+void Tables::RetireFusedKernel(KernelId id) {
+  MutexLock lock(&mutex_);
+  retired_fused_.set(id.value - 1);
 }
 
 App* Tables::FindApp(AppId id) const {

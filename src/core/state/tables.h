@@ -53,10 +53,15 @@ class Tables {
   void DropStagedKernel();
   // Its last handle is gone, so that no task of it is submitted any more.
   void RetireKernel(KernelId id);
-  // By one caller at a time. The identifier that AddFusedKernel will give.
-  KernelId NextFusedId() const;
   absl::Status CheckFusedKernel(const FusedKernelDesc& desc) const;
+  // By one caller at a time. The identifier of a place for a fused kernel of that name: with
+  // `reuse`, of a retired one that no launch runs, as StageKernel does; nobody finds that one any
+  // more. Call it then between two Ticks. RESOURCE_EXHAUSTED: there is none.
+  absl::StatusOr<KernelId> TakeFusedPlace(const std::string& name, bool reuse = false);
+  // On the place that desc.id names, or without an identifier on a new one.
   absl::StatusOr<FusedKernelDesc*> AddFusedKernel(FusedKernelDesc desc);
+  // Its last handle is gone. It stays in use until its place, or that of a part, is taken.
+  void RetireFusedKernel(KernelId id);
 
   // --- look-ups ----------------------------------------------------------------------------------
   App* FindApp(AppId id) const;
@@ -108,7 +113,15 @@ class Tables {
   App* AppOf(TicketId ticket) const;
   // The slot that the kernel gets; kMaxKernels: none is free.
   int KernelSlotFor(const std::string& name, bool reuse) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool IsUsed(const KernelDesc& kernel) const;
+  bool IsUsed(const KernelDesc& kernel) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsRetired(const FusedKernelDesc& fused) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return retired_fused_.test(fused.id.value - 1);
+  }
+  // Whether a launch runs it. Only the flow launches fused kernels.
+  bool IsLaunched(const FusedKernelDesc& fused) const;
+  // Whether `uses` is true of a task that the flow holds.
+  template <class Uses>
+  bool AnyHeld(const Uses& uses) const;
   // By a thread inside the app, or by the flow: apps come and go between its ticks.
   static void FreeSlot(Task& task);
 
@@ -120,6 +133,7 @@ class Tables {
   std::bitset<kMaxKernels> retired_ ABSL_GUARDED_BY(mutex_);
   std::array<GraphUse, kMaxKernels> graph_use_{};
   std::array<std::unique_ptr<FusedKernelDesc>, kMaxKernels> fused_;
+  std::bitset<kMaxKernels> retired_fused_ ABSL_GUARDED_BY(mutex_);
   PagedArray<QuerySlot> queries_;  // all zero bytes: a slot that no query ever had
   SlotStack free_queries_;
   std::atomic<int32_t> query_slots_used_{0};

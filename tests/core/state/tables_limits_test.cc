@@ -343,10 +343,10 @@ TEST_F(FusedTablesTest, ARefusalNamesTheValueAndTheLimit) {
 
 TEST_F(FusedTablesTest, APairIsFoundWhicheverOfItsKernelsIsNamedFirst) {
   EXPECT_EQ(tables_.FindFused(*kernels_[0], *kernels_[1]), nullptr);
-  const KernelId next = tables_.NextFusedId();
+  const KernelId next = *tables_.TakeFusedPlace("pair");
   const FusedKernelDesc* const fused = *tables_.AddFusedKernel(desc_);
   EXPECT_EQ(fused->id, next);
-  EXPECT_NE(tables_.NextFusedId(), next);
+  EXPECT_NE(*tables_.TakeFusedPlace("pair"), next);
   EXPECT_EQ(tables_.FindFused(*kernels_[0], *kernels_[1]), fused);
   EXPECT_EQ(tables_.FindFused(*kernels_[1], *kernels_[0]), fused);
   for (const KernelDesc* kernel : kernels_) {
@@ -362,13 +362,34 @@ TEST_F(FusedTablesTest, AVariantOfAPairIsFoundByItsId) {
   const FusedKernelDesc* const second = *tables_.AddFusedKernel(desc_);
   EXPECT_EQ(tables_.FindFused(*kernels_[0], *kernels_[1]), first);
   EXPECT_EQ(tables_.FindFused(*kernels_[1], *kernels_[0], second->id), second);
-  EXPECT_EQ(tables_.FindFused(*kernels_[0], *kernels_[1], tables_.NextFusedId()), nullptr);
+  EXPECT_EQ(tables_.FindFused(*kernels_[0], *kernels_[1], KernelId{3}), nullptr);
   EXPECT_EQ(tables_.FindFused(*kernels_[0], *kernels_[2], second->id), nullptr);
 }
 
 TEST_F(FusedTablesTest, FusedKernelsAreBounded) {
   for (int i = 0; i < kMaxKernels; ++i) ASSERT_TRUE(tables_.AddFusedKernel(desc_).ok()) << i;
   EXPECT_EQ(tables_.AddFusedKernel(desc_).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(FusedTablesTest, ARetiredFusedKernelLeavesItsPlaceToAnother) {
+  const KernelId first = (*tables_.AddFusedKernel(desc_))->id;
+  desc_.name = "other";
+  const KernelId second = (*tables_.AddFusedKernel(desc_))->id;
+  EXPECT_EQ((*tables_.TakeFusedPlace("pair", true)).value, 3u) << "nobody has released it";
+  tables_.RetireFusedKernel(first);
+  tables_.RetireFusedKernel(second);
+  EXPECT_EQ((*tables_.TakeFusedPlace("new", true)).value, 3u) << "there is room for a third";
+  EXPECT_NE(tables_.FindFused(*kernels_[0], *kernels_[1], first), nullptr) << "it stays in use";
+  desc_.id = *tables_.TakeFusedPlace("other", true);
+  EXPECT_EQ(desc_.id, second);
+  EXPECT_EQ(tables_.FindFused(*kernels_[0], *kernels_[1], second), nullptr) << "it is replaced";
+  EXPECT_EQ((*tables_.AddFusedKernel(desc_))->id, second);
+  EXPECT_EQ((*tables_.TakeFusedPlace("other", true)).value, 3u) << "it is not retired";
+  desc_.id = KernelId();
+  desc_.name = "one of many";
+  for (int i = 2; i < kMaxKernels; ++i) ASSERT_TRUE(tables_.AddFusedKernel(desc_).ok()) << i;
+  EXPECT_EQ(*tables_.TakeFusedPlace("new", true), first);
+  EXPECT_EQ(tables_.fused_count(), kMaxKernels);
 }
 
 class SlotsTest : public ::testing::Test {

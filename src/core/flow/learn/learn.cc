@@ -165,7 +165,8 @@ void LearnKernelReplaced(Flow& flow, KernelId id) {
   if (row >= 0 && evidence.in_force.trial_kernel == row) evidence.TrialEnded(flow.now_ns);
   flow.pair_kernels.Renew(id);
   flow.overlap_kernels.Renew(id);
-  flow.pair_apps = 0;  // their rows too
+  flow.pair_apps = 0;                    // their rows too
+  flow.fused_version = kNoFusedVersion;  // retired fused kernels lost a part
   flow.pairs_stale = true;
 }
 
