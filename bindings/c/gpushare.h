@@ -398,8 +398,9 @@ GPUSHARE_API gpushare_status gpushare_runtime_drain(gpushare_runtime* runtime,
                                                     int64_t deadline_ns) GPUSHARE_NOEXCEPT;
 
 // Prepares the device for a synchronisation by the caller, such as cudaDeviceSynchronize. It holds
-// new launches, evicts BE work and waits until the device is idle. Submits are still accepted.
-// During a shutdown it only waits.
+// new launches, evicts BE work and waits until the device is idle. It waits for an open region
+// until that is overdue (regions_overdue). Submits are still accepted. During a shutdown it only
+// waits.
 // Sequence: gpushare_runtime_quiesce -> synchronise -> gpushare_runtime_resume.
 // Threads: any, not in a callback. Owns: nothing. Blocks: until the deadline at most.
 // Errors: DEADLINE_EXCEEDED the device is not idle yet, and launches stay held; FAILED_PRECONDITION

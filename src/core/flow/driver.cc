@@ -98,7 +98,7 @@ bool Driver::Notify(const AwaitedEnds& ends, bool quiet, uint64_t joined) {
 
 bool Driver::IsQuiet() const {
   return flow.running_be.empty() && flow.running_lc.empty() && flow.gate.InFlight() == 0 &&
-         flow.open_regions.load() == 0;
+         flow.open_regions.load() == flow.regions_overdue;
 }
 
 // The next time at which a Tick has work without a new call: a device event, the plan's replan

@@ -60,6 +60,7 @@ void LeaveOverdue(Flow& flow, Task& region) {
   App& app = *region.app;
   region.progress.region_overdue = true;
   ++app.regions_overdue;
+  ++flow.regions_overdue;
   if (region.progress.entered_gate) {
     region.progress.entered_gate = false;
     flow.gate.LeaveLc();
@@ -129,7 +130,10 @@ void WatchRegion(Flow& flow, Task& task) {
 
 void UnwatchRegion(Flow& flow, Task& task) {
   Progress& progress = task.progress;
-  if (progress.region_overdue) --task.app->regions_overdue;
+  if (progress.region_overdue) {
+    --task.app->regions_overdue;
+    --flow.regions_overdue;
+  }
   progress.region_overdue = false;
   if (!progress.region_watched) return;
   progress.region_watched = false;
