@@ -92,7 +92,8 @@ absl::StatusOr<AppId> Scheduler::CreateApp(const AppOptions& options) {
       AppCreated{.app = id,
                  .app_class = options.app_class,
                  .target_ns = options.promise.target_ns,
-                 .p99_bound_millionths = static_cast<int64_t>(options.promise.p99_bound * 1e6)});
+                 .p99_bound_millionths = static_cast<int64_t>(options.promise.p99_bound * 1e6),
+                 .idle_timeout_ns = options.idle_timeout_ns});
   return id;
 }
 

@@ -82,6 +82,7 @@ struct AppCreated {
   AppClass app_class = AppClass::kBestEffort;
   int64_t target_ns = 0;
   int64_t p99_bound_millionths = 0;
+  int64_t idle_timeout_ns = 0;  // 0: of a library that knew none
 
   template <class Walk, class Record, class Event>
   static void Map(const Walk& walk, Record& record, Event& event) {
@@ -91,6 +92,7 @@ struct AppCreated {
     walk(record.a, event.app_class);
     walk(record.b, event.target_ns);
     walk(record.c, event.p99_bound_millionths);
+    walk(record.d, event.idle_timeout_ns);
   }
 };
 

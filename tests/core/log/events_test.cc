@@ -139,10 +139,13 @@ TEST(Events, OfTasksStandInTheirSlots) {
 TEST(Events, OfAppsAndTheDeviceStandInTheirSlots) {
   constexpr auto kBe = AppClass::kBestEffort;
   using enum EventType;
-  ExpectSlots(
-      AppCreated{
-          .app = AppId{12}, .app_class = kBe, .target_ns = 500, .p99_bound_millionths = 1'050'000},
-      Of(kAppCreated, {.id = 12, .a = 1, .b = 500, .c = 1'050'000, .app = 12, .app_class = 1}));
+  ExpectSlots(AppCreated{.app = AppId{12},
+                         .app_class = kBe,
+                         .target_ns = 500,
+                         .p99_bound_millionths = 1'050'000,
+                         .idle_timeout_ns = 9},
+              Of(kAppCreated,
+                 {.id = 12, .a = 1, .b = 500, .c = 1'050'000, .d = 9, .app = 12, .app_class = 1}));
   ExpectSlots(
       QueueDepth{.app = AppId{12},
                  .app_class = kBe,

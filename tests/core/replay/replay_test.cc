@@ -474,6 +474,22 @@ TEST(ReplayErrorsTest, LogsThatCannotBeReplayedAreRefused) {
   }
 }
 
+// A log says after which time an app's idle queries count as no load; those before that said
+// nothing.
+TEST(ReplayErrorsTest, AnotherIdleTimeoutIsADifferenceUnlessTheLogHasNone) {
+  EventLogFile log = Recording(1, "adaptive").log();
+  EventRecord& created = log.records.front();
+  ASSERT_EQ(created.type, static_cast<uint8_t>(EventType::kAppCreated));
+  EXPECT_EQ(created.d, kDefaultIdleTimeoutNs);
+  created.d = 5 * kDefaultIdleTimeoutNs;
+  EXPECT_THAT(ReplayWith(log, "adaptive").difference, HasSubstr("Event 0 was recorded as"));
+  for (EventRecord& record : log.records) {
+    if (record.type == static_cast<uint8_t>(EventType::kAppCreated)) record.d = 0;
+  }
+  const ReplayResult result = ReplayWith(log, "adaptive");
+  EXPECT_TRUE(result.matches) << result.difference;
+}
+
 TEST(ReplayErrorsTest, ALogThatBeginsInsideARunIsRefused) {
   EventLogFile log = Recording(1, "fifo").log();
   const auto first_part = std::find_if(log.records.begin(), log.records.end(), [](const auto& r) {
