@@ -105,7 +105,7 @@ inline void NoteQuery(TailAccount& account, const Promise& promise, int64_t late
 // counts. The arrivals are what they were.
 inline void BeginAnew(TailAccount& account, TimeNs now_ns) {
   account.credit = account.advance = 0;
-  account.late_share = kTailShareStart;
+  account.late_share = kLateOfP99;
   account.queries = std::min<int64_t>(account.queries, 1);  // it is not silent (IsSilent)
   account.quiet_ns = now_ns;
 }

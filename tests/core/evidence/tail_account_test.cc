@@ -48,7 +48,7 @@ TEST_F(TailAccountTest, UnderAnotherLimitNeitherDebtNorLatenessOfBeforeCounts) {
   EXPECT_EQ(account.gap_ns, gap_ns) << "the arrivals are what they were";
   EXPECT_FALSE(IsSilent(account, now_ns)) << "it holds BE work as before";
   Run(1'000, 0);
-  EXPECT_NEAR(account.credit, 1'000 * kTailShareStart / 2, 1'000 * kTailShareStart / 2);
+  EXPECT_NEAR(account.credit, 1'000 * kLateOfP99 / 2, 1'000 * kLateOfP99 / 2);
 }
 
 TEST_F(TailAccountTest, EarnsALittleWhereTheAppIsLateByItself) {
