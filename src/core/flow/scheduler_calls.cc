@@ -436,8 +436,9 @@ absl::StatusOr<TicketId> Scheduler::RegionBegin(QueueId queue, int64_t bound_ns,
   absl::StatusOr<TicketId> region = SubmitRegionBegin(driver_->flow, queue, bound_ns, stream);
   // A region that may not begin yet is asked for again; that is no refusal.
   if (!region.ok() && !absl::IsUnavailable(region.status())) CountRejected(queue);
-  // A Tick beside a quiesce may have counted it as open.
-  if (!region.ok() && driver_->waiters.AnyFor(Awaited::kQuiet)) driver_->Wake();
+  // The thread has to know when it is overdue; and a Tick beside a quiesce may have counted one
+  // that is refused as open.
+  if (region.ok() || driver_->waiters.AnyFor(Awaited::kQuiet)) driver_->Wake();
   return region;
 }
 

@@ -277,7 +277,7 @@ TEST_P(SchedulerThreadTest, AWaitWithADeadlineOrForWorkThatRunsIsNotLogged) {
   EXPECT_TRUE(Reports().empty()) << Reports()[0];
 }
 
-// The region's end is the only thing that the parked thread hears of the region.
+// The thread has parked again since the region began.
 TEST_P(SchedulerThreadTest, TheEndOfARegionWakesAParkedThread) {
   void* stream = nullptr;
   const auto region = scheduler_->RegionBegin(lc_, kMs, &stream).value();
