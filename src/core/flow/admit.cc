@@ -4,8 +4,8 @@
 
 #include "src/core/base/ids.h"
 #include "src/core/flow/verbs/finish.h"
-#include "src/core/flow/verbs/idle.h"
-#include "src/core/flow/verbs/queries.h"
+#include "src/core/flow/verbs/queries/idle.h"
+#include "src/core/flow/verbs/queries/queries.h"
 #include "src/core/flow/verbs/running.h"
 #include "src/core/flow/verbs/waits.h"
 #include "src/core/state/backlog.h"

@@ -1,7 +1,7 @@
 // The list of active LC queries, in order of arrival: of all apps, and of each.
 //
-// Beginning and ending a query, with its event and its slot, are verbs (flow/verbs/queries.h).
-// Threads: the one that runs Tick.
+// Beginning and ending a query, with its event and its slot, are verbs
+// (flow/verbs/queries/queries.h). Threads: the one that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_STATE_ACTIVE_QUERIES_H_
 #define GPUSHARE_SRC_CORE_STATE_ACTIVE_QUERIES_H_

@@ -27,14 +27,14 @@
 #include "src/core/seams/policy.h"
 #include "src/core/seams/snapshot.h"
 #include "src/core/state/capsm_ledger.h"
-#include "src/core/state/fused_runs.h"
-#include "src/core/state/kernel_rows.h"
 #include "src/core/state/lanes.h"
-#include "src/core/state/launch_table.h"
 #include "src/core/state/options.h"
 #include "src/core/state/shared/lc_gate.h"
 #include "src/core/state/tables.h"
 #include "src/core/state/task.h"
+#include "src/core/state/work/fused_runs.h"
+#include "src/core/state/work/kernel_rows.h"
+#include "src/core/state/work/launch_table.h"
 
 namespace gpushare::core {
 

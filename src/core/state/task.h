@@ -53,7 +53,7 @@ struct QueryState {
   bool ended = false;         // no more tasks will come
   bool began = false;         // it was in the list of active queries
   bool active = false;        // in the list
-  bool idle = false;          // it counts as no load (flow/verbs/idle.h)
+  bool idle = false;          // it counts as no load (flow/verbs/queries/idle.h)
   bool was_idle = false;      // its latency is the application's doing, and teaches nothing
   bool abandoned = false;     // the same; it is in no statistics either
   bool disturbed = false;     // a task of it did not run alone on the whole device, or failed

@@ -3,14 +3,14 @@
 // Other stages and verbs say what happened as it happens, because the next plan reads the evidence:
 //
 //   LearnApp, LearnAppUpdated   an app was created, or states another promise
-//   LearnQueryBegan       a query is active; flow/verbs/queries
+//   LearnQueryBegan       a query is active; flow/verbs/queries/queries
 //   LearnPrediction       a task has a duration; flow/verbs/predict_task
 //   LearnPartBegan        the device accepted a launch; flow/verbs/running
 //   LearnPartEnded        it has ended, and its work is accounted; complete
 //   LearnQueryTask, LearnQueryEnded   a task of the query, or the query, is complete
-//   LearnQueryLeft, LearnQueryReturned   a query counts as no load (flow/verbs/idle), or again
-//   ViewEvidence, LearnPlan   before and after the policy's plan
-//   Learn                 the stage itself: hands the samples of the Tick to the model
+//   LearnQueryLeft, LearnQueryReturned   a query counts as no load (flow/verbs/queries/idle), or
+//   again ViewEvidence, LearnPlan   before and after the policy's plan Learn                 the
+//   stage itself: hands the samples of the Tick to the model
 //
 // This room alone writes Flow::evidence and App::evidence. The model decides what each sample
 // trains (src/models/online/online_model.cc): only samples without co-residents train durations.

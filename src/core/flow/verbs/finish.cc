@@ -2,8 +2,8 @@
 
 #include "src/core/flow/verbs/finish.h"
 
-#include "src/core/flow/verbs/idle.h"
-#include "src/core/flow/verbs/queries.h"
+#include "src/core/flow/verbs/queries/idle.h"
+#include "src/core/flow/verbs/queries/queries.h"
 #include "src/core/flow/verbs/running.h"
 #include "src/core/flow/verbs/waits.h"
 #include "src/core/log/label.h"

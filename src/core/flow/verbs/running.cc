@@ -8,9 +8,9 @@
 #include "src/core/flow/learn/co_residents.h"
 #include "src/core/flow/learn/learn.h"
 #include "src/core/flow/verbs/hang_limit.h"
-#include "src/core/flow/verbs/idle.h"
 #include "src/core/flow/verbs/predict_task.h"
-#include "src/core/flow/verbs/queries.h"
+#include "src/core/flow/verbs/queries/idle.h"
+#include "src/core/flow/verbs/queries/queries.h"
 #include "src/core/log/label.h"
 #include "src/core/state/query_waits.h"
 

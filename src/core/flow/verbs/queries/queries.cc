@@ -1,12 +1,12 @@
 // Verbs of a query. See queries.h.
 
-#include "src/core/flow/verbs/queries.h"
+#include "src/core/flow/verbs/queries/queries.h"
 
 #include <algorithm>
 
 #include "src/core/base/saturating.h"
 #include "src/core/flow/learn/learn.h"
-#include "src/core/flow/verbs/idle.h"
+#include "src/core/flow/verbs/queries/idle.h"
 #include "src/core/log/events.h"
 #include "src/core/state/active_queries.h"
 #include "src/core/state/features.h"

@@ -3,8 +3,8 @@
 // Shared by admit (words of the submit ring) and complete (completions). Threads: the one that runs
 // Tick.
 
-#ifndef GPUSHARE_SRC_CORE_FLOW_VERBS_QUERIES_H_
-#define GPUSHARE_SRC_CORE_FLOW_VERBS_QUERIES_H_
+#ifndef GPUSHARE_SRC_CORE_FLOW_VERBS_QUERIES_QUERIES_H_
+#define GPUSHARE_SRC_CORE_FLOW_VERBS_QUERIES_QUERIES_H_
 
 #include "src/core/state/flow.h"
 
@@ -23,4 +23,4 @@ void EndExplicitQuery(Flow& flow, QuerySlot& slot);
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_FLOW_VERBS_QUERIES_H_
+#endif  // GPUSHARE_SRC_CORE_FLOW_VERBS_QUERIES_QUERIES_H_

@@ -1,6 +1,6 @@
 // The verb "idle". See idle.h.
 
-#include "src/core/flow/verbs/idle.h"
+#include "src/core/flow/verbs/queries/idle.h"
 
 #include <algorithm>
 #include <new>

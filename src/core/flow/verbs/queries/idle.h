@@ -15,8 +15,8 @@
 //
 // Threads: the one that runs Tick.
 
-#ifndef GPUSHARE_SRC_CORE_FLOW_VERBS_IDLE_H_
-#define GPUSHARE_SRC_CORE_FLOW_VERBS_IDLE_H_
+#ifndef GPUSHARE_SRC_CORE_FLOW_VERBS_QUERIES_IDLE_H_
+#define GPUSHARE_SRC_CORE_FLOW_VERBS_QUERIES_IDLE_H_
 
 #include "src/core/state/flow.h"
 
@@ -32,4 +32,4 @@ void CheckIdle(Flow& flow);
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_FLOW_VERBS_IDLE_H_
+#endif  // GPUSHARE_SRC_CORE_FLOW_VERBS_QUERIES_IDLE_H_
