@@ -220,6 +220,14 @@ struct Row {
   double be = 0;
 };
 
+// Whether a service misses its target alone too: such a row says nothing of BE work.
+bool MissesAlone(const RunResult& run) {
+  return std::any_of(run.lc.begin(), run.lc.end(), [](const LcResult& lc) {
+    const double alone_ns = static_cast<double>(lc.p99_ns) / lc.p99_over_alone;
+    return lc.p99_bound == 0 && alone_ns > static_cast<double>(lc.target_ns);
+  });
+}
+
 // The worst of its services.
 Row RowOf(const RunResult& run, uint64_t seed) {
   const double bound = run.lc.at(0).p99_bound;
@@ -247,7 +255,8 @@ std::vector<Row> RunMatrix(const Scenario& scenario, const std::vector<std::stri
   if (result.stopped) std::rethrow_exception(result.stopped);
   std::vector<Row> rows;
   for (const RunResult& run : result.runs) {
-    if (!IsReference(run.policy)) rows.push_back(RowOf(run, scenario.seed));
+    if (IsReference(run.policy) || MissesAlone(run)) continue;
+    rows.push_back(RowOf(run, scenario.seed));
   }
   return rows;
 }
