@@ -305,7 +305,9 @@ TEST_F(NeighboursTest, AReleasedFusedKernelGivesItsNameAndItsPlaceBack) {
     gpushare_fused_kernel* second = nullptr;
     EXPECT_FAILS(gpushare_fused_kernel_register(api_.runtime, &fused, &second),
                  GPUSHARE_ALREADY_EXISTS, "already");
-    if (i % 100 == 0) EXPECT_OK(gpushare_poll(api_.runtime, nullptr));
+    if (i % 100 == 0) {
+      EXPECT_OK(gpushare_poll(api_.runtime, nullptr));
+    }
     ASSERT_OK(gpushare_fused_kernel_release(handle));
     ASSERT_OK(gpushare_kernel_release(fused.tensor_part));
     ASSERT_OK(gpushare_kernel_release(fused.cuda_part));
