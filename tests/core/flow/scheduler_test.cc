@@ -184,7 +184,7 @@ TEST_P(SchedulerTest, CallsThatWaitAreRefusedInACallback) {
                 scheduler->Quiesce(kNever),
                 scheduler->Shutdown(kNever),
                 scheduler->Poll().status(),
-                scheduler->PollUntil(kNever)};
+                scheduler->PollUntil(record.complete_ns + 1)};
   };
   ASSERT_TRUE(scheduler_->SubmitLc(spec).ok());
   ASSERT_TRUE(scheduler_->Drain(Soon()).ok());

@@ -30,7 +30,7 @@ constexpr Enumeration kWords[] = {
     {"Form", FormName, static_cast<int64_t>(Form::kSegments)},
     {"Verdict", VerdictName, static_cast<int64_t>(Verdict::kShutdown)},
     {"Reason", ReasonName, static_cast<int64_t>(Reason::kDependencyFailed)},
-    {"EventType", EventTypeName, static_cast<int64_t>(EventType::kChoiceShift)},
+    {"EventType", EventTypeName, static_cast<int64_t>(kLastEventType)},
 };
 constexpr Enumeration kPhrases[] = {
     {"Reason", ReasonPhrase, static_cast<int64_t>(Reason::kDependencyFailed)},
