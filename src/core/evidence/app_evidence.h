@@ -73,9 +73,8 @@ inline Promise PromiseInForce(const AppEvidence& app, const Promise& stated) {
 // A bound is lost from where a query alone takes longer than the bound allows until it takes no
 // longer than the stated p99 alone.
 inline void NoteBoundLost(AppEvidence& app, const Promise& stated, TimeNs now_ns) {
-  const bool lost = stated.BoundIsLost(app.query_solo_ns) ||
-                    (app.bound_lost && stated.p99_bound > 0 && stated.p99_alone_ns > 0 &&
-                     app.query_solo_ns > stated.p99_alone_ns);
+  const bool stays = app.bound_lost && app.query_solo_ns > stated.p99_alone_ns;
+  const bool lost = stays || stated.BoundIsLost(app.query_solo_ns);
   if (lost == app.bound_lost) return;
   app.bound_lost = lost;
   ServeAnotherModel(app, now_ns);

@@ -32,9 +32,9 @@
 #include "src/core/state/shared/lc_gate.h"
 #include "src/core/state/tables.h"
 #include "src/core/state/task.h"
-#include "src/core/state/work/fused_runs.h"
-#include "src/core/state/work/kernel_rows.h"
-#include "src/core/state/work/launch_table.h"
+#include "src/core/state/launches/fused_runs.h"
+#include "src/core/state/launches/kernel_rows.h"
+#include "src/core/state/launches/launch_table.h"
 
 namespace gpushare::core {
 

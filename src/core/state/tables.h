@@ -23,7 +23,7 @@
 #include "src/core/base/types.h"
 #include "src/core/seams/kernel.h"
 #include "src/core/state/task.h"
-#include "src/core/state/work/graph_use.h"
+#include "src/core/state/launches/graph_use.h"
 
 namespace gpushare::core {
 

@@ -1,6 +1,6 @@
 // Fused runs: which of them tell how long a fused kernel takes.
 
-#include "src/core/state/work/fused_runs.h"
+#include "src/core/state/launches/fused_runs.h"
 
 #include "gtest/gtest.h"
 

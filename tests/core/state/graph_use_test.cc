@@ -1,6 +1,6 @@
 // Who may submit a graph, and when nobody does any more.
 
-#include "src/core/state/work/graph_use.h"
+#include "src/core/state/launches/graph_use.h"
 
 #include <atomic>
 #include <thread>

@@ -1,6 +1,6 @@
 // Which kernel gets a row of a full table.
 
-#include "src/core/state/work/kernel_rows.h"
+#include "src/core/state/launches/kernel_rows.h"
 
 #include <cstdint>
 #include <string>

@@ -4,8 +4,8 @@
 // Invariants: one word holds all of it, so a retired graph without an open task never gets another
 // one. Threads: any.
 
-#ifndef GPUSHARE_SRC_CORE_STATE_WORK_GRAPH_USE_H_
-#define GPUSHARE_SRC_CORE_STATE_WORK_GRAPH_USE_H_
+#ifndef GPUSHARE_SRC_CORE_STATE_LAUNCHES_GRAPH_USE_H_
+#define GPUSHARE_SRC_CORE_STATE_LAUNCHES_GRAPH_USE_H_
 
 #include <atomic>
 #include <cstdint>
@@ -61,4 +61,4 @@ class GraphUse {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_STATE_WORK_GRAPH_USE_H_
+#endif  // GPUSHARE_SRC_CORE_STATE_LAUNCHES_GRAPH_USE_H_

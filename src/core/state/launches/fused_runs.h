@@ -5,8 +5,8 @@
 // nothing else was on the device. Invariant: a run ends with its second part. Threads: the one that
 // runs Tick.
 
-#ifndef GPUSHARE_SRC_CORE_STATE_WORK_FUSED_RUNS_H_
-#define GPUSHARE_SRC_CORE_STATE_WORK_FUSED_RUNS_H_
+#ifndef GPUSHARE_SRC_CORE_STATE_LAUNCHES_FUSED_RUNS_H_
+#define GPUSHARE_SRC_CORE_STATE_LAUNCHES_FUSED_RUNS_H_
 
 #include <algorithm>
 #include <array>
@@ -77,4 +77,4 @@ class FusedRuns {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_STATE_WORK_FUSED_RUNS_H_
+#endif  // GPUSHARE_SRC_CORE_STATE_LAUNCHES_FUSED_RUNS_H_

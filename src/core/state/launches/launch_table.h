@@ -4,8 +4,8 @@
 // identifier carries a generation. A completion that comes twice, or for a lane that was given up,
 // is thereby recognised as stray, and only counted.
 
-#ifndef GPUSHARE_SRC_CORE_STATE_WORK_LAUNCH_TABLE_H_
-#define GPUSHARE_SRC_CORE_STATE_WORK_LAUNCH_TABLE_H_
+#ifndef GPUSHARE_SRC_CORE_STATE_LAUNCHES_LAUNCH_TABLE_H_
+#define GPUSHARE_SRC_CORE_STATE_LAUNCHES_LAUNCH_TABLE_H_
 
 #include <array>
 #include <atomic>
@@ -61,4 +61,4 @@ class LaunchTable {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_STATE_WORK_LAUNCH_TABLE_H_
+#endif  // GPUSHARE_SRC_CORE_STATE_LAUNCHES_LAUNCH_TABLE_H_

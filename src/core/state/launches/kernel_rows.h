@@ -8,8 +8,8 @@
 //
 // Threads: the one that runs Tick.
 
-#ifndef GPUSHARE_SRC_CORE_STATE_WORK_KERNEL_ROWS_H_
-#define GPUSHARE_SRC_CORE_STATE_WORK_KERNEL_ROWS_H_
+#ifndef GPUSHARE_SRC_CORE_STATE_LAUNCHES_KERNEL_ROWS_H_
+#define GPUSHARE_SRC_CORE_STATE_LAUNCHES_KERNEL_ROWS_H_
 
 #include <algorithm>
 #include <array>
@@ -103,4 +103,4 @@ class KernelRows {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_STATE_WORK_KERNEL_ROWS_H_
+#endif  // GPUSHARE_SRC_CORE_STATE_LAUNCHES_KERNEL_ROWS_H_
