@@ -78,8 +78,8 @@ void Evidence::QueryReturned(AppEvidence& app, const ShadowQuery& shadow, TimeNs
 void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t latency_ns) {
   const bool alone = end.dropped || (!end.disturbed && end.done_ns > 0);
   const int64_t alone_ns = alone || end.solo_ns <= 0 ? end.done_ns : end.solo_ns;
-  const int64_t shadow_ns = app.shadow.End(end.shadow, alone_ns, end.ended_ns) +
-                            (end.dropped ? end.solo_ns : 0);
+  const int64_t shadow_ns =
+      app.shadow.End(end.shadow, alone_ns, end.ended_ns) + (end.dropped ? end.solo_ns : 0);
   const int64_t limit_ns = end.promise.LatencyLimit();
   if (latency_ns > limit_ns && shadow_ns <= limit_ns) ++app.late_not_alone;
 }

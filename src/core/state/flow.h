@@ -28,13 +28,13 @@
 #include "src/core/seams/snapshot.h"
 #include "src/core/state/capsm_ledger.h"
 #include "src/core/state/lanes.h"
+#include "src/core/state/launches/fused_runs.h"
+#include "src/core/state/launches/kernel_rows.h"
+#include "src/core/state/launches/launch_table.h"
 #include "src/core/state/options.h"
 #include "src/core/state/shared/lc_gate.h"
 #include "src/core/state/tables.h"
 #include "src/core/state/task.h"
-#include "src/core/state/launches/fused_runs.h"
-#include "src/core/state/launches/kernel_rows.h"
-#include "src/core/state/launches/launch_table.h"
 
 namespace gpushare::core {
 

@@ -22,8 +22,8 @@
 #include "src/core/base/mutex.h"
 #include "src/core/base/types.h"
 #include "src/core/seams/kernel.h"
-#include "src/core/state/task.h"
 #include "src/core/state/launches/graph_use.h"
+#include "src/core/state/task.h"
 
 namespace gpushare::core {
 
