@@ -47,7 +47,7 @@ inline constexpr double kLayoutLoadMargin = 0.05;
 // A queue that left a split by its lag comes back when the lag is below this share of what made it
 // leave, or when it is empty: a queue that has just caught up would leave again. Range 0 to 0.5.
 inline constexpr double kLagReturn = 0.25;
-static_assert(kLagReturn < 1, "what comes back does not leave at once");
+static_assert(kLagReturn < 1, "a queue comes back with less lag than it left with");
 
 // --- shift (arrangement/shift.h) ----------------------------------------------------------------
 
