@@ -65,8 +65,8 @@ def test_what_nobody_knows_is_nan_and_an_update_states_it(polled):
 
 
 def test_a_graph_that_is_never_cut_says_so(runtime):
-    runtime.register_kernel('chain1', segment_ns=-1)
-    info = runtime.kernel_info('chain1')
+    kernel = runtime.register_kernel('chain1', segment_ns=-1)
+    info = runtime.kernel_info(kernel.name)
     assert info.segment_count == 1
     assert info.whole_reason.endswith('.')
 
