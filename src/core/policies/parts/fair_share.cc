@@ -82,16 +82,24 @@ void FairShare::Charge(const HeadView& head) {
   tags_ns_[ResourceOf(head)][AppOf(head)] += Cost(head);
 }
 
-FairShare::FirstTags FairShare::FindFirstTags() const {
+FairShare::FirstTags FairShare::FindFirstTags(const BeOrder& heads) const {
   FirstTags first_ns;
   first_ns.fill(std::numeric_limits<double>::infinity());
-  for (const HeadView& head : snapshot_.heads) {
-    if (IsBe(head)) first_ns[ResourceOf(head)] = std::min(first_ns[ResourceOf(head)], Tag(head));
+  for (const HeadView* const head : heads) {
+    first_ns[ResourceOf(*head)] = std::min(first_ns[ResourceOf(*head)], Tag(*head));
   }
   return first_ns;
 }
 
 void FairShare::Order(BeOrder& order) const {
+  for (const HeadView& head : snapshot_.heads) {
+    if (IsBe(head)) order.TryAdd(&head);
+  }
+  Sort(order);
+}
+
+void FairShare::Sort(BeOrder& order) const {
+  if (snapshot_.be_apps.size() < 2) return;
   struct Key {
     double at_ns;  // start tag; of an overdue head since when it waits, below all tags
     const HeadView* head;
@@ -102,27 +110,23 @@ void FairShare::Order(BeOrder& order) const {
   std::array<std::array<const HeadView*, kMaxApps>, kSharedResources> before;  // the last head
   std::array<uint64_t, kSharedResources> seen{};
   size_t count = 0;
-  const bool one_app = snapshot_.be_apps.size() < 2;
-  const FirstTags first_ns = one_app ? FirstTags{} : FindFirstTags();
-  for (const HeadView& head : snapshot_.heads) {
-    if (!IsBe(head) || count == keys.size()) continue;
-    Key key{0, &head};
-    if (!one_app) {
-      const size_t app = AppOf(head);
-      const size_t resource = ResourceOf(head);
-      double& tag_ns = next_ns[resource][app];
-      const bool first = (seen[resource] >> app & 1) == 0;
-      seen[resource] |= uint64_t{1} << app;
-      tag_ns = first ? Tag(head) : tag_ns + Cost(*before[resource][app]);
-      before[resource][app] = &head;
-      key.at_ns = IsOverdue(head) ? static_cast<double>(WaitsSince(head) - kNever)
-                                  : tag_ns - first_ns[resource];
-    }
+  const FirstTags first_ns = FindFirstTags(order);
+  for (const HeadView* const head : order) {
+    const size_t app = AppOf(*head);
+    const size_t resource = ResourceOf(*head);
+    double& tag_ns = next_ns[resource][app];
+    const bool first = (seen[resource] >> app & 1) == 0;
+    seen[resource] |= uint64_t{1} << app;
+    tag_ns = first ? Tag(*head) : tag_ns + Cost(*before[resource][app]);
+    before[resource][app] = head;
+    const Key key = {IsOverdue(*head) ? static_cast<double>(WaitsSince(*head) - kNever)
+                                      : tag_ns - first_ns[resource],
+                     head};
     size_t at = count++;
     for (; at > 0 && key.at_ns < keys[at - 1].at_ns; --at) keys[at] = keys[at - 1];
     keys[at] = key;
   }
-  for (size_t i = 0; i < count; ++i) order.Add(keys[i].head);
+  for (size_t i = 0; i < count; ++i) order[static_cast<int>(i)] = keys[i].head;
 }
 
 }  // namespace gpushare::core

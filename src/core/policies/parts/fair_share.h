@@ -46,13 +46,15 @@ class FairShare {
   // The head is launched.
   void Charge(const HeadView& head);
 
-  // All BE heads, as if each were launched in its turn. Those of different resources are compared
-  // by how far each is behind the first of its own.
+  // Sorts BE heads, given in the order of the snapshot, as if each were launched in its turn. Those
+  // of different resources are compared by how far each is behind the first of its own.
+  void Sort(BeOrder& order) const;
+  // Adds all BE heads to an empty list and sorts them.
   void Order(BeOrder& order) const;
 
  private:
-  using FirstTags = std::array<double, kSharedResources>;  // the least of the BE heads
-  FirstTags FindFirstTags() const;
+  using FirstTags = std::array<double, kSharedResources>;  // the least of the heads
+  FirstTags FindFirstTags(const BeOrder& heads) const;
   double Tag(const HeadView& head) const;
   double Weight(const HeadView& head) const;
   double Cost(const HeadView& head) const;

@@ -227,14 +227,17 @@ void QuestionBuilder::AddBeTerms(const Snapshot& snapshot, Shifts& shifts) {
   TakeTerms({present.data(), WordsOf(kernels)});
 }
 
-void QuestionBuilder::AddTask(const TermContext& context, const HeadView& task, const Delay& delay,
+void QuestionBuilder::AddTask(const TermContext& context, const HeadView& task, Delay delay,
                               KernelBits& present) {
   const size_t k = static_cast<size_t>(task.kernel_index);
   KernelScratch& scratch = by_kernel_[k];
   const bool first = (present[k / kWordBits] >> (k % kWordBits) & 1) == 0;
-  const TermSource source = {context.quotas.any() ? task.app : -1,
-                             context.snapshot.be_apps[static_cast<size_t>(task.app)].weight,
-                             CanBeEvicted(context.snapshot, task), delay};
+  const TermSource source = {
+      .eviction_ns = delay.eviction_ns,
+      .weight = context.snapshot.be_apps[static_cast<size_t>(task.app)].weight,
+      .uncuttable_ns = delay.uncuttable_ns,
+      .app = context.quotas.any() ? task.app : -1,
+      .evictable = CanBeEvicted(context.snapshot, task)};
   if (!first && source == scratch.last) return;
   scratch.last = source;
   present[k / kWordBits] |= uint64_t{1} << (k % kWordBits);
@@ -250,7 +253,7 @@ void QuestionBuilder::AddTask(const TermContext& context, const HeadView& task, 
 // arrangement for all of them.
 BeTerm QuestionBuilder::TermOf(const TermContext& context, const HeadView& task,
                                const TermSource& source) {
-  Delay delay = source.delay;
+  Delay delay = {source.eviction_ns, source.uncuttable_ns};
   double share = context.shifts.ShareOf(delay);
   if (share < 1 && context.quiet && CreditFor(context.snapshot, delay.total_ns()).covered) {
     delay = {};

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "src/core/base/random.h"
 #include "src/core/policies/adaptive/arrangement/tuning.h"
@@ -21,18 +20,18 @@ ShiftLimit::ShiftLimit(const LcAppView& app)
       delay_allowed_(std::expm1(allowed_)) {}
 
 // ln E[exp(eta W)]
-double ShiftLimit::Exponent(const Delay& delay) const {
+double ShiftLimit::Exponent(Delay delay) const {
   return tail_rate_ * static_cast<double>(delay.eviction_ns) +
          ShiftOfVacation(tail_rate_ * static_cast<double>(delay.uncuttable_ns));
 }
 
-int64_t ShiftLimit::ShiftOf(const Delay& delay) const {
+int64_t ShiftLimit::ShiftOf(Delay delay) const {
   const int64_t total_ns = delay.total_ns();
   if (!(tail_rate_ > 0) || total_ns >= kNever / 2) return total_ns;
   return static_cast<int64_t>(std::ceil(Exponent(delay) / tail_rate_));
 }
 
-double ShiftLimit::ShareOf(const Delay& delay) const {
+double ShiftLimit::ShareOf(Delay delay) const {
   if (!(tail_rate_ > 0)) return delay.total_ns() <= budget_ns_ ? 1 : 0;
   const double exponent = Exponent(delay);
   if (exponent <= allowed_) return 1;
@@ -43,7 +42,7 @@ double ShiftLimit::ShareOf(const Delay& delay) const {
 }
 
 // At least so many of the queries that wait are late. A residual is uniform.
-double ShiftLimit::LateShare(const Delay& delay) const {
+double ShiftLimit::LateShare(Delay delay) const {
   constexpr double kAboveMedian = 1.0 / 2;
   const int64_t beyond_ns = delay.eviction_ns - late_delay_ns_ + delay.uncuttable_ns;
   if (beyond_ns <= 0) return 0;
@@ -86,11 +85,8 @@ void Shifts::AddLimit(const LcAppView& app) {
   limits_.Add(limit);
 }
 
-const Shifts::Answer& Shifts::AnswerTo(const Delay& delay) {
-  const uint64_t mixed = (static_cast<uint64_t>(delay.eviction_ns) ^
-                          (static_cast<uint64_t>(delay.uncuttable_ns) << 1)) *
-                         0x9E3779B97F4A7C15;
-  const size_t at = mixed >> (std::numeric_limits<uint64_t>::digits - kBits);
+const Shifts::Answer& Shifts::AnswerTo(Delay delay) {
+  const size_t at = SlotOf(delay.eviction_ns ^ (delay.uncuttable_ns << 1));
   Answer& answer = answers_[at];
   if (!known_[at] || answer.delay != delay) {
     known_.set(at);
@@ -99,7 +95,17 @@ const Shifts::Answer& Shifts::AnswerTo(const Delay& delay) {
   return answer;
 }
 
-Shifts::Answer Shifts::Find(const Delay& delay) const {
+const Credit& Shifts::CreditOf(const Snapshot& snapshot, int64_t blocking_ns) {
+  const size_t at = SlotOf(blocking_ns);
+  KnownCredit& known = credits_[at];
+  if (!known_credits_[at] || known.blocking_ns != blocking_ns) {
+    known_credits_.set(at);
+    known = {blocking_ns, CreditFor(snapshot, blocking_ns)};
+  }
+  return known.credit;
+}
+
+Shifts::Answer Shifts::Find(Delay delay) const {
   Answer answer = {delay, 1, limits_.empty() ? delay.total_ns() : 0};
   for (const ShiftLimit& limit : limits_) {
     if (answer.share > 0) answer.share = std::min(answer.share, limit.ShareOf(delay));
@@ -128,7 +134,7 @@ Credit CreditFor(const Snapshot& snapshot, int64_t blocking_ns) {
   return answer;
 }
 
-Shift::Shift(const Snapshot& snapshot, Shifts& shifts) : shifts_(shifts) {
+Shift::Shift(const Snapshot& snapshot, Shifts& shifts) : snapshot_(snapshot), shifts_(shifts) {
   TimeNs began_ns = 0;
   for (const LcAppView& app : snapshot.lc_apps) {
     began_ns = std::max(began_ns, app.idle_since_ns);

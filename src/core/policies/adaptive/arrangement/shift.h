@@ -27,6 +27,7 @@
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "src/core/base/containers/bounded_list.h"
 #include "src/core/base/limits.h"
@@ -51,16 +52,16 @@ class ShiftLimit {
   explicit ShiftLimit(const LcAppView& app);
 
   // How far its p99 moves where each idle period ends with the delay.
-  int64_t ShiftOf(const Delay& delay) const;
+  int64_t ShiftOf(Delay delay) const;
   // The share of idle periods that may end with it; 1: all. All or nothing where the tail is
   // unknown.
-  double ShareOf(const Delay& delay) const;
+  double ShareOf(Delay delay) const;
   // Takes the other limit in, where the same share keeps both but for the delay that makes late.
   bool Covers(const ShiftLimit& other);
 
  private:
-  double Exponent(const Delay& delay) const;
-  double LateShare(const Delay& delay) const;
+  double Exponent(Delay delay) const;
+  double LateShare(Delay delay) const;
 
   int64_t budget_ns_;
   int64_t late_delay_ns_;
@@ -68,6 +69,15 @@ class ShiftLimit {
   double allowed_;        // eta B
   double delay_allowed_;  // exp(eta B) - 1
 };
+
+// What the tail accounts say to BE work that a query may wait for.
+struct Credit {
+  bool covered = true;  // every app whose budget is shorter has the credit
+  // Of the app that lacks most, in queries. need 0: it has no account.
+  double need = 0;
+  double credit = 0;
+};
+Credit CreditFor(const Snapshot& snapshot, int64_t blocking_ns);
 
 // The answers for all LC apps. They are kept while the tails and budgets stay as they are: plans
 // ask again and again for the same few kernels, and each answer takes exponential functions for
@@ -78,18 +88,21 @@ class ShiftLimit {
 class Shifts {
  public:
   void Follow(const Snapshot& snapshot) {
+    known_credits_.reset();  // accounts change with each query
     if (!IsOf(snapshot)) Renew(snapshot);
   }
   // The least share of all LC apps; below kIdleShareMin it counts as none, because so rare a launch
   // is for the tail account.
-  double ShareOf(const Delay& delay) {
+  double ShareOf(Delay delay) {
     if (delay.uncuttable_ns == 0 && delay.eviction_ns <= least_budget_ns_) return 1;
     return AnswerTo(delay).share;
   }
   // Of the LC app that moves most.
-  int64_t ShiftOf(const Delay& delay) {
+  int64_t ShiftOf(Delay delay) {
     return delay.uncuttable_ns == 0 ? delay.eviction_ns : AnswerTo(delay).shift_ns;
   }
+  // CreditFor in the snapshot that they follow.
+  const Credit& CreditOf(const Snapshot& snapshot, int64_t blocking_ns);
 
  private:
   struct Answer {
@@ -112,24 +125,25 @@ class Shifts {
   bool IsOf(const Snapshot& snapshot) const;
   void Renew(const Snapshot& snapshot);
   void AddLimit(const LcAppView& app);
-  const Answer& AnswerTo(const Delay& delay);
-  Answer Find(const Delay& delay) const;
+  static size_t SlotOf(int64_t key) {
+    constexpr uint64_t kMix = 0x9E3779B97F4A7C15;
+    return static_cast<uint64_t>(key) * kMix >> (std::numeric_limits<uint64_t>::digits - kBits);
+  }
+  const Answer& AnswerTo(Delay delay);
+  Answer Find(Delay delay) const;
 
   BoundedList<AppTerm, kMaxApps> apps_;
   BoundedList<ShiftLimit, kMaxApps> limits_;
   int64_t least_budget_ns_ = kNever;
   std::bitset<(size_t{1} << kBits)> known_;  // by answer
   std::array<Answer, size_t{1} << kBits> answers_;
+  struct KnownCredit {
+    int64_t blocking_ns;
+    Credit credit;
+  };
+  std::bitset<(size_t{1} << kBits)> known_credits_;
+  std::array<KnownCredit, size_t{1} << kBits> credits_;
 };
-
-// What the tail accounts say to BE work that a query may wait for.
-struct Credit {
-  bool covered = true;  // every app whose budget is shorter has the credit
-  // Of the app that lacks most, in queries. need 0: it has no account.
-  double need = 0;
-  double credit = 0;
-};
-Credit CreditFor(const Snapshot& snapshot, int64_t blocking_ns);
 
 // Whether one plan may launch BE work that delays queries so.
 //
@@ -140,10 +154,13 @@ class Shift {
   // `shifts` follow the snapshot.
   Shift(const Snapshot& snapshot, Shifts& shifts);
 
+  const Credit& CreditFor(int64_t blocking_ns) const {
+    return shifts_.CreditOf(snapshot_, blocking_ns);
+  }
   // In each idle period.
-  bool Allows(const Delay& delay) const { return shifts_.ShareOf(delay) >= 1; }
+  bool Allows(Delay delay) const { return shifts_.ShareOf(delay) >= 1; }
   // In this idle period.
-  bool AllowsNow(const Delay& delay) const { return IsOneOf(shifts_.ShareOf(delay)); }
+  bool AllowsNow(Delay delay) const { return IsOneOf(shifts_.ShareOf(delay)); }
   // Whether the present idle period is one of a share of them.
   bool IsOneOf(double share) const {
     if (share <= 0 || share >= 1) return share >= 1;
@@ -153,12 +170,13 @@ class Shift {
   // by its mean. A random arrival's tail is assumed of an app that has shown none yet.
   bool IsInTails(int64_t delay_ns) const { return delay_ns <= longest_in_tails_ns_; }
   // How far the p99 that moves most would move, and the least that one may.
-  int64_t ShiftOf(const Delay& delay) const { return shifts_.ShiftOf(delay); }
+  int64_t ShiftOf(Delay delay) const { return shifts_.ShiftOf(delay); }
   int64_t limit_ns() const { return limit_ns_; }
   // The longest launch that nothing evicts.
   int64_t longest_uncuttable_ns() const { return longest_uncuttable_ns_; }
 
  private:
+  const Snapshot& snapshot_;
   Shifts& shifts_;
   int64_t limit_ns_ = kNever;
   int64_t longest_uncuttable_ns_ = kNever;

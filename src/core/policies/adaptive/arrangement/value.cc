@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/base/attributes.h"
 #include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "src/core/promise/tuning.h"
 #include "src/core/queueing/queue_tail.h"
@@ -23,6 +24,29 @@ double LcSpeed(const PairTable& pairs, int32_t app, int32_t kernel, int32_t spli
   if (speeds == Speeds::kAlone) return option.lc_speed_alone;
   const float hoped = speeds == Speeds::kHoped ? pairs.HopedAt(app, kernel, split) : 0;
   return hoped > 0 ? hoped : option.lc_speed;
+}
+
+// The parts of loops over LC apps that look at all splits. Inlined there, the compiler unrolls them
+// before it could vectorise them.
+ABSL_ATTRIBUTE_NOINLINE void AddProducts(double factor, const BySplit& by, BySplit& sum) {
+  for (size_t s = 0; s < kSplits; ++s) sum[s] += factor * by[s];
+}
+
+// What an app's slowdown may be, and its inflation without a delay and with it.
+struct MostOf {
+  double slowdown;
+  double inflation;
+  double delayed;
+};
+
+ABSL_ATTRIBUTE_NOINLINE void RaiseExcess(const BySplit& queueing, const BySplit& slowdown,
+                                         const MostOf& most, BySplit& beside, BySplit& returning) {
+  for (size_t s = 0; s < kSplits; ++s) {
+    const double above = slowdown[s] - most.slowdown;
+    const double inflation = queueing[s] * slowdown[s];
+    beside[s] = std::max(beside[s], std::max(above, inflation - most.inflation));
+    returning[s] = std::max(returning[s], std::max(above, inflation - most.delayed));
+  }
 }
 
 Sides ForcedSides(const BeTerm& be, Mechanism mechanism) {
@@ -52,7 +76,7 @@ void SplitValues::Ask(const Question& question, const PairTable& pairs) {
   if (!(weight_sum_ > 0)) weight_sum_ = 1;
   if (same_apps) return;
   for (Kept& kept : kept_) {
-    kept.known = false;
+    kept.known = kept.has_loads = false;
     kept.has_row = kept.has_row && same_rows;
   }
   pairs_version_ = question.pairs_version;
@@ -122,11 +146,11 @@ const PlannedSplits& SplitValues::PlannedOf(const BeTerm& be) {
     unkept_ = Judge(be, Mechanism::kBest, Speeds::kPlanned);
     return unkept_;
   }
-  Kept& kept = WithRow(be.kernel);
+  Kept& kept = WithLoads(be.kernel);
   if (kept.known && kept.term == be) return kept.splits;
   kept.known = true;
   kept.term = be;
-  kept.splits = Judge(be, kept.row, SlowdownsOf(be.kernel), Mechanism::kBest);
+  kept.splits = Judge(be, kept.row, kept.loads, SlowdownsOf(be.kernel), Mechanism::kBest);
   return kept.splits;
 }
 
@@ -214,18 +238,21 @@ SplitValues::Row SplitValues::ReadRow(int32_t kernel, Speeds speeds, Slowdowns* 
 
 PlannedSplits SplitValues::Judge(const BeTerm& be, Mechanism mechanism, Speeds speeds) {
   if (speeds == Speeds::kPlanned && be.kernel < kMaxPairKernels) {
-    const Kept& kept = WithRow(be.kernel);
-    return Judge(be, kept.row, SlowdownsOf(be.kernel), mechanism);
+    const Kept& kept = WithLoads(be.kernel);
+    return Judge(be, kept.row, kept.loads, SlowdownsOf(be.kernel), mechanism);
   }
   std::array<Slowdowns, kMaxApps> apps;
   const Row row = ReadRow(be.kernel, speeds, apps.data());
-  return Judge(be, row, apps.data(), mechanism);
+  SideLoads loads;
+  FindLoads(apps.data(), loads);
+  return Judge(be, row, loads, apps.data(), mechanism);
 }
 
-SplitValues::Kept& SplitValues::WithRow(int32_t kernel) {
+SplitValues::Kept& SplitValues::WithLoads(int32_t kernel) {
   Kept& kept = kept_[static_cast<size_t>(kernel)];
   if (!kept.has_row) kept.row = ReadRow(kernel, Speeds::kPlanned, SlowdownsOf(kernel));
-  kept.has_row = true;
+  if (!kept.has_loads) FindLoads(SlowdownsOf(kernel), kept.loads);
+  kept.has_row = kept.has_loads = true;
   return kept;
 }
 
@@ -247,23 +274,19 @@ void SplitValues::AddTargetLoads(const Slowdowns* apps, SideLoads& on_side, BySp
   }
 }
 
-SplitValues::SideLoads SplitValues::LoadsOn(const Slowdowns* apps) const {
-  SideLoads on_side;
-  BySplit sum{};  // not in `on_side`: the compiler must see that it is none of the arguments
+void SplitValues::FindLoads(const Slowdowns* apps, SideLoads& on_side) const {
   BySplit peak{};
   if (targets_) AddTargetLoads(apps, on_side, peak);
+  on_side.load.fill(0);
   for (int32_t a = 0; a < lc_count_; ++a) {
     const LcTerm& lc = lc_[static_cast<size_t>(a)];
-    const double load = lc.silent ? 0 : lc.load;
-    for (size_t s = 0; s < kSplits; ++s) sum[s] += load * apps[a][s];
+    AddProducts(lc.silent ? 0 : lc.load, apps[a], on_side.load);
   }
-  on_side.load = sum;
   if (!targets_) on_side.judged = on_side.load;
   for (size_t s = 0; s < kSplits && targets_; ++s) {
     if (on_side.load[s] > 0) on_side.service[s] /= on_side.load[s];
   }
   SetQueueing(peak, on_side);
-  return on_side;
 }
 
 // Queueing(), with one division a split. All is computed before it is chosen from, so that the loop
@@ -284,38 +307,24 @@ void SplitValues::SetQueueing(const BySplit& peak, SideLoads& on_side) const {
   }
 }
 
-SplitValues::Excess SplitValues::ExcessOf(const SideLoads& loads, const Slowdowns* apps,
-                                          int64_t blocking_ns) const {
-  // Arrays of its own: the compiler must see that they are not the arguments.
-  BySplit beside;
-  BySplit returning;
-  beside.fill(-1);
-  returning.fill(-1);
+void SplitValues::FindExcess(const SideLoads& loads, const Slowdowns* apps, int64_t blocking_ns,
+                             Excess& excess) const {
+  excess.beside.fill(-1);
+  excess.returning.fill(-1);
   for (int32_t a = 0; a < lc_count_; ++a) {
     const LcTerm& lc = lc_[static_cast<size_t>(a)];
     if (lc.silent) continue;
-    for (size_t s = 0; s < kSplits; ++s) {
-      const double above = apps[a][s] - lc.slowdown_max;
-      beside[s] = std::max(beside[s], above);
-      returning[s] = std::max(returning[s], above);
-    }
-    if (lc.promise.target_tail > 0) {
-      for (size_t s = 0; s < kSplits; ++s) {
-        if (!KeepsTarget(lc, loads, s, apps[a][s], 0)) beside[s] = 1;
-        if (!KeepsTarget(lc, loads, s, apps[a][s], blocking_ns)) returning[s] = 1;
-      }
-      continue;
-    }
-    const InflationLimit& limit = limits_[static_cast<size_t>(a)];
-    const double most = limit.At(0) + kTie;
-    const double most_delayed = limit.At(static_cast<double>(blocking_ns)) + kTie;
-    for (size_t s = 0; s < kSplits; ++s) {
-      const double inflation = loads.queueing[s] * apps[a][s];
-      beside[s] = std::max(beside[s], inflation - most);
-      returning[s] = std::max(returning[s], inflation - most_delayed);
+    const bool has_target = lc.promise.target_tail > 0;
+    const InflationLimit limit = has_target ? InflationLimit() : limits_[static_cast<size_t>(a)];
+    RaiseExcess(
+        loads.queueing, apps[a],
+        {lc.slowdown_max, limit.At(0) + kTie, limit.At(static_cast<double>(blocking_ns)) + kTie},
+        excess.beside, excess.returning);
+    for (size_t s = 0; s < kSplits && has_target; ++s) {
+      if (!KeepsTarget(lc, loads, s, apps[a][s], 0)) excess.beside[s] = 1;
+      if (!KeepsTarget(lc, loads, s, apps[a][s], blocking_ns)) excess.returning[s] = 1;
     }
   }
-  return {beside, returning};
 }
 
 bool SplitValues::KeepsTarget(const LcTerm& lc, const SideLoads& loads, size_t split,
@@ -345,18 +354,17 @@ QueueEffect SplitValues::EffectOn(const LcTerm& lc, const SideLoads& loads, size
 
 // A kernel that the pair table lacks, or that may not run there, brings none closer.
 PlannedPromise::Closest SplitValues::ClosestBeside(const BeTerm& be, int32_t split) {
-  const bool whole = split == kNoSplit;
+  if (be.kernel >= kMaxPairKernels) return {};
   const auto s = static_cast<size_t>(split);
-  if (!whole && be.kernel >= kMaxPairKernels) return {};
-  const Sides sides = whole ? Sides::kBoth : PlannedOf(be).sides[s];
+  const Sides sides = PlannedOf(be).sides[s];
   if (sides == Sides::kNone) return {};
-  const Slowdowns* const apps = whole ? nullptr : SlowdownsOf(be.kernel);
-  const SideLoads loads = whole ? SideLoads() : LoadsOn(apps);
+  const Slowdowns* const apps = SlowdownsOf(be.kernel);
+  const SideLoads& loads = WithLoads(be.kernel).loads;
   PlannedPromise::Closest worst;
   for (int32_t a = 0; a < lc_count_; ++a) {
     const LcTerm& lc = lc_[static_cast<size_t>(a)];
     if (lc.silent) continue;
-    const QueueEffect effect = whole ? EffectOnWhole(lc) : EffectOn(lc, loads, s, apps[a][s]);
+    const QueueEffect effect = EffectOn(lc, loads, s, apps[a][s]);
     const PlannedPromise::Closest closest = lc.promise.Worst(
         effect, effect.inflation < kUnboundedInflation, sides == Sides::kBoth ? be.shift_ns : 0);
     if (closest.ratio() > worst.ratio()) worst = closest;
@@ -364,9 +372,26 @@ PlannedPromise::Closest SplitValues::ClosestBeside(const BeTerm& be, int32_t spl
   return worst;
 }
 
+// There the kernels differ in their delays alone, and the longest brings an app closest.
+PlannedPromise::Closest SplitValues::ClosestOnWhole() const {
+  int64_t shift_ns = 0;
+  for (int32_t b = 0; b < question_->be_count; ++b) {
+    shift_ns = std::max(shift_ns, question_->be[static_cast<size_t>(b)].shift_ns);
+  }
+  PlannedPromise::Closest worst;
+  for (int32_t a = 0; a < lc_count_ && question_->be_count > 0; ++a) {
+    const LcTerm& lc = lc_[static_cast<size_t>(a)];
+    if (lc.silent) continue;
+    const PlannedPromise::Closest closest = lc.promise.Worst(EffectOnWhole(lc), true, shift_ns);
+    if (closest.ratio() > worst.ratio()) worst = closest;
+  }
+  return worst;
+}
+
 LatencyShift SplitValues::ShiftOn(int32_t split) {
   PlannedPromise::Closest worst;
-  for (int32_t b = 0; b < question_->be_count; ++b) {
+  if (split == kNoSplit) worst = ClosestOnWhole();
+  for (int32_t b = 0; b < question_->be_count && split != kNoSplit; ++b) {
     const PlannedPromise::Closest closest =
         ClosestBeside(question_->be[static_cast<size_t>(b)], split);
     if (closest.ratio() > worst.ratio()) worst = closest;
@@ -376,14 +401,14 @@ LatencyShift SplitValues::ShiftOn(int32_t split) {
           static_cast<int64_t>(std::max(0.0, worst.limit_ns - worst.alone_ns))};
 }
 
-PlannedSplits SplitValues::Judge(const BeTerm& be, const Row& row, const Slowdowns* apps,
-                                 Mechanism mechanism) const {
+PlannedSplits SplitValues::Judge(const BeTerm& be, const Row& row, const SideLoads& loads,
+                                 const Slowdowns* apps, Mechanism mechanism) const {
   PlannedSplits out;
   out.values.fill(0);
   out.sides.fill(Sides::kNone);
   if (!row.judged) return out;
-  const SideLoads loads = LoadsOn(apps);
-  const Excess excess = ExcessOf(loads, apps, be.shift_ns);
+  Excess excess;
+  FindExcess(loads, apps, be.shift_ns, excess);
   const bool may_return = be.fits && mechanism != Mechanism::kPartition;
   const int32_t splits = std::min(splits_, kMaxSplits);
   for (int32_t split = first_split_; split < splits; ++split) {

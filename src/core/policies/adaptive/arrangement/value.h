@@ -90,19 +90,21 @@ class SplitValues {
   };
   // 1 / speed of one LC app; very large where it would stand still.
   using Slowdowns = BySplit;
-  struct Kept {
-    bool has_row = false;
-    bool known = false;  // `splits` is the answer to `term`
-    Row row;
-    BeTerm term;
-    PlannedSplits splits;
-  };
   // The loads of all LC apps on the LC side of each split.
   struct SideLoads {
     BySplit load;      // rho'
     BySplit judged;    // at which promises are judged
     BySplit service;   // mean service time, weighted by load; only with targets
     BySplit queueing;  // factor on a p99; kUnboundedInflation where the side is overloaded
+  };
+  struct Kept {
+    bool has_row = false;
+    bool has_loads = false;
+    bool known = false;  // `splits` is the answer to `term`
+    Row row;
+    SideLoads loads;
+    BeTerm term;
+    PlannedSplits splits;
   };
 
   // What the LC apps of the question have together.
@@ -111,9 +113,9 @@ class SplitValues {
   bool SameApps(const Question& question) const;
   Row ReadRow(int32_t kernel, Speeds speeds, Slowdowns* apps) const;
   PlannedSplits Judge(const BeTerm& be, Mechanism mechanism, Speeds speeds);
-  PlannedSplits Judge(const BeTerm& be, const Row& row, const Slowdowns* apps,
-                      Mechanism mechanism) const;
-  SideLoads LoadsOn(const Slowdowns* apps) const;
+  PlannedSplits Judge(const BeTerm& be, const Row& row, const SideLoads& loads,
+                      const Slowdowns* apps, Mechanism mechanism) const;
+  void FindLoads(const Slowdowns* apps, SideLoads& on_side) const;
   void SetQueueing(const BySplit& peak, SideLoads& on_side) const;
   void AddTargetLoads(const Slowdowns* apps, SideLoads& on_side, BySplit& peak) const;
   // How far the app that is worst off is above what it may be, by split: kept where at most 0.
@@ -121,11 +123,13 @@ class SplitValues {
     BySplit beside;     // without a delay
     BySplit returning;  // beside work on the LC side, which delays a query
   };
-  Excess ExcessOf(const SideLoads& loads, const Slowdowns* apps, int64_t blocking_ns) const;
+  void FindExcess(const SideLoads& loads, const Slowdowns* apps, int64_t blocking_ns,
+                  Excess& excess) const;
   QueueEffect EffectOnWhole(const LcTerm& lc) const;
   QueueEffect EffectOn(const LcTerm& lc, const SideLoads& loads, size_t split,
                        double slowdown) const;
   PlannedPromise::Closest ClosestBeside(const BeTerm& be, int32_t split);
+  PlannedPromise::Closest ClosestOnWhole() const;
   bool KeepsTarget(const LcTerm& lc, const SideLoads& loads, size_t split, double slowdown,
                    int64_t blocking_ns) const;
   void AddValues(const BeTerm& be, const Row& row, const SideLoads& loads,
@@ -133,8 +137,8 @@ class SplitValues {
   void SubtractReturns(const BeTerm& be, const Row& row, const SideLoads& loads,
                        BySplit& gain) const;
   const PlannedSplits& PlannedOf(const BeTerm& be);
-  // Of a kernel below kMaxPairKernels.
-  Kept& WithRow(int32_t kernel);
+  // Of a kernel below kMaxPairKernels: with its speeds and loads.
+  Kept& WithLoads(int32_t kernel);
   Slowdowns* SlowdownsOf(int32_t kernel) {
     return &slowdowns_[static_cast<size_t>(kernel * lc_count_)];
   }

@@ -189,8 +189,8 @@ class CopyPlanner {
         time_(snapshot, lc.active),
         disturbance_(snapshot) {}
 
-  // All BE heads in the order of their turns.
-  void Order(BeOrder& order) const { shares_.Order(order); }
+  // Sorts the copies into the order of their turns.
+  void Sort(BeOrder& copies) const { shares_.Sort(copies); }
 
   // Launches the next piece of the copy, or holds it. False: the plan is full.
   bool PlanCopy(const HeadView& head, Plan& plan) {
@@ -253,12 +253,15 @@ class CopyPlanner {
 }  // namespace
 
 void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
-  if (std::none_of(snapshot.heads.begin(), snapshot.heads.end(), IsBeCopy)) return;
+  BeOrder copies;
+  for (const HeadView& head : snapshot.heads) {
+    if (IsBeCopy(head)) copies.TryAdd(&head);
+  }
+  if (copies.empty()) return;
   CopyPlanner planner(snapshot, lc);
-  BeOrder order;
-  planner.Order(order);
-  for (const HeadView* const head : order) {
-    if (IsBeCopy(*head) && !planner.PlanCopy(*head, plan)) return;
+  planner.Sort(copies);
+  for (const HeadView* const head : copies) {
+    if (!planner.PlanCopy(*head, plan)) return;
   }
 }
 

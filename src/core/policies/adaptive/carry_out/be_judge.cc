@@ -81,7 +81,7 @@ Judgement BeJudge::JudgeBesideLc(const HeadView& task, const BePlace& place) con
 }
 
 // A hold says how far the p99 would move; of launches that nothing evicts, how long they take.
-Judgement BeJudge::JudgeCredit(const Delay& delay) const {
+Judgement BeJudge::JudgeCredit(Delay delay) const {
   if (delay.eviction_ns == 0) {
     return JudgeCredit(delay.uncuttable_ns, delay.uncuttable_ns, shift_.longest_uncuttable_ns());
   }
@@ -90,7 +90,7 @@ Judgement BeJudge::JudgeCredit(const Delay& delay) const {
 
 // Work that blocks longer than a budget may start on credit.
 Judgement BeJudge::JudgeCredit(int64_t blocking_ns, int64_t value_ns, int64_t limit_ns) const {
-  const Credit answer = CreditFor(snapshot_, blocking_ns);
+  const Credit& answer = shift_.CreditFor(blocking_ns);
   if (answer.covered) {
     Judgement launched;
     launched.on_credit = true;

@@ -74,7 +74,7 @@ class BeJudge {
   Sides SidesOf(const HeadView& task) const;
   bool MayUseUnconfined(const HeadView& task) const;
   Judgement JudgeBesideLc(const HeadView& task, const BePlace& place) const;
-  Judgement JudgeCredit(const Delay& delay) const;
+  Judgement JudgeCredit(Delay delay) const;
   // `value_ns` and `limit_ns`: what holds it where no account knows of it.
   Judgement JudgeCredit(int64_t blocking_ns, int64_t value_ns, int64_t limit_ns) const;
   Judgement HoldForQuota(const HeadView& task) const;
