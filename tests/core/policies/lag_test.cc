@@ -90,6 +90,22 @@ TEST_F(LagTest, AnEvictionThatTheBudgetAcceptsCountsByHalf) {
   EXPECT_EQ(Route(), kWholeDevice);
 }
 
+// It leaves after 6 ms, on the mean after 3 ms. A burst loses 0.2 of these, beside 250 us for the
+// query in flight and 250 us for the next one.
+TEST_F(LagTest, WorkThatStaysOnTheOtherSideCounts) {
+  const auto route_beside = [this](int64_t eviction_ns) {
+    builder.heads.back().eviction_ns = eviction_ns;
+    return Route();
+  };
+  SetQueries(1, 0);
+  EXPECT_EQ(route_beside(1300 * kUs), Side()) << "gone before two queries are";
+  EXPECT_EQ(route_beside(4 * kMs), Side());
+  EXPECT_EQ(route_beside(6 * kMs), kWholeDevice);
+  SetQueries(0, 0);
+  EXPECT_EQ(route_beside(6 * kMs), Side());
+  EXPECT_EQ(route_beside(9 * kMs), kWholeDevice);
+}
+
 TEST_F(LagTest, AppsThatHaveQueriesAtOnceShareTheWholeDevice) {
   const int32_t other = builder.AddLcApp(0.1, 1 * kMs, 2 * kMs, 1.52);
   app(other).main_kernel = KernelId{2};

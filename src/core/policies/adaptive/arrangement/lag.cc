@@ -14,17 +14,19 @@ namespace {
 struct SideSpeeds {
   double beside = 1;
   double alone = 1;
+  double stays_ns = 0;  // how long evicted BE work stays on the other side
 };
 
 SideSpeeds SpeedsOn(const PairTable& pairs, const Question& question,
                     const Arrangement& arrangement, int32_t app) {
   SideSpeeds speeds;
   for (int32_t i = 0; i < question.be_count; ++i) {
-    const int32_t kernel = question.be[static_cast<size_t>(i)].kernel;
-    if (arrangement.sides[static_cast<size_t>(kernel)] == Sides::kNone) continue;
-    const PairOption& option = pairs.at(app, kernel, arrangement.split);
+    const BeTerm& be = question.be[static_cast<size_t>(i)];
+    if (arrangement.sides[static_cast<size_t>(be.kernel)] == Sides::kNone) continue;
+    const PairOption& option = pairs.at(app, be.kernel, arrangement.split);
     speeds.beside = std::min<double>(speeds.beside, option.lc_speed);
     speeds.alone = std::min<double>(speeds.alone, option.lc_speed_alone);
+    speeds.stays_ns = std::max(speeds.stays_ns, static_cast<double>(be.stays_ns));
   }
   // An empty BE side slows nobody: a speed measured below the other one is noise.
   speeds.beside = std::max(speeds.beside, kTie);
@@ -62,7 +64,9 @@ bool Fits(const Snapshot& snapshot, const Question& question, const Arrangement&
   const int64_t slack_ns = app.promise.LagSlack(app.solo_ns, app.shadow_p99_ns);
   if (app.solo_ns <= 0 || slack_ns == kNever) return true;
   const SideSpeeds speeds = SpeedsOn(snapshot.pairs, question, arrangement, index);
-  const double more_ns = static_cast<double>(app.solo_ns) * (1 / speeds.beside - 1);
+  const auto solo_ns = static_cast<double>(app.solo_ns);
+  double more_ns = solo_ns * (1 / speeds.beside - 1);
+  if (speeds.stays_ns > 2 * solo_ns) more_ns += speeds.stays_ns / 2 * (1 - speeds.beside);
   const auto budget_ns = static_cast<double>(slack_ns);
   if (app.active_queries == 0) return more_ns <= budget_ns;
   const bool here = snapshot.in_force.split == arrangement.split;

@@ -113,6 +113,7 @@ void AddTo(BeTerm& term, const BeTerm& other) {
   term.share = std::min(term.share, other.share);
   term.evictable = term.evictable && other.evictable;
   term.shift_ns = term.fits ? std::max(term.shift_ns, other.shift_ns) : 0;
+  term.stays_ns = std::max(term.stays_ns, other.stays_ns);
   term.weight = std::max(term.weight, other.weight);
   term.most = std::max(term.most, other.most);
   term.confined = term.confined && other.confined;
@@ -265,6 +266,7 @@ BeTerm QuestionBuilder::TermOf(const TermContext& context, const HeadView& task,
           .share = RoundDown(share),
           .evictable = source.evictable,
           .shift_ns = fits ? context.shifts.ShiftOf(delay) : 0,
+          .stays_ns = source.evictable ? source.eviction_ns : 0,
           .weight = source.weight,
           .most = MostOf(context.snapshot, context.quotas, task),
           .confined = context.quotas.IsConfined(task),
@@ -278,6 +280,7 @@ void QuestionBuilder::TakeTerms(absl::Span<const uint64_t> present) {
       BeTerm& term = question_.be[static_cast<size_t>(question_.be_count++)];
       term = by_kernel_[k].term;
       term.shift_ns = RoundUp(term.shift_ns);
+      term.stays_ns = RoundUp(term.stays_ns);
     }
   }
 }

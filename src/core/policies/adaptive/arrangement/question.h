@@ -43,6 +43,7 @@ struct BeTerm {
   double share = 0;   // of the idle periods in which it runs on the whole device; 1 if it fits
   bool evictable = false;
   int64_t shift_ns = 0;  // of a p99 by it, rounded up; 0 unless it fits
+  int64_t stays_ns = 0;  // evicted, rounded up; 0 if nothing evicts it
   double weight = 1;
   double most = kUnbounded;  // throughput that its quota or a reservation leaves it
   bool confined = false;     // it has one place, never the LC side (be_quota.h)
