@@ -61,6 +61,7 @@ class UserCostModel final : public core::CostModel,
   void ObserveQuery(const core::QueryFeatures& query, int64_t measured_ns) override {
     built_in_->ObserveQuery(query, measured_ns);
   }
+  void ObserveDelay(const core::DelayedQuery& query) override { built_in_->ObserveDelay(query); }
   core::FusedCurveView CurveOf(const core::FusedKernelDesc& kernel) const override {
     return built_in_->overlaps().CurveOf(kernel);
   }

@@ -28,6 +28,7 @@ class ForwardingModel : public CostModel,
   void ObserveQuery(const QueryFeatures& query, int64_t measured_ns) override {
     model_->ObserveQuery(query, measured_ns);
   }
+  void ObserveDelay(const DelayedQuery& query) override { model_->ObserveDelay(query); }
   Prediction PredictFused(const FusedFeatures& features) const override {
     return model_->overlaps().PredictFused(features);
   }

@@ -35,6 +35,7 @@ namespace {
 
 using core::CoResident;
 using core::CostModel;
+using core::DelayedQuery;
 using core::DeviceProfile;
 using core::GraphCode;
 using core::KernelDesc;
@@ -312,6 +313,10 @@ class PairTest : public OnlineModelTest {
     for (const KernelDesc& kernel : {lc_, be_}) model_->AddKernel(kernel);
   }
 
+  DelayedQuery Delayed(int64_t added_ns) const {
+    return {.kernel = &lc_, .evicted = &be_, .added_ns = added_ns};
+  }
+
   KernelDesc lc_ = Worker(1, "lc", 0);
   KernelDesc be_ = Worker(2, "be", 30'000);
 };
@@ -372,8 +377,7 @@ TEST_F(PairTest, SteadySamplesAnnounceNothingAndAChangeIsFollowed) {
 TEST_F(PairTest, WhatAnEvictionAddsIsLearnedFromTheQueriesThatMetIt) {
   const Prediction eviction = model_->durations().PredictEviction(be_);
   EXPECT_EQ(model_->durations().PredictBlocking(be_).duration_ns, eviction.duration_ns);
-  const CoResident in_the_way{&be_, 0, true};
-  for (int i = 0; i < 8; ++i) model_->Observe(Beside(lc_, 132, 511'000, in_the_way));
+  for (int i = 0; i < 8; ++i) model_->ObserveDelay(Delayed(11'000));
   EXPECT_EQ(model_->durations().PredictBlocking(be_).duration_ns, 11'000);
   EXPECT_EQ(model_->durations().PredictEviction(be_).duration_ns, eviction.duration_ns);
   const std::unique_ptr<CostModel> later = MakeOnlineModel(DeviceProfile());
@@ -388,20 +392,41 @@ TEST_F(PairTest, OneQueryThatLostFarMoreThanAnEvictionTakesIsCut) {
   const Prediction eviction = model_->durations().PredictEviction(be_);
   // The prior: 4 us for the write and 0.9 of a block task; twice (3 us and 0.03 of it) above.
   ASSERT_EQ(eviction.duration_ns + 2 * eviction.error_ns, 31'000 + 2 * 3'900);
-  const CoResident in_the_way{&be_, 0, true};
-  for (int i = 0; i < 8; ++i) model_->Observe(Beside(lc_, 132, 511'000, in_the_way));
-  model_->Observe(Beside(lc_, 132, 10'500'000, in_the_way));
+  for (int i = 0; i < 8; ++i) model_->ObserveDelay(Delayed(11'000));
+  model_->ObserveDelay(Delayed(10'000'000));
   // (8 x 11,000 + 2 x 38,800) / 9; a last digit may be lost to rounding.
   EXPECT_NEAR(static_cast<double>(model_->durations().PredictBlocking(be_).duration_ns), 18'400, 1);
-  model_->Observe(Beside(lc_, 132, 511'000, in_the_way));
+  model_->ObserveDelay(Delayed(11'000));
   EXPECT_NEAR(static_cast<double>(model_->durations().PredictBlocking(be_).duration_ns), 17'660, 1);
   EXPECT_EQ(model_->durations().PredictEviction(be_).duration_ns, eviction.duration_ns);
 }
 
 TEST_F(PairTest, UpToTwiceAnEvictionIsLearnedWhole) {
-  const CoResident in_the_way{&be_, 0, true};
-  for (int i = 0; i < 4; ++i) model_->Observe(Beside(lc_, 132, 577'000, in_the_way));
+  for (int i = 0; i < 4; ++i) model_->ObserveDelay(Delayed(77'000));
   EXPECT_EQ(model_->durations().PredictBlocking(be_).duration_ns, 77'000);
+}
+
+// Errors of predictions are as often below as above.
+TEST_F(PairTest, ADelayBelowZeroCounts) {
+  for (int i = 0; i < 4; ++i) model_->ObserveDelay(Delayed(12'000));
+  for (int i = 0; i < 4; ++i) model_->ObserveDelay(Delayed(-4'000));
+  EXPECT_EQ(model_->durations().PredictBlocking(be_).duration_ns, 4'000);
+  for (int i = 0; i < 20; ++i) model_->ObserveDelay(Delayed(-4'000));
+  EXPECT_EQ(model_->durations().PredictBlocking(be_).duration_ns, 0);
+}
+
+TEST_F(PairTest, ADelayIsNotLearnedAgainstAGuess) {
+  KernelDesc unknown = Worker(3, "unknown", 0);
+  unknown.simulation = {};
+  model_->AddKernel(unknown);
+  DelayedQuery query = Delayed(11'000);
+  query.kernel = &unknown;
+  for (int i = 0; i < 8; ++i) model_->ObserveDelay(query);
+  EXPECT_EQ(model_->durations().PredictBlocking(be_).duration_ns,
+            model_->durations().PredictEviction(be_).duration_ns);
+  query.kernel_trained = true;
+  for (int i = 0; i < 8; ++i) model_->ObserveDelay(query);
+  EXPECT_EQ(model_->durations().PredictBlocking(be_).duration_ns, 11'000);
 }
 
 // Evictions that were measured to be longer than the record says move the cut.
@@ -411,8 +436,7 @@ TEST_F(PairTest, TheCutFollowsTheEvictionsThatWereMeasured) {
   for (int i = 0; i < 8; ++i) model_->Observe(evicted);
   ASSERT_EQ(model_->durations().PredictEviction(be_).duration_ns, 200'000);
   ASSERT_EQ(model_->durations().PredictEviction(be_).error_ns, 0);
-  const CoResident in_the_way{&be_, 0, true};
-  for (int i = 0; i < 4; ++i) model_->Observe(Beside(lc_, 132, 10'500'000, in_the_way));
+  for (int i = 0; i < 4; ++i) model_->ObserveDelay(Delayed(10'000'000));
   EXPECT_EQ(model_->durations().PredictBlocking(be_).duration_ns, 400'000);
 }
 

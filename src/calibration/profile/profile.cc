@@ -92,7 +92,7 @@ void LearnEvictions(const KernelMeasurement& measured, const core::KernelDesc& k
 }
 
 void LearnPair(const PairMeasurement& pair, const core::KernelDesc& lc, const core::KernelDesc& be,
-               int32_t sm_count, core::CostModel& model) {
+               core::CostModel& model) {
   core::CoResident beside;
   beside.kernel = &be;
   core::Observation seen;
@@ -107,12 +107,9 @@ void LearnPair(const PairMeasurement& pair, const core::KernelDesc& lc, const co
     seen.measured_ns = std::llround(static_cast<double>(solo_ns) / speed.beside);
     for (int i = 0; i < kPairSamples; ++i) model.Observe(seen);
   }
-  beside.same_sms = true;
-  beside.sms = 0;
   for (const int64_t added_ns : pair.blocking_ns) {
-    seen.sms = sm_count;
-    seen.measured_ns = solo_ns + added_ns;
-    model.Observe(seen);
+    model.ObserveDelay(
+        {.kernel = &lc, .kernel_trained = true, .evicted = &be, .added_ns = added_ns});
   }
 }
 
@@ -245,7 +242,7 @@ std::string Learn(const Profile& profile, absl::Span<const KernelMeasurement> me
                         [&](const core::KernelDesc& kernel) { return kernel.name == name; });
   };
   for (const PairMeasurement& pair : pairs) {
-    LearnPair(pair, *find(pair.lc), *find(pair.be), profile.device.sm_count, *model);
+    LearnPair(pair, *find(pair.lc), *find(pair.be), *model);
   }
   return model->Save();
 }

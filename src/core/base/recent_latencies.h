@@ -22,6 +22,9 @@ namespace gpushare::core {
 
 class RecentLatencies {
  public:
+  // How far a quantile may be above the value that it is of, as a share.
+  static constexpr double kResolution = 1.0 / 64;
+
   // Values outside 1 us to 17 s count as the nearer end.
   void Add(int64_t value_ns, bool late = false) {
     if (counts_[filling_] >= kRecentQueries) {
@@ -56,6 +59,7 @@ class RecentLatencies {
   static constexpr int kSubBucketBits = 6;
   static constexpr int kLeastBits = 10;  // 1 us
   static constexpr int kMostBits = 34;   // 17 s
+  static_assert(kResolution == 1.0 / (1 << kSubBucketBits));
   static constexpr size_t kBuckets = size_t{kMostBits - kLeastBits} << kSubBucketBits;
 
   static size_t BucketOf(int64_t value_ns) {

@@ -12,6 +12,7 @@
 #include "src/core/base/recent_latencies.h"
 #include "src/core/base/types.h"
 #include "src/core/evidence/be_duty.h"
+#include "src/core/evidence/eviction_delay.h"
 #include "src/core/evidence/latency_tail.h"
 #include "src/core/evidence/lc_load.h"
 #include "src/core/evidence/main_kernel.h"
@@ -24,13 +25,15 @@ namespace gpushare::core {
 
 struct AppEvidence {
   LcLoad load;
-  int64_t query_solo_ns = 0;  // of one query alone: stated at first, then smoothed
-  int32_t queries = 0;        // begun and not ended
+  int64_t query_solo_ns = 0;   // of one query alone: stated at first, then smoothed
+  int64_t launch_gap_ns = -1;  // between two launches of a query, with nothing beside; smoothed
+  int32_t queries = 0;         // begun and not ended
   MainKernel main_kernel;
   TailAccount account;
   TargetTail target;
   BeDuty duty;
   Shadow shadow;
+  EvictionDelay eviction;
   bool bound_lost = false;     // the bound is missed even alone (Promise::BoundIsLost)
   int64_t late_not_alone = 0;  // queries that were late, and in the shadow were not
   LatencyTail tail;            // of queries that met no task on credit
@@ -41,16 +44,29 @@ struct AppEvidence {
 inline void BeginApp(AppEvidence& app, int64_t solo_ns, const Promise& promise, TimeNs now_ns) {
   app.load = LcLoad{.updated_ns = now_ns, .idle_since_ns = now_ns};
   app.query_solo_ns = solo_ns;
+  app.launch_gap_ns = -1;
   app.queries = 0;
   app.main_kernel = MainKernel();
   app.account = TailAccount{.arrival_ns = now_ns};
   app.target = TargetTailAtFirst(promise);
   app.duty = BeDuty();
   app.shadow = Shadow();
+  app.eviction = EvictionDelay();
   app.bound_lost = false;
   app.late_not_alone = 0;
   app.tail.Clear();
   app.delivered.Clear();
+}
+
+inline void NoteLaunchGap(AppEvidence& app, int64_t gap_ns) {
+  const int64_t before_ns = app.launch_gap_ns;
+  app.launch_gap_ns =
+      before_ns < 0 ? gap_ns : before_ns + ((gap_ns - before_ns) >> kQuerySoloShift);
+}
+
+// What a query of so many launches takes longer than all of them.
+inline int64_t GapsOf(const AppEvidence& app, int32_t launches) {
+  return std::max<int64_t>(0, app.launch_gap_ns) * std::max(launches - 1, 0);
 }
 
 // The app serves another model: neither the latencies of the old one count, nor what was judged by

@@ -80,6 +80,9 @@ void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t laten
   const int64_t alone_ns = alone || end.solo_ns <= 0 ? end.done_ns : end.solo_ns;
   const int64_t shadow_ns =
       app.shadow.End(end.shadow, alone_ns, end.ended_ns) + (end.dropped ? end.solo_ns : 0);
+  const int64_t slow_ns = app.shadow.slow_ns();
+  const bool is_slow = slow_ns > 0 ? shadow_ns >= slow_ns : end.waited;
+  NoteDelay(app.eviction, is_slow && !end.dropped, end.ended_ns - end.arrival_ns - shadow_ns);
   const int64_t limit_ns = end.promise.LatencyLimit();
   if (latency_ns > limit_ns && shadow_ns <= limit_ns) ++app.late_not_alone;
 }

@@ -47,9 +47,10 @@ struct EndedQuery {
   TimeNs arrival_ns = 0;
   TimeNs ended_ns = 0;  // its last task, on the device; now: it had none there
   ShadowQuery shadow = {};
-  int64_t solo_ns = 0;      // predicted, all its tasks; 0: unknown
-  int64_t done_ns = 0;      // measured, all its tasks
+  int64_t solo_ns = 0;      // predicted, all its tasks and the gaps between them; 0: unknown
+  int64_t done_ns = 0;      // measured, likewise
   bool disturbed = false;   // a task of it did not run alone on the whole device, or failed
+  bool waited = false;      // it began behind another one of its app
   bool dropped = false;     // it was too late, and was dropped before it began: it counts as late
   Promise promise = {};     // of its app
   bool only_waits = false;  // all queries of the app, this one included, wait for tickets

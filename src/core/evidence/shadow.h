@@ -76,7 +76,11 @@ class Shadow {
     first_since_ns_ = std::max(first_since_ns_, ended_ns);
     latencies_.Add(latency_ns);
     const bool enough = latencies_.count() >= kTailQueriesMin;
-    if (enough && counted_++ % kTailQueriesStep == 0) p99_ns_ = EstimateNow(1).p99_ns;
+    if (enough && counted_++ % kTailQueriesStep == 0) {
+      p99_ns_ = EstimateNow(1).p99_ns;
+      const double p95_ns = latencies_.Quantile(0.95);
+      slow_ns_ = static_cast<int64_t>(p95_ns * (1 - RecentLatencies::kResolution));
+    }
     return latency_ns;
   }
 
@@ -101,7 +105,7 @@ class Shadow {
   // The latencies so far were those of other work. The queue stays.
   void ForgetLatencies() {
     latencies_.Clear();
-    p99_ns_ = counted_ = 0;
+    p99_ns_ = slow_ns_ = counted_ = 0;
   }
 
   // How long the oldest active query has been the oldest; 0 without one.
@@ -126,6 +130,8 @@ class Shadow {
 
   // p99 alone, from kTailQueriesMin queries on, as of the last kTailQueriesStep; 0: unknown.
   int64_t p99_ns() const { return p99_ns_; }
+  // From which latency on a query is among the slowest twentieth; likewise.
+  int64_t slow_ns() const { return slow_ns_; }
 
  private:
   TimeNs end_ns_ = 0;  // of the last query
@@ -135,6 +141,7 @@ class Shadow {
   int64_t queries_ = 0;        // active
   TimeNs first_since_ns_ = 0;  // since when the first active query is the first
   int64_t p99_ns_ = 0;
+  int64_t slow_ns_ = 0;
   int64_t counted_ = 0;        // queries since there were enough
   RecentLatencies latencies_;  // in the shadow
 };

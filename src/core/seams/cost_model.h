@@ -112,6 +112,15 @@ struct Observation {
   const FusedFeatures* fused = nullptr;
 };
 
+// An LC query of a busy period of which the first launch evicted a BE kernel from its SMs and met
+// nothing else.
+struct DelayedQuery {
+  const KernelDesc* kernel = nullptr;  // of that launch
+  bool kernel_trained = false;         // its duration was learned
+  const KernelDesc* evicted = nullptr;
+  int64_t added_ns = 0;  // how much later than alone the query ended; below 0: earlier
+};
+
 // Pairs of kernels of which an answer about the speed beside each other may have changed.
 struct PairChanges {
   struct Pair {
@@ -160,8 +169,9 @@ class Durations {
   // Time from the eviction call until the last worker has left.
   virtual Prediction PredictEviction(const KernelDesc& kernel) const = 0;
 
-  // Mean delay that an eviction of `kernel` adds to the LC launch behind it. Less than the eviction
-  // latency, because SMs become free one by one; more where caches are cold.
+  // Mean delay that an eviction of `kernel` adds to the LC query behind it. Less than the eviction
+  // latency, because SMs become free one by one; more where caches are cold, or where what is left
+  // of it slows several launches of the query.
   virtual Prediction PredictBlocking(const KernelDesc& kernel) const = 0;
 };
 
@@ -235,6 +245,7 @@ class CostModel {
   // What the model learns from. A query ran alone and took `measured_ns` on the device.
   virtual void Observe(const Observation& observation) = 0;
   virtual void ObserveQuery(const QueryFeatures& query, int64_t measured_ns) = 0;
+  virtual void ObserveDelay(const DelayedQuery& query) = 0;
 
   // Changes whenever a prediction that Overlaps does not version may have changed by more than the
   // refit threshold; lets the predict stage keep derived tables.

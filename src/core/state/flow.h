@@ -176,6 +176,7 @@ struct Flow {
   BoundedList<Task*, kBatch> fresh;                // admit -> predict
   BoundedList<Sample, kBatch> samples;             // complete -> learn
   BoundedList<QuerySample, kBatch> query_samples;  // likewise
+  BoundedList<DelayedQuery, kBatch> delayed_queries;
 
   BoundedList<Queue*, kMaxQueues> backlog;  // queues with a head
   // These queues, and some that no longer have one, by the sequence of their heads as of the last

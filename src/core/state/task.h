@@ -64,6 +64,7 @@ struct QueryState {
   int64_t issued_ns = 0;      // predicted, on the device
   int64_t done_ns = 0;        // measured, complete
   TimeNs ended_ns = 0;        // the last one that is complete, on the device; 0: none ran
+  bool waited = false;        // it began behind another one of its app
   QuerySlot* slot = nullptr;  // of an explicit query
   TimeNs quiet_since_ns = 0;  // explicit: its begin, or when a task of it was last complete
   SerialBudget serial_budget;

@@ -99,6 +99,7 @@ class OnlineModel final : public CostModel,
   void ObserveQuery(const core::QueryFeatures& query, int64_t measured_ns) override {
     models_.queries.Observe(query, measured_ns);
   }
+  void ObserveDelay(const core::DelayedQuery& query) override { router_.Train(query); }
 
   uint64_t version() const override { return models_.version; }
   std::string TakeReport() override { return {}; }
@@ -156,7 +157,7 @@ class OnlineModel final : public CostModel,
     if (!kernel.evictable || model == nullptr || !model->blocking.trusted()) {
       return PredictEviction(kernel);
     }
-    return {static_cast<int64_t>(model->blocking.mean), 0, true};
+    return {std::max<int64_t>(0, static_cast<int64_t>(model->blocking.mean)), 0, true};
   }
 
   // Neighbours.

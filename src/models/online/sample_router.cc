@@ -96,7 +96,7 @@ bool SampleRouter::TrainBeside(const Observation& observation, const core::CoRes
   sample.alone_ns =
       static_cast<double>(solo.duration_ns) / durations_.SpeedOn(*kernel, observation.sms);
   sample.measured_ns = static_cast<double>(observation.measured_ns);
-  if (beside.same_sms) return TrainBlocking(sample, beside);
+  if (beside.same_sms) return TrainEvicting(sample, beside);
   return beside.sms > 0 && TrainPair(sample);
 }
 
@@ -108,33 +108,40 @@ bool SampleRouter::TrainPair(const BesideSample& sample) {
   return models_.pairs.ObserveSpeed(sample.key, sample.alone_ns / sample.measured_ns);
 }
 
+// A much longer delay has another cause than the eviction.
+double SampleRouter::MostAddedBy(const KernelDesc& evicted) const {
+  const Prediction eviction = durations_.PredictEviction(evicted);
+  return kBlockingOfEviction * static_cast<double>(eviction.duration_ns + 2 * eviction.error_ns);
+}
+
 // The kernel held the launch's SMs until it was evicted, and may have stayed on the others.
-bool SampleRouter::TrainBlocking(const BesideSample& sample, const core::CoResident& beside) {
-  KernelModel* neighbour = Find(beside.kernel);
-  if (neighbour == nullptr || !beside.kernel->evictable) return false;
-  const double speed = beside.sms > 0 ? models_.pairs.SpeedOf(sample.key) : 0;
-  const double expected_ns = sample.alone_ns / (speed > 0 ? speed : 1);
-  const Prediction eviction = neighbour->eviction.Predict();
-  const auto eviction_ns = static_cast<double>(eviction.duration_ns + 2 * eviction.error_ns);
-  // A much longer delay has another cause than the eviction. Cut it: one such sample would keep
-  // the neighbour out, and no better samples would follow.
-  const double added_most_ns = kBlockingOfEviction * eviction_ns;
-  const double added_ns = sample.measured_ns - expected_ns;
+bool SampleRouter::TrainEvicting(const BesideSample& sample, const core::CoResident& beside) {
+  if (beside.sms <= 0 || Find(beside.kernel) == nullptr || !beside.kernel->evictable) return false;
+  const double speed = models_.pairs.SpeedOf(sample.key);
+  const double added_ns = sample.measured_ns - sample.alone_ns / (speed > 0 ? speed : 1);
   // The likely cause of a longer delay is the part that stays. If every query evicts a part, only
   // such samples show the pair's speed. A query that is faster than expected shows that the speed
   // is too low. Any other sample does not contradict it.
-  bool changed = false;
-  if (beside.sms > 0 && added_ns > added_most_ns) {
-    changed = TrainPair({sample.key, sample.alone_ns, sample.measured_ns - eviction_ns});
-  } else if (beside.sms > 0 && added_ns < 0) {
-    changed = TrainPair(sample);
-  } else if (beside.sms > 0) {
-    models_.pairs.Confirm(sample.key);
+  const double added_most_ns = MostAddedBy(*beside.kernel);
+  if (added_ns > added_most_ns) {
+    const double eviction_ns = added_most_ns / kBlockingOfEviction;
+    return TrainPair({sample.key, sample.alone_ns, sample.measured_ns - eviction_ns});
   }
-  const bool announced = neighbour->blocking.Observe(
-      std::min(std::clamp(added_ns, 0.0, added_most_ns), static_cast<double>(core::kMaxDurationNs)),
-      kAnnouncedBlockingNs);
-  return changed || announced;
+  if (added_ns < 0) return TrainPair(sample);
+  models_.pairs.Confirm(sample.key);
+  return false;
+}
+
+void SampleRouter::Train(const core::DelayedQuery& query) {
+  KernelModel* const evicted = Find(query.evicted);
+  if (evicted == nullptr || query.kernel == nullptr || !query.evicted->evictable) return;
+  if (!IsKnownAlone(*query.kernel, {.trained = query.kernel_trained})) return;
+  // Cut where it has another cause: one such sample would keep the kernel out, and no better ones
+  // would follow.
+  const double most_ns =
+      std::min(MostAddedBy(*query.evicted), static_cast<double>(core::kMaxDurationNs));
+  const double added_ns = std::clamp(static_cast<double>(query.added_ns), -most_ns, most_ns);
+  if (evicted->blocking.Observe(added_ns, kAnnouncedBlockingNs)) ++models_.version;
 }
 
 bool SampleRouter::TrainSolo(const TaskFeatures& features, double measured_ns) {

@@ -23,6 +23,7 @@ class SampleRouter {
       : models_(models), durations_(durations) {}
 
   void Route(const core::Observation& observation);
+  void Train(const core::DelayedQuery& query);
 
   // Of the solo predictions so far; see core::CostModel.
   double MeanRelativeError(int64_t* samples) const;
@@ -39,7 +40,8 @@ class SampleRouter {
   bool TrainBesideCopies(const core::Observation& observation);
   bool TrainBeside(const core::Observation& observation, const core::CoResident& beside);
   bool TrainPair(const BesideSample& sample);
-  bool TrainBlocking(const BesideSample& sample, const core::CoResident& beside);
+  bool TrainEvicting(const BesideSample& sample, const core::CoResident& beside);
+  double MostAddedBy(const core::KernelDesc& evicted) const;
   bool TrainSolo(const core::TaskFeatures& features, double measured_ns);
 
   bool IsKnownAlone(const core::KernelDesc& kernel, const core::Prediction& solo) const;

@@ -57,6 +57,63 @@ TEST_F(EvidenceTest, QueriesAreCountedByAppAndInAll) {
   EXPECT_EQ(evidence.apps_with_queries, 0);
 }
 
+// The first query ends 30 us late and the one behind it 50 us, of which 10 us are a launch.
+TEST_F(EvidenceTest, TheDelayOfAnEvictionIsThatOfTheSlowestQueriesBehindIt) {
+  EvictionDelay& delay = apps[0].eviction;
+  const auto busy_period = [&](TimeNs at_ns, KernelId evicted) {
+    const ShadowQuery first = Begin(apps[0], at_ns);
+    const ShadowQuery second = Begin(apps[0], at_ns);
+    delay.evicted = evicted;
+    delay.launch_ns = 10 * kUs;
+    End(apps[0], first, at_ns + kMs + 30 * kUs);
+    EXPECT_FALSE(delay.counts);
+    EndedQuery end = Ended(second, at_ns + 2 * kMs + 50 * kUs);
+    end.now_ns += 20 * kUs;  // the flow hears of it
+    end.waited = true;
+    evidence.QueryEnded(apps[0], end);
+  };
+  busy_period(0, KernelId{7});
+  EXPECT_TRUE(delay.counts) << "it waited, and it is not known which are slow";
+  EXPECT_EQ(delay.delay_ns, 40 * kUs);
+  for (int i = 1; i < 200; ++i) busy_period(i * 10 * kMs, KernelId{7});
+  EXPECT_GT(apps[0].shadow.slow_ns(), 0);
+  EXPECT_TRUE(delay.counts);
+  busy_period(3'000 * kMs, KernelId());
+  EXPECT_FALSE(delay.counts) << "nothing was evicted";
+}
+
+// Then one that did not wait is among the slowest.
+TEST_F(EvidenceTest, WhereNobodyWaitsTheFirstQueryCounts) {
+  EvictionDelay& delay = apps[0].eviction;
+  for (int i = 0; i < 300; ++i) {
+    const ShadowQuery query = Begin(apps[0], i * 10 * kMs);
+    delay.evicted = KernelId{7};
+    End(apps[0], query, i * 10 * kMs + kMs + 30 * kUs);
+    EXPECT_EQ(delay.counts, apps[0].shadow.slow_ns() > 0) << i;
+  }
+  EXPECT_TRUE(delay.counts);
+}
+
+TEST_F(EvidenceTest, AnotherKernelThatTheLaunchesMetIsNotBlamed) {
+  EvictionDelay& delay = apps[0].eviction;
+  delay.evicted = KernelId{7};
+  NoteMet(delay, KernelId());
+  NoteMet(delay, KernelId{7});
+  EXPECT_EQ(delay.evicted, KernelId{7});
+  NoteMet(delay, KernelId{8});
+  EXPECT_FALSE(delay.evicted);
+}
+
+TEST_F(EvidenceTest, GapsBetweenLaunchesAreAMean) {
+  EXPECT_EQ(GapsOf(apps[0], 5), 0) << "not known yet";
+  NoteLaunchGap(apps[0], 4 * kUs);
+  EXPECT_EQ(GapsOf(apps[0], 5), 16 * kUs);
+  EXPECT_EQ(GapsOf(apps[0], 1), 0);
+  EXPECT_EQ(GapsOf(apps[0], 0), 0);
+  for (int i = 0; i < 200; ++i) NoteLaunchGap(apps[0], kUs);
+  EXPECT_NEAR(static_cast<double>(GapsOf(apps[0], 5)), 4e3, 100);
+}
+
 // A query that met a task on credit does not count in the tail of the app's own latencies.
 TEST_F(EvidenceTest, AllQueriesOfABusyPeriodMeetATaskOnCredit) {
   const ShadowQuery before = Begin(apps[0], 0);

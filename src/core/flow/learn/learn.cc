@@ -135,6 +135,8 @@ void Learn(Flow& flow) {
     flow.model->ObserveQuery(sample.query, sample.measured_ns);
   }
   flow.query_samples.Clear();
+  for (const DelayedQuery& query : flow.delayed_queries) flow.model->ObserveDelay(query);
+  flow.delayed_queries.Clear();
 }
 
 void FollowPolicy(Flow& flow) {
@@ -171,6 +173,7 @@ void LearnKernelReplaced(Flow& flow, KernelId id) {
 }
 
 void LearnQueryBegan(Flow& flow, QueryState& query, TimeNs since_ns) {
+  query.waited = query.app->evidence.queries > 0;
   flow.evidence.QueryBegan(query.app->evidence,
                            {.now_ns = flow.now_ns,
                             .arrival_ns = query.arrival_ns,
@@ -187,14 +190,16 @@ void LearnQueryTask(QueryState& query, const Task& task) {
 void LearnQueryEnded(Flow& flow, const QueryState& query, int32_t queries_before) {
   SampleQuery(flow, query);
   App& app = *query.app;
+  const int64_t gaps_ns = GapsOf(app.evidence, query.tasks_finished);
   flow.evidence.QueryEnded(app.evidence,
                            {.now_ns = flow.now_ns,
                             .arrival_ns = query.arrival_ns,
                             .ended_ns = query.ended_ns > 0 ? query.ended_ns : flow.now_ns,
                             .shadow = query.shadow,
-                            .solo_ns = query.solo_ns,
-                            .done_ns = query.done_ns,
+                            .solo_ns = query.solo_ns > 0 ? query.solo_ns + gaps_ns : 0,
+                            .done_ns = query.done_ns > 0 ? query.done_ns + gaps_ns : 0,
                             .disturbed = query.disturbed,
+                            .waited = query.waited,
                             .dropped = query.dropped,
                             .promise = app.options.promise,
                             .only_waits = OnlyWaits(app, queries_before),
@@ -202,6 +207,7 @@ void LearnQueryEnded(Flow& flow, const QueryState& query, int32_t queries_before
                             .be_runs = app.options.promise.BoundsP99() && BeComputeRuns(flow),
                             .app_slot = static_cast<int32_t>(app.slot),
                             .trial_kernel = TrialKernel(flow, query)});
+  if (app.evidence.eviction.counts) SampleDelay(flow, app.evidence.eviction);
   ReportBoundLost(flow, app);
 }
 

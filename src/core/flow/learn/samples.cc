@@ -87,16 +87,42 @@ void SampleFused(Flow& flow, const Task& task, const Part& part,
   sample->has_beside = false;
 }
 
+int64_t LatencyOf(const Flow& flow, const Part& part) {
+  const DeviceProfile& profile = flow.device->capabilities().profile;
+  return part.form == Form::kGraph ? profile.graph_launch_latency_ns : profile.launch_latency_ns;
+}
+
 // The device's own duration. For an LC launch that waited for BE work to leave its SMs, it includes
 // that wait, because a device may report the start before it.
 int64_t MeasuredFor(const Flow& flow, const Task& task, const Part& part,
                     const DeviceCompletion& completion) {
   if (!task.progress.beside_overlaps) return task.record.measured_ns;
-  const DeviceProfile& profile = flow.device->capabilities().profile;
-  const int64_t latency_ns =
-      part.form == Form::kGraph ? profile.graph_launch_latency_ns : profile.launch_latency_ns;
   const TimeNs end = flow.device->capabilities().timestamps ? completion.end_ns : flow.now_ns;
-  return std::max(task.record.measured_ns, end - part.launched_ns - latency_ns);
+  return std::max(task.record.measured_ns, end - part.launched_ns - LatencyOf(flow, part));
+}
+
+// The first launch of a busy period says what it evicted, if that is all that it met.
+void NoteEviction(EvictionDelay& delay, const Task& task, int64_t launch_ns) {
+  delay.evicted = KernelId();
+  if (!task.progress.beside_overlaps || !task.progress.evicts) return;
+  delay.evicted = task.record.beside;
+  delay.kernel = task.record.kernel;
+  delay.kernel_trained = task.progress.predicted.trained;
+  delay.launch_ns = launch_ns;
+}
+
+void NoteLcLaunch(const Flow& flow, const Task& task, const Part& part,
+                  const DeviceCompletion& completion, int64_t measured_ns) {
+  if (!IsLc(task) || task.query == nullptr || task.work.kernel == nullptr) return;
+  AppEvidence& app = task.app->evidence;
+  const QueryState& query = *task.query;
+  const bool first = query.ended_ns == 0;
+  const int64_t launch_ns = LatencyOf(flow, part);
+  if (first && !query.waited) return NoteEviction(app.eviction, task, launch_ns);
+  NoteMet(app.eviction, task.record.beside);
+  if (first || task.record.beside) return;
+  const TimeNs ready_ns = std::max(query.ended_ns, part.launched_ns + launch_ns);
+  NoteLaunchGap(app, std::max<int64_t>(0, completion.end_ns - ready_ns - measured_ns));
 }
 
 }  // namespace
@@ -114,6 +140,7 @@ bool SampleTask(Flow& flow, const Task& task, const Part& part,
   // A fused launch takes longer than its kernels alone.
   if (task.record.launches == 1 && task.record.evictions == 0 && part.form != Form::kFused) {
     const int64_t measured_ns = MeasuredFor(flow, task, part, completion);
+    NoteLcLaunch(flow, task, part, completion, measured_ns);
     const bool sampled = AddSample(flow, task, part, measured_ns, false) != nullptr;
     return sampled && !IsLc(task) && !task.progress.had_co_residents;
   }
@@ -125,6 +152,14 @@ void SampleQuery(Flow& flow, const QueryState& query) {
   if (!(query.input_size > 0) || query.disturbed || query.done_ns <= 0) return;
   if (flow.query_samples.full() || !flow.learns.load(std::memory_order_relaxed)) return;
   flow.query_samples.Add() = {FeaturesOf(query), query.done_ns};
+}
+
+void SampleDelay(Flow& flow, const EvictionDelay& delay) {
+  if (flow.delayed_queries.full() || !flow.learns.load(std::memory_order_relaxed)) return;
+  flow.delayed_queries.Add() = {.kernel = flow.tables.FindKernel(delay.kernel),
+                                .kernel_trained = delay.kernel_trained,
+                                .evicted = flow.tables.FindKernel(delay.evicted),
+                                .added_ns = delay.delay_ns};
 }
 
 bool RanAlone(const Task& task) {

@@ -29,6 +29,9 @@ bool SampleTask(Flow& flow, const Task& task, const Part& part, const DeviceComp
 // A query has ended.
 void SampleQuery(Flow& flow, const QueryState& query);
 
+// A query of a busy period that began with an eviction has ended.
+void SampleDelay(Flow& flow, const EvictionDelay& delay);
+
 // Whether the task ran in one launch on the whole device, with nothing beside it.
 bool RanAlone(const Task& task);
 
