@@ -179,9 +179,6 @@ class NullDevice final : public core::Device {
   absl::Status Evict(LaneIndex index, uint64_t epoch, int32_t workers_to_keep) override {
     Lane* lane = Find(index);
     if (lane == nullptr) return NoSuchLane(index);
-    if (!lane->evictable) {
-      return absl::FailedPreconditionError(absl::StrCat("Lane ", index, " has no eviction word."));
-    }
     if (workers_to_keep < 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("An eviction keeps ", workers_to_keep, " workers, and the least is 0."));
@@ -240,7 +237,8 @@ class NullDevice final : public core::Device {
     std::atomic<int64_t>* counter =
         has_counter ? &counters_[static_cast<size_t>(request.parts[0].counter)] : nullptr;
     if (has_counter && request.parts[0].reset_counter) counter->store(0, std::memory_order_relaxed);
-    if (is_workers && lane.evictable && IsEvicted(lane, request)) {
+    const bool reads_word = lane.evictable || request.form == core::Form::kSegments;
+    if (is_workers && reads_word && IsEvicted(lane, request)) {
       // Every worker reads the word before its first claim.
       completion.outcome = core::Outcome::kEvicted;
       return;

@@ -461,6 +461,7 @@ void Engine::StartCopy(int32_t slot) {
 
 bool Engine::MustLeave(const Launch& launch) const {
   const Lane& lane = lanes_[launch.lane];
+  if (!lane.evictable && !launch.in_segments) return false;
   return lane.has_word && static_cast<int64_t>(lane.word - launch.epoch) >= 0;
 }
 
@@ -471,10 +472,6 @@ absl::Status Engine::Evict(core::LaneIndex index, uint64_t epoch, int32_t keep) 
         absl::StrCat("The eviction names lane ", index, ", and the device has made no such lane."));
   }
   Lane& lane = lanes_[index];
-  if (!lane.evictable) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("Lane ", index, " was created without an eviction word."));
-  }
   if (keep < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("The eviction keeps ", keep, " workers, and it must keep 0 or more."));

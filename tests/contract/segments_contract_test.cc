@@ -65,6 +65,29 @@ TEST_P(SegmentsContract, AnEvictedGraphRunsWhatIsOnTheDeviceAndNoMore) {
   EXPECT_EQ(Of(first).block_tasks_done + Of(rest).block_tasks_done, segments());
 }
 
+// LC work in segments has a lane without an eviction word for workers.
+TEST_P(SegmentsContract, SegmentsAreEvictedOnEveryLane) {
+  const LaneIndex lane = MakeLane();
+  Evict(lane, 1);
+  const LaunchId launch = Launch(Segments(lane, 0, true, 1));
+  WaitForCount(1);
+  EXPECT_EQ(Of(launch).outcome, Outcome::kEvicted);
+  EXPECT_LE(Of(launch).block_tasks_done, core::kSegmentsOutstanding);
+  const LaunchId rest = Launch(Segments(lane, 0, false, 2));
+  if (GetParam().work_takes_time) {
+    WaitUntilTime(device().NowNs() + kGraphNs / 4);
+    Evict(lane, 2);
+    WaitForCount(2);
+    EXPECT_EQ(Of(rest).outcome, Outcome::kEvicted);
+    EXPECT_LT(Of(launch).block_tasks_done + Of(rest).block_tasks_done, segments());
+  }
+  const LaunchId last = Launch(Segments(lane, 0, false, 3));
+  WaitForAll();
+  EXPECT_EQ(Of(last).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(launch).block_tasks_done + Of(rest).block_tasks_done + Of(last).block_tasks_done,
+            segments());
+}
+
 // An eviction that keeps workers keeps no segment: a graph has none to keep.
 TEST_P(SegmentsContract, AnEvictionThatKeepsWorkersEndsTheGraph) {
   if (!GetParam().work_takes_time) GTEST_SKIP() << "a launch is over before an eviction";

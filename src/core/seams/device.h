@@ -18,6 +18,8 @@
 //   later with e > w are untouched.
 //   A device may compare the low 32 bits: the words of a lane move by less than 2^31 between two
 //   worker launches on it.
+//   Where a lane was made without an eviction word for workers, Evict reaches launches in segments
+//   alone.
 // - Launches of one task share a counter: block tasks are claimed once, whoever claims them; the
 //   counter is zeroed only by a launch with reset_counter. What an evicted launch did not claim
 //   stays for the next launch on that counter.
@@ -82,7 +84,7 @@ enum class LanePriority : uint8_t { kLow = 0, kNormal = 1, kHigh = 2 };
 struct LaneSpec {
   PlaceIndex place = kWholeDevice;
   LanePriority priority = LanePriority::kNormal;
-  bool evictable = false;  // has an eviction word
+  bool evictable = false;  // has an eviction word for workers
 };
 
 // One task's share of a launch.

@@ -53,7 +53,8 @@ struct InFlightLaunch {
 // device.
 struct LaneWords {
   // The host writes the eviction word in mapped memory. The leader block of the lane's launch
-  // copies it to device memory (gpushare/device/leader.cuh). Null if the lane is not evictable.
+  // copies it to device memory (gpushare/device/leader.cuh). The device's two addresses are null if
+  // the lane is not evictable; segments leave by the host's word all the same.
   std::atomic<uint64_t>* host_eviction_word = nullptr;
   const uint64_t* host_eviction_word_on_device = nullptr;
   uint64_t* eviction_word = nullptr;

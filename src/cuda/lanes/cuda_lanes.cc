@@ -202,10 +202,10 @@ void CudaLanes::CloseLane(CudaLane& lane) const {
 
 LaneWords CudaLanes::WordsOf(size_t set, bool evictable) const {
   LaneWords words;
-  // A lane that is not evictable has no eviction word, and its workers read none.
+  const size_t word = set * kWordStride / sizeof(uint64_t);
+  // The host feeds segments and reads it. Workers of a lane that is not evictable read none.
+  words.host_eviction_word = host_eviction_words_.Host<std::atomic<uint64_t>>(word);
   if (evictable) {
-    const size_t word = set * kWordStride / sizeof(uint64_t);
-    words.host_eviction_word = host_eviction_words_.Host<std::atomic<uint64_t>>(word);
     words.host_eviction_word_on_device = host_eviction_words_.Device<const uint64_t>(word);
     words.eviction_word = eviction_words_.At<uint64_t>(word);
   }
@@ -227,9 +227,6 @@ absl::Status CudaLanes::NoSuchLane(LaneIndex index) {
 absl::Status CudaLanes::Evict(LaneIndex index, uint64_t epoch, int32_t workers_to_keep) const {
   const CudaLane* lane = Find(index);
   if (lane == nullptr) return NoSuchLane(index);
-  if (lane->words.host_eviction_word == nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat("Lane ", index, " has no eviction word."));
-  }
   if (workers_to_keep < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("An eviction keeps ", workers_to_keep, " workers, and the least is 0."));
