@@ -2,8 +2,9 @@
 //
 // A node starts when all SMs that its blocks need are free. GEMM nodes are persistent grids with a
 // static share for each SM, so one late SM delays the whole node. In the gap before the next node
-// the SMs are free, and other launches may fill them. Nodes of a launch in segments begin on the
-// SMs that are free, and their other blocks follow turn by turn. While nothing else uses the
+// the SMs are free, and other launches may fill them. Nodes of a launch in segments of the lowest
+// priority, a training step's, begin on the SMs that are free, and their other blocks follow turn
+// by turn. While nothing else uses the
 // chain's SMs or waits for them, the rest of the chain is one run: one event instead of one for
 // each node. A launch in segments is a chain that starts at its counter's segment and, evicted,
 // ends at a boundary.
@@ -17,6 +18,7 @@ namespace gpushare::sim {
 namespace {
 
 constexpr BlockNeeds kWholeSm{0, 0, 0, true};
+constexpr auto kLowest = static_cast<int32_t>(core::LanePriority::kLow);
 
 }  // namespace
 
@@ -86,7 +88,7 @@ bool Engine::PlaceNode(int32_t slot) {
   CellSet cells = launch.place->cells;
   int64_t left = needed;
   if (RoomIn(cells, launch, needs) < needed) {
-    if (!launch.in_segments) return false;
+    if (!launch.in_segments || launch.priority > kLowest) return false;
     if (launch.evicted) cells = CellsLeftTo(launch);
     left = std::min(needed, RoomIn(cells, launch, needs));
     if (left == 0) return false;
