@@ -34,6 +34,7 @@ absl::Status CheckBe(const gpushare_app_options& options) {
 absl::StatusOr<core::AppOptions> AppOptionsOf(const gpushare_app_options& options) {
   GPUSHARE_RETURN_IF_ERROR(CheckName("app_options.name", options.name));
   GPUSHARE_RETURN_IF_ERROR(CheckBool("app_options.drop_late", options.drop_late));
+  GPUSHARE_RETURN_IF_ERROR(CheckReserved("app_options", options.reserved));
   core::AppOptions out;
   out.name = options.name;
   switch (options.app_class) {
@@ -58,11 +59,13 @@ absl::StatusOr<core::AppOptions> AppOptionsOf(const gpushare_app_options& option
   if (options.weight != 0) out.weight = options.weight;
   if (options.tasks_max != 0) out.tasks_max = options.tasks_max;
   if (options.idle_timeout_ns != 0) out.idle_timeout_ns = options.idle_timeout_ns;
+  out.priority = options.priority;
+  out.yield_ns_max = options.yield_ns_max;
   return out;
 }
 
 absl::StatusOr<core::AppUpdate> AppUpdateOf(const gpushare_app_update_options& options) {
-  constexpr uint32_t kKnown = 2 * GPUSHARE_APP_FIELD_WEIGHT - 1;
+  constexpr uint32_t kKnown = 2 * GPUSHARE_APP_FIELD_PRIORITY - 1;
   if (options.fields == 0 || (options.fields & ~kKnown) != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("app_update_options.fields is ", options.fields,
@@ -84,6 +87,8 @@ absl::StatusOr<core::AppUpdate> AppUpdateOf(const gpushare_app_update_options& o
   read("p50_bound", GPUSHARE_APP_FIELD_P50_BOUND, options.p50_bound, out.p50_bound);
   read("p99_alone_ns", GPUSHARE_APP_FIELD_P99_ALONE_NS, options.p99_alone_ns, out.p99_alone_ns);
   read("weight", GPUSHARE_APP_FIELD_WEIGHT, options.weight, out.weight);
+  read("priority", GPUSHARE_APP_FIELD_PRIORITY, options.priority, out.priority);
+  GPUSHARE_RETURN_IF_ERROR(CheckReserved("app_update_options", options.reserved));
   if (!unnamed.ok()) return unnamed;
   if (out.weight && *out.weight == 0) out.weight = 1;
   return out;

@@ -25,8 +25,11 @@ static_assert(static_cast<int>(Reason::kHoldLaunches) == GPUSHARE_REASON_HOLD_LA
 static_assert(static_cast<int>(Reason::kHoldPlan) == GPUSHARE_REASON_HOLD_PLAN);
 static_assert(static_cast<int>(Reason::kHoldTailCredit) == GPUSHARE_REASON_HOLD_TAIL_CREDIT);
 static_assert(static_cast<int>(Reason::kHoldDuty) == GPUSHARE_REASON_HOLD_DUTY);
+static_assert(static_cast<int>(Reason::kHoldLcPriority) == GPUSHARE_REASON_HOLD_LC_PRIORITY);
 static_assert(static_cast<int>(Reason::kEvictForLc) == GPUSHARE_REASON_EVICT_FOR_LC);
 static_assert(static_cast<int>(Reason::kEvictForQuota) == GPUSHARE_REASON_EVICT_FOR_QUOTA);
+static_assert(static_cast<int>(Reason::kEvictForLcPriority) ==
+              GPUSHARE_REASON_EVICT_FOR_LC_PRIORITY);
 static_assert(static_cast<int>(Reason::kUserPolicy) == GPUSHARE_REASON_USER_POLICY);
 static_assert(static_cast<int>(Reason::kDependencyFailed) == GPUSHARE_REASON_DEPENDENCY_FAILED);
 static_assert(static_cast<int>(core::kLastEventType) == GPUSHARE_EVENT_APP_UPDATED);
@@ -136,6 +139,7 @@ gpushare_app_guarantee ToC(const core::AppGuarantee& guarantee) {
   out.p99_alone_estimate_ns = guarantee.shadow_p99_ns;
   out.p99_alone_error = guarantee.shadow_p99_error;
   out.bound_lost = guarantee.bound_lost ? 1 : 0;
+  out.yielded_ns = guarantee.yielded_ns;
   out.tail_credit = guarantee.tail_credit;
   out.queries_late_for_be = guarantee.queries_late_for_be;
   std::copy(guarantee.held_ns.begin(), guarantee.held_ns.end(), out.held_ns);

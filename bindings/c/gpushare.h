@@ -252,10 +252,12 @@ enum gpushare_reason_value {
   GPUSHARE_REASON_HOLD_PLAN = 48,              // its policy's plan entry was dropped
   GPUSHARE_REASON_HOLD_TAIL_CREDIT = 49,       // beyond a budget, and a tail account lacks credit
   GPUSHARE_REASON_HOLD_DUTY = 50,              // BE work has had its share of time
+  GPUSHARE_REASON_HOLD_LC_PRIORITY = 51,       // it yields to an LC app of higher priority
   GPUSHARE_REASON_EVICT_FOR_LC = 64,           // an LC task needs its SMs
   GPUSHARE_REASON_EVICT_FOR_RESERVATION = 65,  // an LC reservation is short of CapSMs
   GPUSHARE_REASON_EVICT_FOR_LAYOUT = 66,       // the planner moves to another split
   GPUSHARE_REASON_EVICT_FOR_QUOTA = 67,        // its quota shrank
+  GPUSHARE_REASON_EVICT_FOR_LC_PRIORITY = 68,  // it yields to an LC app of higher priority
   GPUSHARE_REASON_USER_POLICY = 96,            // the caller's own policy gave no reason
   GPUSHARE_REASON_DEPENDENCY_FAILED = 128      // a task that it waited for did not end with OK
 };
@@ -477,6 +479,15 @@ typedef struct gpushare_app_options {
   // times its bound. Afterwards both still end as usual, and the query counts again with its next
   // task. docs/reliability.md has the details.
   int64_t idle_timeout_ns;
+  // LC: priority among the LC apps, -100 to 100; a higher one goes first. BE: must be 0.
+  // docs/lc-priority.md has the details of this and the next one.
+  int32_t priority;
+  int32_t reserved;  // must be 0
+  // LC: the app yields to LC apps of higher priority. While such an app has a query, tasks of this
+  // one do not begin, and its graphs, which run in segments, leave between two segments. Each task
+  // waits so for at most this long in all; then it goes on and stays. 0: it does not yield;
+  // GPUSHARE_NEVER: no limit; BE: must be 0.
+  int64_t yield_ns_max;
 } gpushare_app_options;
 #define GPUSHARE_APP_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_app_options)
 
@@ -484,9 +495,10 @@ typedef struct gpushare_app_options {
 // p99_bound, both or neither; docs/glossary.md explains them.
 // Threads: any. Owns: the caller gets one reference of *out_app, which holds one of the runtime.
 // Blocks: briefly, on the registry's lock.
-// Errors: INVALID_ARGUMENT no class, no name, a name that is not UTF-8, a target of a BE app, or a
-// value that is negative, NaN or too large; ALREADY_EXISTS an app has this name; RESOURCE_EXHAUSTED
-// 64 apps, or a sum of tasks_max above 65536; FAILED_PRECONDITION shut down.
+// Errors: INVALID_ARGUMENT no class, no name, a name that is not UTF-8, a target or a priority of a
+// BE app, or a value that is out of its range, such as a priority of 101; ALREADY_EXISTS an app has
+// this name; RESOURCE_EXHAUSTED 64 apps, or a sum of tasks_max above 65536; FAILED_PRECONDITION
+// shut down.
 GPUSHARE_API gpushare_status gpushare_app_create(gpushare_runtime* runtime,
                                                  const gpushare_app_options* options,
                                                  gpushare_app** out_app) GPUSHARE_NOEXCEPT;
@@ -497,7 +509,8 @@ enum gpushare_app_field_bit {
   GPUSHARE_APP_FIELD_P99_BOUND = 2,
   GPUSHARE_APP_FIELD_P50_BOUND = 4,
   GPUSHARE_APP_FIELD_P99_ALONE_NS = 8,
-  GPUSHARE_APP_FIELD_WEIGHT = 16
+  GPUSHARE_APP_FIELD_WEIGHT = 16,
+  GPUSHARE_APP_FIELD_PRIORITY = 32
 };
 
 typedef struct gpushare_app_update_options {
@@ -508,6 +521,8 @@ typedef struct gpushare_app_update_options {
   double p50_bound;   // LC; 0: none from now on
   int64_t p99_alone_ns;  // LC; 0: unknown from now on
   double weight;         // BE; 0: 1
+  int32_t priority;      // LC; -100 to 100; tasks that run stay
+  int32_t reserved;      // must be 0
 } gpushare_app_update_options;
 #define GPUSHARE_APP_UPDATE_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_app_update_options)
 
@@ -748,12 +763,13 @@ typedef struct gpushare_kernel_options {
   const gpushare_library_call* library;  // LIBRARY: must be given; may be null on simulated devices
   void* slice_function;  // CUfunction of the slice form; null: the worker form runs slices
   // GRAPH: length of the segments that BE tasks of the graph run in and are evicted between; tasks
-  // of LC apps run it whole. 0: 100 us; -1: never cut. Longer nodes are segments of their own. A
-  // graph in segments is submitted by apps of one class; the other class needs a second capture.
-  // On CUDA no node's duration is known without measure_nodes: a segment has as many nodes as fit
-  // into segment_ns at their mean duration, solo_ns over their number, or 9 us each without
-  // solo_ns. So segments whose nodes are longer than the mean take longer, as do those of a graph
-  // that would need too many (docs/segments.md). gpushare_kernel_info has the resulting segments.
+  // of LC apps run it whole, but those of an app that yields. 0: 100 us; -1: never cut. Longer
+  // nodes are segments of their own. A graph in segments is submitted by apps of one kind (BE, LC,
+  // LC that yields); another kind needs a second capture. On CUDA no node's duration is known
+  // without measure_nodes: a segment has as many nodes as fit into segment_ns at their mean
+  // duration, solo_ns over their number, or 9 us each without solo_ns. So segments whose nodes are
+  // longer than the mean take longer, as do those of a graph that would need too many
+  // (docs/segments.md). gpushare_kernel_info has the resulting segments.
   int64_t segment_ns;
   // GRAPH: registering may execute the graph, twice and whole, which measures its nodes: then
   // segments are cut by duration. Never for a graph_exec.
@@ -1328,6 +1344,9 @@ typedef struct gpushare_app_guarantee {
   // keeps the bound on the estimate, until gpushare_app_update states another p99 alone.
   gpushare_bool bound_lost;
   uint32_t reserved;
+  // How long the app has yielded to LC apps of higher priority, since its creation. The estimate
+  // above and the accounts of BE work are without that time; p50_ns, p99_ns and late_share have it.
+  int64_t yielded_ns;
 } gpushare_app_guarantee;
 #define GPUSHARE_APP_GUARANTEE_INIT GPUSHARE_STRUCT_INIT(gpushare_app_guarantee)
 

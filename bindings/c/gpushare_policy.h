@@ -130,6 +130,8 @@ typedef struct gpushare_lc_app_view {
   float speed_beside_copies[4];
   gpushare_bool packed;  // its reservation is on whole SMs that no other app uses
   int32_t reserved2;
+  int32_t priority;  // among LC apps; the heads of a higher one come first
+  int32_t reserved3;
 } gpushare_lc_app_view;
 
 // A BE app with its quota and what it got so far.
@@ -313,7 +315,9 @@ typedef struct gpushare_snapshot {
   const gpushare_lc_app_view* lc_apps;
   const gpushare_be_app_view* be_apps;
   const gpushare_query_view* queries;
-  const gpushare_head_view* heads;  // LC heads first, then BE heads; each in order of submission
+  // LC heads first, by priority, then BE heads; else in order of submission. Heads of LC apps that
+  // yield are left out.
+  const gpushare_head_view* heads;
   const gpushare_running_view* running;
   const gpushare_pair_option* pairs;  // see gpushare_pair_at
   uint32_t place_count, place_stride;

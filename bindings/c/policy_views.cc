@@ -22,7 +22,7 @@ GPUSHARE_ALL_FIELDS_CONVERTED(core::PlaceView, 3);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::SplitView, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::CopyState, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::Promise, 4);
-GPUSHARE_ALL_FIELDS_CONVERTED(core::LcAppView, 23);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::LcAppView, 24);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::BeAppView, 8);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::QueryView, 9);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::Prediction, 3);
@@ -106,6 +106,7 @@ gpushare_lc_app_view View(const core::LcAppView& app) {
   std::copy(app.speed_beside_copies.begin(), app.speed_beside_copies.end(),
             out.speed_beside_copies);
   out.packed = Bool(app.packed);
+  out.priority = app.priority;
   return out;
 }
 

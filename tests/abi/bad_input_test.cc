@@ -201,6 +201,23 @@ TEST_P(BadInputTest, AppOptions) {
   bad = good;
   bad.drop_late = 2;
   EXPECT_FAILS(create(bad), GPUSHARE_INVALID_ARGUMENT, "drop_late");
+  for (const int32_t priority : {-101, 101, INT32_MAX, INT32_MIN}) {
+    bad = good;
+    bad.priority = priority;
+    EXPECT_FAILS(create(bad), GPUSHARE_INVALID_ARGUMENT, "between -100 and 100");
+  }
+  bad = good;
+  bad.yield_ns_max = -1;
+  EXPECT_FAILS(create(bad), GPUSHARE_INVALID_ARGUMENT, "yield_ns_max");
+  bad = good;
+  bad.reserved = 1;
+  EXPECT_FAILS(create(bad), GPUSHARE_UNIMPLEMENTED, "reserved");
+  bad = AppOptionsOf(GPUSHARE_CLASS_BEST_EFFORT, "other");
+  bad.priority = 1;
+  EXPECT_FAILS(create(bad), GPUSHARE_INVALID_ARGUMENT, "a BE app has a weight");
+  bad.priority = 0;
+  bad.yield_ns_max = GPUSHARE_NEVER;
+  EXPECT_FAILS(create(bad), GPUSHARE_INVALID_ARGUMENT, "a BE app has a weight");
   bad = good;
   bad.tasks_max = 1 << 20;
   EXPECT_FAILS(create(bad), GPUSHARE_INVALID_ARGUMENT, "16384");
@@ -221,8 +238,8 @@ TEST_P(BadInputTest, AppUpdateOptions) {
   ASSERT_OK(gpushare_app_create(api_.runtime, &create, &be));
   gpushare_app_update_options bad = GPUSHARE_APP_UPDATE_OPTIONS_INIT;
   EXPECT_FAILS(gpushare_app_update(lc, &bad), GPUSHARE_INVALID_ARGUMENT, "fields is 0");
-  bad.fields = 32;
-  EXPECT_FAILS(gpushare_app_update(lc, &bad), GPUSHARE_INVALID_ARGUMENT, "fields is 32");
+  bad.fields = 64;
+  EXPECT_FAILS(gpushare_app_update(lc, &bad), GPUSHARE_INVALID_ARGUMENT, "fields is 64");
   bad.fields = GPUSHARE_APP_FIELD_TARGET_NS;
   bad.target_ns = 1000000;
   bad.p50_bound = 1.1;
@@ -238,6 +255,15 @@ TEST_P(BadInputTest, AppUpdateOptions) {
   EXPECT_FAILS(gpushare_app_update(lc, &weight), GPUSHARE_INVALID_ARGUMENT, "no weight");
   weight.weight = -1;
   EXPECT_FAILS(gpushare_app_update(be, &weight), GPUSHARE_INVALID_ARGUMENT, "weight");
+  gpushare_app_update_options priority = GPUSHARE_APP_UPDATE_OPTIONS_INIT;
+  priority.priority = 5;
+  priority.fields = GPUSHARE_APP_FIELD_P99_BOUND;
+  EXPECT_FAILS(gpushare_app_update(lc, &priority), GPUSHARE_INVALID_ARGUMENT, "priority is 5");
+  priority.fields = GPUSHARE_APP_FIELD_PRIORITY;
+  EXPECT_FAILS(gpushare_app_update(be, &priority), GPUSHARE_INVALID_ARGUMENT, "priority");
+  priority.priority = 101;
+  EXPECT_FAILS(gpushare_app_update(lc, &priority), GPUSHARE_INVALID_ARGUMENT,
+               "between -100 and 100");
   EXPECT_FAILS(gpushare_app_update(be, nullptr), GPUSHARE_INVALID_ARGUMENT, "null");
   EXPECT_FAILS(gpushare_app_update(nullptr, &weight), GPUSHARE_INVALID_ARGUMENT, "null");
   gpushare_app_guarantee guarantee = GPUSHARE_APP_GUARANTEE_INIT;

@@ -92,6 +92,10 @@ TEST(CppApiTest, AnAppIsUpdated) {
   update.p99_bound = 0.2;
   EXPECT_EQ(app.Update(update).code(), GPUSHARE_INVALID_ARGUMENT);
   EXPECT_EQ(app.Guarantee().value().p99_bound, 1.2);
+  gpushare::AppUpdateOptions priority;
+  priority.fields = GPUSHARE_APP_FIELD_PRIORITY;
+  priority.priority = -3;
+  EXPECT_TRUE(app.Update(priority).ok());
 }
 
 TEST(CppApiTest, CopiesOfAHandleShareTheObject) {

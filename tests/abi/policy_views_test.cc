@@ -106,8 +106,8 @@ TEST_F(PolicyViewsTest, AnLcAppShowsWhatTheEvidenceSays) {
   values_.Fill(lc_.app.value, lc_.solo_ns, lc_.load, lc_.load_error, lc_.target_tail, lc_.peak_load,
                lc_.blocking_budget_ns, lc_.uncuttable_budget_ns, lc_.tail_rate, lc_.late_delay_ns,
                lc_.tail_credit, lc_.tail_need_per_ns, lc_.lag_ns, lc_.shadow_p99_ns,
-               lc_.service_age_ns, lc_.reserved_capsms, lc_.packed, lc_.active_queries,
-               lc_.tasks_in_flight, lc_.idle_since_ns, lc_.main_kernel.value);
+               lc_.service_age_ns, lc_.reserved_capsms, lc_.packed, lc_.priority,
+               lc_.active_queries, lc_.tasks_in_flight, lc_.idle_since_ns, lc_.main_kernel.value);
   lc_.speed_beside_copies = {1.0F, 0.9F, 0.8F, 0.7F};
   const gpushare_lc_app_view& seen = Convert().lc_apps[0];
   EXPECT_EQ(seen.app_id, lc_.app.value);
@@ -127,6 +127,7 @@ TEST_F(PolicyViewsTest, AnLcAppShowsWhatTheEvidenceSays) {
   EXPECT_EQ(seen.service_age_ns, lc_.service_age_ns);
   EXPECT_EQ(seen.reserved_capsms, lc_.reserved_capsms);
   EXPECT_EQ(seen.packed, 1);
+  EXPECT_EQ(seen.priority, lc_.priority);
   EXPECT_EQ(seen.active_queries, lc_.active_queries);
   EXPECT_EQ(seen.tasks_in_flight, lc_.tasks_in_flight);
   EXPECT_EQ(seen.idle_since_ns, lc_.idle_since_ns);

@@ -53,6 +53,7 @@ def test_what_nobody_knows_is_nan_and_an_update_states_it(polled):
     assert math.isnan(given.p99_over_alone)
     assert math.isnan(given.late_share)
     service.update(p99_alone_ns=2_000_000)
+    service.update(priority=-3)
     service.submit(chain).wait()
     given = service.guarantee()
     assert (given.p99_bound, given.p99_alone_ns, given.queries) == (1.05, 2_000_000, 1)

@@ -78,14 +78,14 @@ class App(Handle):
                                  wait_events=wait_events, enqueue=enqueue, **options)
 
     def update(self, *, target_ns: int | None = None, p99_bound: float | None = None, p50_bound: float | None = None,
-               p99_alone_ns: int | None = None, weight: float | None = None) -> None:
+               p99_alone_ns: int | None = None, weight: float | None = None, priority: int | None = None) -> None:
         """Changes what the app states, as after a model swap. What is left out stays; 0 is none or unknown.
 
-        target_ns, p99_bound, p50_bound and p99_alone_ns are of an LC app, weight is of a BE app. What was measured
-        stays. The tail account and the window of guarantee() begin anew where the promise changes.
+        target_ns, p99_bound, p50_bound, p99_alone_ns and priority (-100 to 100, a higher one goes first) are of an
+        LC app, weight is of a BE app. What was measured stays. The tail account and the window of guarantee() begin anew where the promise changes.
         """
         stated = {'target_ns': target_ns, 'p99_bound': p99_bound, 'p50_bound': p50_bound,
-                  'p99_alone_ns': p99_alone_ns, 'weight': weight}
+                  'p99_alone_ns': p99_alone_ns, 'weight': weight, 'priority': priority}
         stated = {name: value for name, value in stated.items() if value is not None}
         fields = sum(AppFieldBit[name.upper()] for name in stated)
         struct = init(abi.gpushare_app_update_options, {'fields': fields, **stated})

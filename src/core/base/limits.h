@@ -98,6 +98,10 @@ static_assert(kRingWords >= 2 * kMaxTasks + 2 * kMaxExplicitQueries);
 // second is what Triton gives an idle sequence (max_sequence_idle_microseconds).
 inline constexpr int64_t kDefaultIdleTimeoutNs = int64_t{1000} * 1000 * 1000;
 inline constexpr int64_t kMinIdleTimeoutNs = 1000 * 1000;
+// Priorities of LC apps lie between -kMaxPriority and kMaxPriority: more levels than apps, and one
+// byte of an event.
+inline constexpr int32_t kMaxPriority = 100;
+static_assert(kMaxPriority > kMaxApps && kMaxPriority <= 127);
 // A region stops counting no earlier than after so many times the bound that it declares.
 inline constexpr int64_t kRegionBoundsMax = 100;
 // BE kernels with a row in the pair table; others are planned without pair knowledge.

@@ -145,10 +145,12 @@ enum class Reason : uint8_t {
   kHoldPlan = 48,             // held: the policy's plan asks for what cannot be done
   kHoldTailCredit = 49,       // held: beyond a blocking budget, and a tail account lacks credit
   kHoldDuty = 50,             // held: BE work has had its share of time, and makes queries slower
+  kHoldLcPriority = 51,       // held: an LC app of higher priority has a query, and it yields
   kEvictForLc = 64,           // evicted: an LC task needs its SMs
   kEvictForReservation = 65,  // evicted in part: an LC reservation is short of CapSMs
   kEvictForLayout = 66,       // evicted: the planner changed the partition layout
   kEvictForQuota = 67,        // evicted in part: its quota shrank
+  kEvictForLcPriority = 68,   // evicted: an LC app of higher priority has a query
   kUserPolicy = 96,           // a policy from the application
   kDependencyFailed = 128,    // failed: what it waited for did not end OK
 };

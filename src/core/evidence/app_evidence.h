@@ -7,6 +7,7 @@
 #ifndef GPUSHARE_SRC_CORE_EVIDENCE_APP_EVIDENCE_H_
 #define GPUSHARE_SRC_CORE_EVIDENCE_APP_EVIDENCE_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "src/core/base/recent_latencies.h"
@@ -38,7 +39,27 @@ struct AppEvidence {
   int64_t late_not_alone = 0;  // queries that were late, and in the shadow were not
   LatencyTail tail;            // of queries that met no task on credit
   RecentLatencies delivered;   // of all queries
+  // Its time stands still while it yields to LC apps of higher priority: that is no delay by BE
+  // work, nor one that it would not have alone with those apps. So latencies, the shadow and its
+  // lag are without it; `delivered` and loads are as the clock has them.
+  int64_t yielded_ns = 0;
+  TimeNs yields_since_ns = 0;
+  bool yields = false;
 };
+
+inline int64_t YieldedNs(const AppEvidence& app, TimeNs now_ns) {
+  return app.yielded_ns + (app.yields ? now_ns - app.yields_since_ns : 0);
+}
+
+// Whether it yields from now on. `from_ns`: since when it has yielded, where that was not known;
+// kNever: it has not.
+inline void Yield(AppEvidence& app, bool yields, TimeNs from_ns, TimeNs now_ns) {
+  const TimeNs since_ns =
+      app.yields ? app.yields_since_ns : std::max(std::min(from_ns, now_ns), app.yields_since_ns);
+  app.yielded_ns += now_ns - since_ns;
+  app.yields_since_ns = now_ns;
+  app.yields = yields;
+}
 
 // The app is new. `solo_ns`: as it states, 0: unknown.
 inline void BeginApp(AppEvidence& app, int64_t solo_ns, const Promise& promise, TimeNs now_ns) {
@@ -56,6 +77,8 @@ inline void BeginApp(AppEvidence& app, int64_t solo_ns, const Promise& promise, 
   app.late_not_alone = 0;
   app.tail.Clear();
   app.delivered.Clear();
+  app.yielded_ns = app.yields_since_ns = 0;
+  app.yields = false;
 }
 
 inline void NoteLaunchGap(AppEvidence& app, int64_t gap_ns) {

@@ -10,9 +10,10 @@
 namespace gpushare::core {
 namespace {
 
-// A query that was dropped before its deadline missed it all the same.
-int64_t LatencyOf(const EndedQuery& end) {
-  const int64_t latency_ns = end.now_ns - end.arrival_ns;
+// `yielded_ns`: the part of it that does not count. A query that was dropped before its deadline
+// missed it all the same.
+int64_t LatencyOf(const EndedQuery& end, int64_t yielded_ns) {
+  const int64_t latency_ns = end.now_ns - end.arrival_ns - yielded_ns;
   return end.dropped ? std::max(latency_ns, end.promise.target_ns + 1) : latency_ns;
 }
 
@@ -27,7 +28,10 @@ int64_t LoadOf(const EndedQuery& end, int64_t latency_ns) {
 
 void Evidence::QueryBegan(AppEvidence& app, const BegunQuery& begin, ShadowQuery& shadow) {
   const int64_t predicted_ns = begin.sized_ns > 0 ? begin.sized_ns : app.query_solo_ns;
-  app.shadow.Begin(begin.arrival_ns, predicted_ns, begin.since_ns, shadow);
+  const int64_t yielded_ns = YieldedNs(app, begin.now_ns);
+  app.shadow.Begin(begin.arrival_ns - yielded_ns, predicted_ns, begin.since_ns - yielded_ns,
+                   shadow);
+  shadow.yielded_ns = yielded_ns;
   NoteArrival(app.account, begin.now_ns);
   busy_on_credit = busy_on_credit || begin.meets_credit;
   ++queries;
@@ -36,12 +40,13 @@ void Evidence::QueryBegan(AppEvidence& app, const BegunQuery& begin, ShadowQuery
 }
 
 void Evidence::QueryEnded(AppEvidence& app, const EndedQuery& end) {
-  const int64_t latency_ns = LatencyOf(end);
+  const int64_t delivered_ns = LatencyOf(end, 0);
+  const int64_t latency_ns = LatencyOf(end, YieldedNs(app, end.now_ns) - end.shadow.yielded_ns);
   const bool met_credit = busy_on_credit;
   if (--app.queries == 0) --apps_with_queries;
   if (--queries == 0) busy_on_credit = false;
   if (!met_credit) app.tail.Add(latency_ns);
-  app.delivered.Add(latency_ns, latency_ns > end.promise.LatencyLimit());
+  app.delivered.Add(delivered_ns, delivered_ns > end.promise.LatencyLimit());
   NoteQuery(app.account, PromiseInForce(app, end.promise), latency_ns, met_credit);
   LearnLateness(app.target, end.promise, latency_ns);
   NoteShadow(app, end, latency_ns);
@@ -62,14 +67,14 @@ void Evidence::QueryEnded(AppEvidence& app, const EndedQuery& end) {
 void Evidence::QueryLeft(AppEvidence& app, const ShadowQuery& shadow, bool last, TimeNs now_ns) {
   if (--app.queries == 0) --apps_with_queries;
   if (--queries == 0) busy_on_credit = false;
-  app.shadow.Leave(shadow, now_ns);
+  app.shadow.Leave(shadow, now_ns - YieldedNs(app, now_ns));
   if (last) EndBusyPeriod(app.load, load_decay, now_ns);
 }
 
 void Evidence::QueryReturned(AppEvidence& app, const ShadowQuery& shadow, TimeNs now_ns) {
   ++queries;
   if (app.queries++ == 0) ++apps_with_queries;
-  app.shadow.Return(shadow, now_ns);
+  app.shadow.Return(shadow, now_ns - YieldedNs(app, now_ns));
   BeginBusy(app.load, load_decay, now_ns);
 }
 
@@ -78,11 +83,12 @@ void Evidence::QueryReturned(AppEvidence& app, const ShadowQuery& shadow, TimeNs
 void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t latency_ns) {
   const bool alone = end.dropped || (!end.disturbed && end.done_ns > 0);
   const int64_t alone_ns = alone || end.solo_ns <= 0 ? end.done_ns : end.solo_ns;
+  const TimeNs ended_ns = end.ended_ns - YieldedNs(app, end.now_ns);
   const int64_t shadow_ns =
-      app.shadow.End(end.shadow, alone_ns, end.ended_ns) + (end.dropped ? end.solo_ns : 0);
+      app.shadow.End(end.shadow, alone_ns, ended_ns) + (end.dropped ? end.solo_ns : 0);
   const int64_t slow_ns = app.shadow.slow_ns();
   const bool is_slow = slow_ns > 0 ? shadow_ns >= slow_ns : end.waited;
-  NoteDelay(app.eviction, is_slow && !end.dropped, end.ended_ns - end.arrival_ns - shadow_ns);
+  NoteDelay(app.eviction, is_slow && !end.dropped, ended_ns - end.shadow.arrival_ns - shadow_ns);
   const int64_t limit_ns = end.promise.LatencyLimit();
   if (latency_ns > limit_ns && shadow_ns <= limit_ns) ++app.late_not_alone;
 }

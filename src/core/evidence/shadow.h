@@ -40,6 +40,7 @@ struct ShadowQuery {
   int64_t predicted_ns = 0;  // alone
   int64_t corrected_ns = 0;  // of the shadow, by then
   uint64_t busy_period = 0;  // of the shadow
+  int64_t yielded_ns = 0;    // of its app, by then (app_evidence.h)
 };
 
 class Shadow {

@@ -65,9 +65,10 @@ void ViewApp(AppEvidence& app, const LcQueue& queue, const CostModel& model, Vac
   view.target_tail = has_target ? app.target.factor : 0;
   view.peak_load = has_target ? PeakLoad(app.target, view.load, app.load.weight, now_ns) : 0;
   ViewBudgets(app, queue, vacations, now_ns, view);
-  view.lag_ns = app.shadow.LagNs(now_ns);
+  const TimeNs own_ns = now_ns - YieldedNs(app, now_ns);
+  view.lag_ns = app.shadow.LagNs(own_ns);
   view.shadow_p99_ns = app.shadow.p99_ns();
-  view.service_age_ns = app.shadow.ServiceAgeNs(now_ns);
+  view.service_age_ns = app.shadow.ServiceAgeNs(own_ns);
   view.idle_since_ns = app.load.idle_since_ns;
   const KernelDesc* const kernel = app.main_kernel.kernel;
   view.main_kernel = kernel == nullptr ? KernelId{} : kernel->id;

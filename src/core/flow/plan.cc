@@ -17,6 +17,7 @@
 #include "src/core/flow/planning/head_views.h"
 #include "src/core/flow/planning/progress_plan.h"
 #include "src/core/flow/planning/promote.h"
+#include "src/core/flow/planning/yields.h"
 #include "src/core/flow/verbs/late_queries.h"
 #include "src/core/flow/verbs/launch_task.h"
 #include "src/core/flow/verbs/predict_task.h"
@@ -38,6 +39,7 @@ void ViewLcApps(Flow& flow) {
     view.promise = PromiseInForce(app->evidence, app->options.promise);
     view.reserved_capsms = app->reserved_capsms;
     view.packed = app->packed;
+    view.priority = app->options.priority;
     view.active_queries = std::max(0, app->LoadingQueries() - app->queries_waiting);
     view.tasks_in_flight = app->tasks_in_flight;
   }
@@ -229,6 +231,7 @@ void BuildSnapshot(Flow& flow) {
   ViewSerialHeadrooms(flow);
   ViewHeads(flow, evidence.tail_rate);
   ViewRunning(flow, evidence.tail_rate);
+  NoteYields(flow);
   snapshot.lc_apps = buffers.lc_apps.span();
   snapshot.be_apps = buffers.be_apps.span();
   snapshot.queries = buffers.queries.span();
@@ -267,6 +270,7 @@ void MakePlan(Flow& flow) {
   // Both may finish tasks, and then ask for another plan.
   const TimeNs drop_at_ns = DropLateQueries(flow);
   PromoteHeads(flow);
+  FindYielding(flow);
   const bool timed = !flow.device->capabilities().virtual_time;
   const auto begin =
       timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
@@ -274,6 +278,7 @@ void MakePlan(Flow& flow) {
   Plan& plan = flow.buffers.plan;
   plan.Clear();
   AskPolicy(flow);
+  EvictYielding(flow);
   AskForPlaces(flow);
   LearnPlan(flow);
   // A wake-up time in the past would replan forever; the clock must advance.

@@ -21,6 +21,7 @@ void IndexApps(Flow& flow) {
   flow.be_apps.Clear();
   flow.buffers.be_apps.Clear();
   flow.drops_late = false;
+  flow.lc_ranked = flow.lc_may_yield = false;
   for (int slot = 0; slot < flow.tables.app_slots(); ++slot) {
     App& app = flow.tables.app_slot(slot);
     app.plan_index = App::kNoIndex;
@@ -30,7 +31,11 @@ void IndexApps(Flow& flow) {
     app.plan_index = apps.size();
     apps.Add(&app);
     flow.drops_late = flow.drops_late || (lc && app.options.drop_late);
-    if (lc) continue;
+    if (lc) {
+      flow.lc_may_yield = flow.lc_may_yield || app.options.Yields();
+      flow.lc_ranked = flow.lc_ranked || app.options.priority != flow.lc_apps[0]->options.priority;
+      continue;
+    }
     BeAppView& view = flow.buffers.be_apps.Add();
     view.app = AppId{app.id.load(std::memory_order_relaxed)};
     view.weight = app.options.weight;

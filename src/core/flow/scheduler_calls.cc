@@ -93,7 +93,8 @@ absl::StatusOr<AppId> Scheduler::CreateApp(const AppOptions& options) {
                  .app_class = options.app_class,
                  .target_ns = options.promise.target_ns,
                  .p99_bound_millionths = static_cast<int64_t>(options.promise.p99_bound * 1e6),
-                 .idle_timeout_ns = options.idle_timeout_ns});
+                 .idle_timeout_ns = options.idle_timeout_ns,
+                 .priority = static_cast<int8_t>(options.priority)});
   return id;
 }
 
@@ -115,7 +116,8 @@ absl::Status Scheduler::UpdateApp(AppId id, const AppUpdate& update) {
                                  .p99_alone_ns = promise.p99_alone_ns,
                                  .p99_bound_bits = std::bit_cast<int64_t>(lc ? promise.p99_bound
                                                                              : app->options.weight),
-                                 .p50_bound_bits = std::bit_cast<int64_t>(promise.p50_bound)});
+                                 .p50_bound_bits = std::bit_cast<int64_t>(promise.p50_bound),
+                                 .priority = static_cast<int8_t>(app->options.priority)});
   return absl::OkStatus();
 }
 
@@ -640,12 +642,13 @@ absl::StatusOr<AppGuarantee> Scheduler::GuaranteeOf(AppId id) const {
   guarantee.queries_late_for_be = app->evidence.account.late_for_be;
   guarantee.held_ns = app->held_ns;
   const TimeNs now_ns = flow.device->NowNs();
-  guarantee.lag_ns = app->evidence.shadow.LagNs(now_ns);
+  guarantee.lag_ns = app->evidence.shadow.LagNs(now_ns - YieldedNs(app->evidence, now_ns));
   const Shadow::Estimate alone =
       app->evidence.shadow.EstimateNow(TailSpread(LoadSeen(app->evidence.load)));
   guarantee.shadow_p99_ns = alone.p99_ns;
   guarantee.shadow_p99_error = alone.error;
   guarantee.bound_lost = app->evidence.bound_lost;
+  guarantee.yielded_ns = YieldedNs(app->evidence, now_ns);
   guarantee.queries_late_not_alone = app->evidence.late_not_alone;
   for (const Queue* queue : flow.backlog) {  // and what is held now
     if (queue->app != app || queue->head->progress.held_since_ns == 0) continue;

@@ -83,6 +83,7 @@ struct AppCreated {
   int64_t target_ns = 0;
   int64_t p99_bound_millionths = 0;
   int64_t idle_timeout_ns = 0;  // 0: of a library that knew none
+  int8_t priority = 0;          // LC
 
   template <class Walk, class Record, class Event>
   static void Map(const Walk& walk, Record& record, Event& event) {
@@ -93,6 +94,7 @@ struct AppCreated {
     walk(record.b, event.target_ns);
     walk(record.c, event.p99_bound_millionths);
     walk(record.d, event.idle_timeout_ns);
+    walk(record.detail, event.priority);
   }
 };
 
@@ -105,6 +107,7 @@ struct AppUpdated {
   int64_t p99_alone_ns = 0;
   int64_t p99_bound_bits = 0;  // BE: of the weight
   int64_t p50_bound_bits = 0;
+  int8_t priority = 0;  // LC
 
   template <class Walk, class Record, class Event>
   static void Map(const Walk& walk, Record& record, Event& event) {
@@ -115,6 +118,7 @@ struct AppUpdated {
     walk(record.b, event.p99_alone_ns);
     walk(record.c, event.p99_bound_bits);
     walk(record.d, event.p50_bound_bits);
+    walk(record.detail, event.priority);
   }
 };
 

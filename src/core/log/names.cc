@@ -114,10 +114,12 @@ constexpr ReasonRow kReasons[] = {
     {Reason::kHoldPlan, "hold_plan", "held: its plan entry was dropped"},
     {Reason::kHoldTailCredit, "hold_tail_credit", "held: a tail account lacks credit"},
     {Reason::kHoldDuty, "hold_duty", "held: BE work has had its share of time"},
+    {Reason::kHoldLcPriority, "hold_lc_priority", "held: yields to a higher priority"},
     {Reason::kEvictForLc, "evict_for_lc", "evicted for LC"},
     {Reason::kEvictForReservation, "evict_for_reservation", "evicted for a reservation"},
     {Reason::kEvictForLayout, "evict_for_layout", "evicted for another layout"},
     {Reason::kEvictForQuota, "evict_for_quota", "evicted: its quota shrank"},
+    {Reason::kEvictForLcPriority, "evict_for_lc_priority", "evicted for a higher priority"},
     {Reason::kUserPolicy, "user_policy", "user policy"},
     {Reason::kDependencyFailed, "dependency_failed", "failed: what it waited for did not end OK"},
 };

@@ -88,6 +88,7 @@ absl::Status InputPlayer::Update(const AppUpdated& input) {
     update.p99_alone_ns = input.p99_alone_ns;
     update.p99_bound = first;
     update.p50_bound = std::bit_cast<double>(input.p50_bound_bits);
+    update.priority = input.priority;
   }
   return scheduler_.UpdateApp(input.app, update);
 }

@@ -20,6 +20,9 @@ struct PolicyProperties {
   bool keeps_reservations = true;
   // It reads QueryView::serial_headroom_ns, which is kept for such a policy alone.
   bool serial_headrooms = false;
+  // LC apps that yield do so under it (flow/planning/yields.h). False for baselines, under which
+  // everything is launched as it comes.
+  bool lets_lc_yield = true;
 };
 
 class Policy {

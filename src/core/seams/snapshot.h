@@ -84,7 +84,8 @@ struct LcAppView {
   // far. 0: no active query.
   int64_t service_age_ns = 0;
   int32_t reserved_capsms = 0;
-  bool packed = false;  // its reservation is placed on whole SMs
+  bool packed = false;   // its reservation is placed on whole SMs
+  int32_t priority = 0;  // among LC apps; higher goes first
   // Begun or submitted and not done, without those that only wait for tickets: a query that none of
   // its tasks can serve now is no load.
   int32_t active_queries = 0;
@@ -346,7 +347,7 @@ struct Snapshot {
   absl::Span<const BeAppView> be_apps;
   absl::Span<const QueryView> queries;
   bool queries_left_out = false;          // an app has more queries than are shown
-  HeadList heads;                         // LC first; in each class in order of submission
+  HeadList heads;                         // LC first, by priority; then in order of submission
   absl::Span<const RunningView> running;  // BE; LC work in flight is counted in lc_apps
   PairTable pairs;
   ArrangementInForce in_force;  // what the last plan stated

@@ -125,10 +125,10 @@ inline bool IsLeaving(const LcGate& gate, const Part& part) {
   return part.epoch != 0 && static_cast<int64_t>(gate.Epoch(part.lane) - part.leave_epoch) >= 0;
 }
 
-// Whether the tasks of its kernel run one after another: a BE graph's, which share the buffers of
-// its capture.
+// Whether the tasks of its kernel run one after another: those of a BE graph, and of one in
+// segments, which share the buffers of its capture.
 inline bool IsExclusive(const Task& task) {
-  return task.work.kind == TaskKind::kGraph && !IsLc(task);
+  return task.work.kind == TaskKind::kGraph && (!IsLc(task) || task.IsSegmented());
 }
 
 struct Flow {
@@ -161,6 +161,7 @@ struct Flow {
   std::atomic<int32_t> lc_reserved_capsms{0};  // of all LC apps
   std::atomic<bool> fast_path{true};
   std::atomic<bool> learns{true};         // PolicyProperties::learns
+  std::atomic<bool> lets_lc_yield{true};  // PolicyProperties::lets_lc_yield
   std::atomic<bool> places_asked{false};  // plan -> whoever runs Tick: wake the maker of places
   alignas(64) std::atomic<int32_t> open_regions{0};
   // Longest BE region that may begin now, from the last plan (0: none, LC work is active).
@@ -212,8 +213,11 @@ struct Flow {
   bool dirty = true;     // something changed since the last plan
   bool planned = false;  // this Tick made a plan
   TimeNs replan_at_ns = kNever;
-  bool drops_late = false;      // an LC app drops late queries
-  PlannedChoice choice_logged;  // the last one in the log, and when
+  bool drops_late = false;          // an LC app drops late queries
+  bool lc_ranked = false;           // LC apps have different priorities
+  bool lc_may_yield = false;        // an LC app yields where the policy lets it
+  TimeNs yields_until_ns = kNever;  // as of the last plan: when a head that yields goes on at last
+  PlannedChoice choice_logged;      // the last one in the log, and when
   TimeNs choice_logged_ns = 0;
   TimeNs hang_check_ns = kNever;
 

@@ -11,6 +11,8 @@
 namespace gpushare::core {
 namespace {
 
+constexpr int kCopyDirections = 2;  // copy lanes take turns: to the device, to the host
+
 LanePriority PriorityOf(LaneClass lane_class) {
   switch (lane_class) {
     case LaneClass::kLc:
@@ -220,20 +222,36 @@ LaneIndex Lanes::Pick(PlaceIndex place, LaneClass lane_class, uint32_t salt) con
   return best;
 }
 
-LaneIndex Lanes::PickForCopy(CopyDirection direction) const {
+LaneIndex Lanes::PickForCopy(CopyDirection direction, bool leaves_second) const {
   const Kind& list = kind(kWholeDevice, LaneClass::kCopy);
   const int own = direction == CopyDirection::kDeviceToHost ? 1 : 0;
+  const int end = leaves_second ? kCopyDirections : list.count;
   for (const int first : {own, 1 - own}) {
     LaneIndex best = kNoLane;
-    for (int i = first; i < list.count; i += 2) {
+    for (int i = first; i < end; i += kCopyDirections) {
       const LaneIndex index = list.lanes[static_cast<size_t>(i)];
       if (!lane(index).usable.load(std::memory_order_relaxed)) continue;
+      if (lane(index).holds_segments.load(std::memory_order_relaxed)) continue;
       const auto load = [this](LaneIndex of) {
         return lane(of).in_flight.load(std::memory_order_relaxed);
       };
       if (best == kNoLane || load(index) < load(best)) best = index;
     }
     if (best != kNoLane) return best;
+  }
+  return leaves_second ? PickForCopy(direction) : kNoLane;
+}
+
+LaneIndex Lanes::PickForYielding() const {
+  const Kind& list = kind(kWholeDevice, LaneClass::kCopy);
+  bool any = false;
+  // The first ones are for the case that both others hung.
+  for (int i = list.count - 1; i >= 0 && (i >= kCopyDirections || !any); --i) {
+    const LaneIndex index = list.lanes[static_cast<size_t>(i)];
+    const Lane& candidate = lane(index);
+    if (!candidate.usable.load(std::memory_order_relaxed)) continue;
+    any = true;
+    if (candidate.in_flight.load(std::memory_order_acquire) == 0) return index;
   }
   return kNoLane;
 }

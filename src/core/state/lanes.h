@@ -99,8 +99,13 @@ class Lanes {
   // The least busy usable lane of the class; kNoLane when there is none. `salt` spreads apps.
   LaneIndex Pick(PlaceIndex place, LaneClass lane_class, uint32_t salt) const;
   // The least busy copy lane of the direction. Copies of both on one lane would wait for each
-  // other, and the link is full duplex.
-  LaneIndex PickForCopy(CopyDirection direction) const;
+  // other, and the link is full duplex. `leaves_second`: not the second lane of a direction, which
+  // is for LC apps that yield.
+  LaneIndex PickForCopy(CopyDirection direction, bool leaves_second = false) const;
+  // An empty lane for a graph of an LC app that yields: the second copy lane of a direction. A
+  // launch in segments has its lane to itself, and submitters launch on LC and plain lanes, where
+  // regions are too. kNoLane when there is none.
+  LaneIndex PickForYielding() const;
   // The BE lane of a launch within a quota. On the whole device an idle one, kNoLane when there is
   // none: behind another launch it would wait whatever SMs are free, and so would work of other
   // lanes with the same hardware queue.

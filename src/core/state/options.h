@@ -62,16 +62,23 @@ struct AppOptions {
   double weight = 1;       // BE
   int32_t tasks_max = kDefaultTasksPerApp;
   int64_t idle_timeout_ns = kDefaultIdleTimeoutNs;  // kNever: none
+  int32_t priority = 0;                             // LC: among LC apps; higher goes first
+  // LC: most time that a task at the head of its queue waits for queries of higher priority, and
+  // then its graphs run in segments (docs/lc-priority.md). 0: it does not wait; kNever: no limit.
+  int64_t yield_ns_max = 0;
+
+  bool Yields() const { return yield_ns_max > 0; }
 };
 
-// What an app states anew; what is left out stays. Of an LC app the promise, of a BE app the
-// weight.
+// What an app states anew; what is left out stays. Of an LC app the promise and the priority, of a
+// BE app the weight.
 struct AppUpdate {
   std::optional<int64_t> target_ns = {};  // 0: none, as in Promise
   std::optional<double> p99_bound = {};
   std::optional<double> p50_bound = {};
   std::optional<int64_t> p99_alone_ns = {};  // 0: unknown from now on
   std::optional<double> weight = {};
+  std::optional<int32_t> priority = {};
 };
 
 struct ReservationOptions {

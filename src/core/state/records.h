@@ -111,6 +111,7 @@ struct AppGuarantee {
   double shadow_p99_error = 0;  // standard error, as a share of it
   bool bound_lost = false;      // the p99 bound is missed even alone (Promise::BoundIsLost)
   int64_t queries_late_not_alone = 0;
+  int64_t yielded_ns = 0;  // to LC apps of higher priority, since it was created
 };
 
 struct SchedulerStats {

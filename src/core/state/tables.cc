@@ -36,6 +36,25 @@ absl::Status CheckDuration(const char* what, const std::string& name, int64_t va
                                                  kMaxDurationNs, " ns."));
 }
 
+// How an LC app goes with other LC apps.
+absl::Status CheckAmongLc(const AppOptions& options) {
+  if (options.app_class == AppClass::kBestEffort &&
+      (options.priority != 0 || options.yield_ns_max != 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("BE app '", options.name, "' states a priority (priority ", options.priority,
+                     ", yield_ns_max ", options.yield_ns_max,
+                     "), and only an LC app has one; a BE app has a weight."));
+  }
+  if (options.priority < -kMaxPriority || options.priority > kMaxPriority) {
+    return absl::InvalidArgumentError(absl::StrCat("The priority of app '", options.name, "' is ",
+                                                   options.priority, ", and it must lie between ",
+                                                   -kMaxPriority, " and ", kMaxPriority, "."));
+  }
+  if (options.yield_ns_max == kNever) return absl::OkStatus();
+  return CheckDuration("The longest wait for a higher priority (yield_ns_max)", options.name,
+                       options.yield_ns_max);
+}
+
 absl::Status CheckApp(const AppOptions& options) {
   if (absl::Status status = CheckName("app", options.name); !status.ok()) return status;
   for (const auto& [what, value] : {std::pair{"The latency target", options.promise.target_ns},
@@ -56,6 +75,7 @@ absl::Status CheckApp(const AppOptions& options) {
                                                    options.weight,
                                                    ", and it must be positive and at most 1e6."));
   }
+  if (absl::Status status = CheckAmongLc(options); !status.ok()) return status;
   if (options.idle_timeout_ns < kMinIdleTimeoutNs) {
     return absl::InvalidArgumentError(
         absl::StrCat("The idle timeout of app '", options.name, "' is ", options.idle_timeout_ns,
@@ -168,6 +188,8 @@ void ResetApp(App& app) {
   app.tasks_in_flight = 0;
   app.queries_waiting = 0;
   app.queries_idle = 0;
+  app.yields = false;
+  app.tasks_yielding = 0;
   app.regions_overdue = 0;
   app.held_ns.fill(0);
   app.reserved_capsms = 0;
@@ -225,12 +247,12 @@ absl::StatusOr<App*> Tables::CreateApp(const AppOptions& options) {
 absl::Status Tables::UpdateApp(App& app, const AppUpdate& update) {
   AppOptions options = app.options;
   const bool lc = options.app_class == AppClass::kLatencyCritical;
-  const bool promises =
-      update.target_ns || update.p99_bound || update.p50_bound || update.p99_alone_ns;
-  if (lc ? update.weight.has_value() : promises) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("App '", options.name, "' is ", lc ? "latency-critical" : "best-effort",
-                     " and states ", lc ? "no weight." : "no target, bound or p99 alone."));
+  const bool of_lc = update.target_ns || update.p99_bound || update.p50_bound ||
+                     update.p99_alone_ns || update.priority;
+  if (lc ? update.weight.has_value() : of_lc) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "App '", options.name, "' is ", lc ? "latency-critical" : "best-effort", " and states ",
+        lc ? "no weight." : "no target, bound, p99 alone or priority."));
   }
   Promise& promise = options.promise;
   promise.target_ns = update.target_ns.value_or(promise.target_ns);
@@ -238,9 +260,11 @@ absl::Status Tables::UpdateApp(App& app, const AppUpdate& update) {
   promise.p50_bound = update.p50_bound.value_or(promise.p50_bound);
   promise.p99_alone_ns = update.p99_alone_ns.value_or(promise.p99_alone_ns);
   options.weight = update.weight.value_or(options.weight);
+  options.priority = update.priority.value_or(options.priority);
   if (absl::Status status = CheckApp(options); !status.ok()) return status;
   app.options.promise = promise;
   app.options.weight = options.weight;
+  app.options.priority = options.priority;
   version_.fetch_add(1);
   return absl::OkStatus();
 }

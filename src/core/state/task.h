@@ -169,6 +169,10 @@ struct Progress {
   int64_t uncommitted_ns = 0;  // the part of it that an eviction leaves undone: not in T_q
   TimeNs evicted_since_ns = 0;
   TimeNs held_since_ns = 0;  // for record.hold_reason; 0: it is not held
+  // LC: how long it has waited for queries of higher priority, as of yields_since_ns; that is 0
+  // while it does not wait for them.
+  int64_t yielded_ns = 0;
+  TimeNs yields_since_ns = 0;
   Prediction predicted;
   int64_t eviction_p99_ns = kNever;  // kNever: not evictable
   bool eviction_known = false;       // that is a prediction
@@ -334,8 +338,13 @@ struct alignas(64) App {
   // or stands behind one that does. They do not hold BE work, because the tickets may be of BE
   // work.
   int32_t queries_waiting = 0;
-  int32_t queries_idle = 0;                     // active ones that count as no load
-  int32_t regions_overdue = 0;                  // open ones that hold nobody back any more
+  int32_t queries_idle = 0;  // active ones that count as no load
+  // LC, as of the last plan (flow/planning/yields.h): an app of higher priority has a query that it
+  // yields to; and how many of its tasks wait for that.
+  bool yields = false;
+  int32_t tasks_yielding = 0;
+  TimeNs yields_from_ns = kNever;  // since when the first of them waits, or one that has stopped
+  int32_t regions_overdue = 0;     // open ones that hold nobody back any more
   std::array<int64_t, kHoldReasons> held_ns{};  // BE: time that its heads were held, by reason
   int64_t depth_logged = -1;                    // in the event log
   AppEvidence evidence;                         // LC: what its queries have shown

@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "src/core/evidence/evidence.h"
+
 namespace gpushare::core {
 namespace {
 
@@ -35,6 +37,8 @@ TEST(AppEvidenceTest, AnAppBeginsWithoutWhatTheLastOneOnItsSlotLearned) {
   app.duty.share = 0.1;
   app.tail.Add(7);
   app.delivered.Add(7);
+  app.yields = true;
+  app.yielded_ns = 7;
   BeginApp(app, 5, {}, kNowNs);
   const AppEvidence fresh;
   EXPECT_EQ(app.load.updated_ns, kNowNs);
@@ -57,6 +61,8 @@ TEST(AppEvidenceTest, AnAppBeginsWithoutWhatTheLastOneOnItsSlotLearned) {
   EXPECT_EQ(app.target.peak_load, fresh.target.peak_load);
   EXPECT_EQ(app.target.peak_updated_ns, 0);
   EXPECT_EQ(app.duty.share, 1);
+  EXPECT_FALSE(app.yields);
+  EXPECT_EQ(app.yielded_ns, 0);
   EXPECT_EQ(app.tail.quantiles().count, 0);
   EXPECT_EQ(app.delivered.count(), 0);
 }
@@ -137,6 +143,36 @@ TEST(AppEvidenceTest, ABoundIsLostUntilAQueryTakesNoLongerThanTheStatedP99) {
     EXPECT_EQ(app.bound_lost, lost) << solo_ns;
     EXPECT_EQ(PromiseInForce(app, stated).p99_alone_ns, lost ? 0 : kMs) << "no shadow knows it yet";
   }
+}
+
+// A query of 2 ms that yields for 5 ms: what BE work may do is judged without these.
+TEST(AppEvidenceTest, TimeThatAnAppYieldsCountsAsNoDelay) {
+  Evidence evidence;
+  AppEvidence app;
+  const Promise promise = {.p99_bound = 1.5, .p99_alone_ns = 4 * kMs};
+  BeginApp(app, 2 * kMs, promise, 0);
+  Yield(app, true, 10 * kMs, 10 * kMs);
+  Yield(app, false, kNever, 13 * kMs);  // before the query
+  ShadowQuery shadow;
+  evidence.QueryBegan(app, {.now_ns = 20 * kMs, .arrival_ns = 20 * kMs, .since_ns = 20 * kMs},
+                      shadow);
+  Yield(app, true, 21 * kMs, 22 * kMs);
+  EXPECT_EQ(app.shadow.LagNs(25 * kMs - YieldedNs(app, 25 * kMs)), 0);
+  Yield(app, true, 21 * kMs, 25 * kMs);  // another plan
+  Yield(app, false, kNever, 26 * kMs);
+  EXPECT_EQ(YieldedNs(app, 30 * kMs), 8 * kMs);
+  evidence.QueryEnded(app, {.now_ns = 27 * kMs,
+                            .arrival_ns = 20 * kMs,
+                            .ended_ns = 27 * kMs,
+                            .shadow = shadow,
+                            .solo_ns = 2 * kMs,
+                            .done_ns = 2 * kMs,
+                            .promise = promise,
+                            .last = true});
+  EXPECT_EQ(app.late_not_alone, 0);
+  EXPECT_NEAR(static_cast<double>(app.delivered.Quantile(0.5)), 7 * kMs, 0.2 * kMs);
+  EXPECT_EQ(app.delivered.late(), 1) << "it was late for its caller";
+  EXPECT_LT(app.account.late_share, kLateOfP99) << "and not for BE work";
 }
 
 }  // namespace

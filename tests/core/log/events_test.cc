@@ -161,8 +161,13 @@ TEST(Events, OfAppsAndTheDeviceStandInTheirSlots) {
                  .target_ns = 1,
                  .p99_alone_ns = 2,
                  .p99_bound_bits = 3,
-                 .p50_bound_bits = 4},
-      Of(kAppUpdated, {.id = 12, .a = 1, .b = 2, .c = 3, .d = 4, .app = 12, .app_class = 1}));
+                 .p50_bound_bits = 4,
+                 .priority = -5},
+      Of(kAppUpdated,
+         {.id = 12, .a = 1, .b = 2, .c = 3, .d = 4, .app = 12, .detail = 251, .app_class = 1}));
+  AppUpdated below;
+  below.priority = -5;
+  EXPECT_EQ(Decode<AppUpdated>(Encode(0, below)).priority, -5);
   ExpectSlots(DeviceLost{.error_code = 700}, Of(kDeviceLost, {.a = 700}));
   ExpectSlots(LaneAbandoned{.lane = 5}, Of(kLaneAbandoned, {.id = 5}));
   ExpectSlots(Choice{.ticket = TicketId{21},

@@ -41,6 +41,7 @@ void AddApps(SnapshotBuilder& builder) {
     }
     LcAppView& app = builder.lc_apps.back();
     app.reserved_capsms = Pick<int32_t>({0, 20, 40});
+    app.priority = Pick<int32_t>({-2, 0, 0, 7});
     app.uncuttable_budget_ns = Coin() ? 0 : app.blocking_budget_ns / 4 * Between(4, 8);
     app.tail_rate = Pick<double>({0, 1e-6, 5e-6});
     app.tail_need_per_ns = Pick<double>({0, 1e-7, 2e-6});
@@ -348,6 +349,25 @@ RC_GTEST_PROP(EveryPolicy, GivesTheSamePlanForTheSameSnapshotWhateverItSawBefore
     PlanWith(*policy, second.Get());
     RC_ASSERT(Describe(PlanWith(*policy, first.Get())) == fresh);
     RC_ASSERT(Describe(PlanOf(name.c_str(), first)) == fresh);
+  }
+}
+
+// A side of a split has one lane for LC work, of the class kLc.
+RC_GTEST_PROP(EveryPolicy, SendsLcWorkToLanesThatItsPlaceHas, ()) {
+  SnapshotBuilder builder = AnySnapshot();
+  for (LcAppView& app : builder.lc_apps) app.packed = Coin();
+  const Snapshot& snapshot = builder.Get();
+  for (const std::string& name : PolicyNames()) {
+    const std::unique_ptr<Policy> policy = NewPolicy(name.c_str());
+    const Plan plan = PlanWith(*policy, snapshot);
+    for (size_t a = 0; a < snapshot.lc_apps.size(); ++a) {
+      const LcRoute& route = plan.routes[a];
+      RC_ASSERT(route.place == kWholeDevice || route.lane_class == LaneClass::kLc);
+    }
+    for (const PlannedLaunch& launch : plan.launches) {
+      if (!IsLc(*TaskOf(snapshot, launch.task))) continue;
+      RC_ASSERT(launch.place == kWholeDevice || launch.lane_class == LaneClass::kLc);
+    }
   }
 }
 

@@ -297,6 +297,17 @@ TEST_F(SmguardTest, AnAppWithAPackedReservationIsSizedByItAndBeHasTheOtherSide) 
   }
 }
 
+// A side of a split has one kind of lane for LC work, whatever the app's priority.
+TEST_F(SmguardTest, AnAppOnASideHasItsLaneWhateverItsPriority) {
+  const int32_t above = builder.AddLcApp(0.1, 667 * kUs, 2'176 * kUs, 1.05);
+  builder.lc_apps[static_cast<size_t>(above)].priority = 1;
+  builder.lc_apps[0].reserved_capsms = 60;
+  builder.lc_apps[0].packed = true;
+  const Plan plan = PlanOf("smguard", builder);
+  EXPECT_EQ(plan.routes[0].place, builder.LcPlace(68));
+  EXPECT_EQ(plan.routes[0].lane_class, LaneClass::kLc);
+}
+
 // Also between queries: whole SMs cannot be freed by evicting some of the workers.
 TEST_F(SmguardTest, APackedReservationHoldsAlsoUnderActive) {
   builder.lc_apps[0].packed = true;

@@ -187,6 +187,7 @@ struct Scenario {
         options.promise.p99_bound = 1.05;
         options.promise.p99_alone_ns = 1500000;
         options.solo_ns = 200000;
+        options.yield_ns_max = i == 0 ? 500000 : 0;  // once the other has a higher priority
       }
       absl::StatusOr<AppId> app = scheduler.CreateApp(options);
       if (!app.ok()) return app.status();
@@ -279,7 +280,8 @@ class Recording {
     updates_ = false;
     const AppUpdate lc = {.p99_bound = 1.123456789, .p99_alone_ns = 700'000};
     EXPECT_TRUE(scheduler_->UpdateApp(scenario_.apps[0], lc).ok());
-    EXPECT_TRUE(scheduler_->UpdateApp(scenario_.apps[1], {.target_ns = 400'000}).ok());
+    EXPECT_TRUE(
+        scheduler_->UpdateApp(scenario_.apps[1], {.target_ns = 400'000, .priority = 7}).ok());
     EXPECT_TRUE(scheduler_->UpdateApp(scenario_.apps[2], {.weight = 7.3}).ok());
   }
 

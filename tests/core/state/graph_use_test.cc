@@ -13,27 +13,29 @@ namespace {
 
 using Answer = GraphUse::Answer;
 
-TEST(GraphUseTest, AGraphOfOneClassStaysWithTheFirst) {
+TEST(GraphUseTest, AGraphOfOneUserStaysWithTheFirst) {
   GraphUse use;
-  EXPECT_EQ(use.Enter(AppClass::kBestEffort, true), Answer::kEntered);
-  EXPECT_EQ(use.Enter(AppClass::kLatencyCritical, true), Answer::kOtherClass);
+  EXPECT_EQ(use.Enter(GraphUser::kBe, true), Answer::kEntered);
+  EXPECT_EQ(use.Enter(GraphUser::kLc, true), Answer::kOtherUser);
   use.Leave();
-  EXPECT_EQ(use.Enter(AppClass::kLatencyCritical, true), Answer::kOtherClass);
-  EXPECT_EQ(use.Enter(AppClass::kBestEffort, true), Answer::kEntered);
+  EXPECT_EQ(use.Enter(GraphUser::kLc, true), Answer::kOtherUser);
+  EXPECT_EQ(use.Enter(GraphUser::kYieldingLc, true), Answer::kOtherUser);
+  EXPECT_EQ(use.Enter(GraphUser::kBe, true), Answer::kEntered);
+  EXPECT_EQ(use.first_user(), GraphUser::kBe);
 }
 
-TEST(GraphUseTest, AWholeGraphIsOfBothClasses) {
+TEST(GraphUseTest, AWholeGraphIsOfAllUsers) {
   GraphUse use;
-  EXPECT_EQ(use.Enter(AppClass::kBestEffort, false), Answer::kEntered);
-  EXPECT_EQ(use.Enter(AppClass::kLatencyCritical, false), Answer::kEntered);
+  EXPECT_EQ(use.Enter(GraphUser::kBe, false), Answer::kEntered);
+  EXPECT_EQ(use.Enter(GraphUser::kLc, false), Answer::kEntered);
 }
 
 TEST(GraphUseTest, ARetiredGraphIsTakenOnceAfterItsLastTask) {
   GraphUse use;
   EXPECT_FALSE(use.TakeIdle());
-  ASSERT_EQ(use.Enter(AppClass::kBestEffort, true), Answer::kEntered);
+  ASSERT_EQ(use.Enter(GraphUser::kBe, true), Answer::kEntered);
   use.Retire();
-  EXPECT_EQ(use.Enter(AppClass::kBestEffort, true), Answer::kRetired);
+  EXPECT_EQ(use.Enter(GraphUser::kBe, true), Answer::kRetired);
   EXPECT_FALSE(use.TakeIdle());
   use.Leave();
   EXPECT_TRUE(use.TakeIdle());
@@ -49,7 +51,7 @@ TEST(GraphUseTest, NoTaskEntersAGraphThatIsTaken) {
     threads.reserve(2);
     for (int i = 0; i < 2; ++i) {
       threads.emplace_back([&] {
-        while (use.Enter(AppClass::kBestEffort, true) == Answer::kEntered) {
+        while (use.Enter(GraphUser::kBe, true) == Answer::kEntered) {
           EXPECT_FALSE(taken.load());
           open.fetch_add(1);
           open.fetch_sub(1);

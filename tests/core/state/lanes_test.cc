@@ -139,6 +139,40 @@ TEST(CopyLanesTest, EachDirectionHasItsLanesAsLongAsOneIsLeft) {
   EXPECT_EQ(lanes.PickForCopy(CopyDirection::kHostToDevice), kNoLane);
 }
 
+TEST(CopyLanesTest, AYieldingGraphHasTheSecondLaneOfADirection) {
+  PlaceDevice device(Sizes(132, 15, false));
+  Lanes lanes;
+  ASSERT_TRUE(lanes.Create(device, kMaxSplits).ok());
+  std::set<LaneIndex> copies;
+  for (int i = 0; i < 4; ++i) {
+    for (const CopyDirection way : {CopyDirection::kHostToDevice, CopyDirection::kDeviceToHost}) {
+      const LaneIndex index = lanes.PickForCopy(way, true);
+      lanes.lane(index).in_flight.fetch_add(1);
+      copies.insert(index);
+    }
+  }
+  EXPECT_EQ(copies.size(), 2U) << "the first lane of each";
+  std::set<LaneIndex> graphs;
+  for (int i = 0; i < 2; ++i) {
+    const LaneIndex index = lanes.PickForYielding();
+    ASSERT_NE(index, kNoLane);
+    lanes.lane(index).in_flight.fetch_add(1);
+    lanes.lane(index).holds_segments = true;
+    graphs.insert(index);
+  }
+  EXPECT_EQ(graphs.size(), 2U);
+  for (const LaneIndex index : graphs) EXPECT_EQ(copies.count(index), 0U);
+  EXPECT_EQ(lanes.PickForYielding(), kNoLane) << "each has its lane to itself";
+  for (const LaneIndex index : copies) lanes.lane(index).usable = false;
+  EXPECT_EQ(lanes.PickForCopy(CopyDirection::kHostToDevice, true), kNoLane);
+  for (const LaneIndex index : copies) {
+    lanes.lane(index).usable = true;
+    lanes.lane(index).in_flight = 0;
+  }
+  for (const LaneIndex index : graphs) lanes.lane(index).usable = false;
+  EXPECT_EQ(copies.count(lanes.PickForYielding()), 1U);
+}
+
 class LanesTest : public ::testing::Test {
  protected:
   // Makes the splits and collects their sizes; every split must use every SM exactly once.

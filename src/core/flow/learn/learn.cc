@@ -142,6 +142,7 @@ void Learn(Flow& flow) {
 void FollowPolicy(Flow& flow) {
   const PolicyProperties properties = flow.policy->properties();
   flow.learns.store(properties.learns);
+  flow.lets_lc_yield.store(properties.lets_lc_yield);
   KeepBook(flow.evidence.serial, properties.serial_headrooms);
 }
 
@@ -151,6 +152,10 @@ void LearnApp(App& app, TimeNs now_ns) {
 
 void LearnAppUpdated(App& app, const Promise& before, TimeNs now_ns) {
   UpdateApp(app.evidence, before, app.options.promise, now_ns);
+}
+
+void LearnYields(App& app, bool yields, TimeNs from_ns, TimeNs now_ns) {
+  Yield(app.evidence, yields, from_ns, now_ns);
 }
 
 void LearnKernelReplaced(Flow& flow, KernelId id) {

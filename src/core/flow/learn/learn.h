@@ -3,6 +3,7 @@
 // Other stages and verbs say what happened as it happens, because the next plan reads the evidence:
 //
 //   LearnApp, LearnAppUpdated   an app was created, or states another promise
+//   LearnYields                 a plan: whether it yields to LC apps of higher priority
 //   LearnQueryBegan       a query is active; flow/verbs/queries/queries
 //   LearnPrediction       a task has a duration; flow/verbs/predict_task
 //   LearnPartBegan        the device accepted a launch; flow/verbs/running
@@ -33,6 +34,8 @@ void FollowPolicy(Flow& flow);
 void LearnApp(App& app, TimeNs now_ns);
 // The app states another promise than `before`.
 void LearnAppUpdated(App& app, const Promise& before, TimeNs now_ns);
+// `from_ns`: since when it has yielded, where that was not known; kNever: it has not.
+void LearnYields(App& app, bool yields, TimeNs from_ns, TimeNs now_ns);
 // The kernel takes the place of a released one: what was learned of that is forgotten.
 void LearnKernelReplaced(Flow& flow, KernelId id);
 // `since_ns`: when the device got its first task; now: it has none yet.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/flow/learn/learn.h"
+#include "src/core/flow/planning/yields.h"
 #include "src/core/flow/verbs/launch_task.h"
 #include "src/core/flow/verbs/predict_task.h"
 #include "src/core/promise/tuning.h"
@@ -56,7 +57,8 @@ void ViewTask(const Flow& flow, Task& task, double tail_rate, HeadView& view) {
   view.awaited_by_lc = task.queue->awaited_by_lc;
   view.evictable = task.progress.eviction_p99_ns != kNever;
   // Opaque work and copies run on the stream of any place.
-  view.confinable = task.work.kernel == nullptr || task.work.kernel->confinable;
+  view.confinable = task.work.kernel == nullptr ||
+                    (task.work.kernel->confinable && !YieldsInSegments(flow, task));
   view.direction =
       task.work.kind == TaskKind::kMemcpy ? task.work.copy.direction : CopyDirection::kNone;
   view.pinned = task.work.copy.pinned;
@@ -102,6 +104,19 @@ void EndWaitToRunAlone(const Flow& flow, const Task& head, HeadView& view) {
 using HeadOrder = BoundedList<OrderedHead, kMaxQueues>;
 
 bool GoesBefore(const OrderedHead& a, const OrderedHead& b) { return a.sequence < b.sequence; }
+
+// The LC heads stand in order of submission. Those of a higher priority go first.
+void OrderByPriority(const Flow& flow, absl::Span<const HeadView*> heads) {
+  const auto priority = [&flow](const HeadView* head) {
+    return flow.lc_apps[head->app]->options.priority;
+  };
+  for (size_t i = 1; i < heads.size(); ++i) {
+    const HeadView* const moved = heads[i];
+    size_t at = i;
+    for (; at > 0 && priority(heads[at - 1]) < priority(moved); --at) heads[at] = heads[at - 1];
+    heads[at] = moved;
+  }
+}
 
 // Merges `moved`, sorted, into the first `stay` entries of the order. Its other entries go.
 void MergeInto(HeadOrder& order, int stay, const HeadOrder& moved) {
@@ -190,7 +205,8 @@ void ViewBeTask(const Flow& flow, Task& task, double tail_rate, HeadView& view) 
       task.progress.running_index >= 0 ? task.progress.runs_alone : WaitsToRunAlone(flow, task);
 }
 
-// LC heads come first, and each class in order of submission. A plan sees all of them (kMaxHeads).
+// LC heads come first, by priority; else the order is that of submission. A plan sees all of them
+// (kMaxHeads).
 void ViewHeads(Flow& flow, double tail_rate) {
   const bool any_taken = OrderHeads(flow);
   if (any_taken) HoldTakenGraphs(flow);
@@ -204,11 +220,12 @@ void ViewHeads(Flow& flow, double tail_rate) {
     if (!Offered(queue, lc)) continue;
     if (any_taken && !queue.view_is_current && flow.GraphIsTaken(*queue.head)) continue;
     if (lc) {
-      views.Add(&ViewLcHead(flow, queue, tail_rate));
+      if (!HeadYields(flow, *queue.head)) views.Add(&ViewLcHead(flow, queue, tail_rate));
     } else {
       be.Add(&queue);
     }
   }
+  if (flow.lc_ranked) OrderByPriority(flow, views.span());
   for (Queue* const queue : be) views.Add(&ViewBeHead(flow, *queue, tail_rate));
 }
 

@@ -73,7 +73,11 @@ bool FillRow(Flow& flow, int32_t app, int32_t kernel) {
   const auto splits = flow.lanes.splits();
   std::array<PairOption, kMaxSplits> options{};
   std::array<float, kMaxSplits> hoped{};
-  if (const KernelDesc* const lc = flow.lc_apps[app]->evidence.main_kernel.kernel; lc != nullptr) {
+  const App& owner = *flow.lc_apps[app];
+  // A graph that yields runs on the whole device alone: it makes no progress on a side.
+  const bool yields = owner.options.Yields() && flow.lets_lc_yield.load(std::memory_order_relaxed);
+  const KernelDesc* const lc = owner.evidence.main_kernel.kernel;
+  if (lc != nullptr && !(yields && lc->kind() == TaskKind::kGraph && lc->segments() > 1)) {
     const KernelDesc& be = flow.pair_kernels.kernel(kernel);
     for (size_t s = 0; s < splits.size(); ++s) {
       options[s] = OptionOf(flow.model->durations(), flow.model->neighbours(), *lc, be, splits[s]);

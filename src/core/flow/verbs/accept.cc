@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/ids.h"
 #include "src/core/log/label.h"
+#include "src/core/state/launches/graph_use.h"
 
 namespace gpushare::core {
 namespace {
@@ -38,33 +40,48 @@ void FreeSlots(App& app, Task& task) {
   app.free_tasks->Push(task.slot + 1);
 }
 
-// Counts the task as one of its graph. A graph in segments is of one class, that of its first task:
-// all tasks of it use the buffers of one capture, and an LC task cannot wait until a BE task is
-// complete. The count and the class stay, so nothing of the submit may fail after this.
-absl::Status EnterGraph(Flow& flow, const KernelDesc* kernel, AppClass app_class) {
+GraphUser UserOf(const AppOptions& app) {
+  if (app.app_class == AppClass::kBestEffort) return GraphUser::kBe;
+  return app.Yields() ? GraphUser::kYieldingLc : GraphUser::kLc;
+}
+
+// "for latency-critical apps that yield" and "of a latency-critical app that yields".
+std::string Apps(GraphUser user, bool one) {
+  return absl::StrCat(one ? "a " : "",
+                      user == GraphUser::kBe ? "best-effort app" : "latency-critical app",
+                      one ? "" : "s",
+                      user != GraphUser::kYieldingLc ? ""
+                      : one                          ? " that yields"
+                                                     : " that yield");
+}
+
+// Counts the task as one of its graph. A graph that can run in segments is of one kind of apps,
+// that of its first task: all tasks of it use the buffers of one capture, and LC work cannot wait
+// until a task of another kind is complete. The count and the kind stay, so nothing of the submit
+// may fail after this.
+absl::Status EnterGraph(Flow& flow, const KernelDesc* kernel, const AppOptions& app) {
   if (kernel == nullptr || kernel->kind() != TaskKind::kGraph) return absl::OkStatus();
-  const GraphUse::Answer answer =
-      flow.tables.UseOf(kernel->id).Enter(app_class, kernel->segments() > 1);
+  const GraphUser user = UserOf(app);
+  const GraphUse::Answer answer = flow.tables.UseOf(kernel->id).Enter(user, kernel->segments() > 1);
   if (answer == GraphUse::Answer::kEntered) return absl::OkStatus();
   if (answer == GraphUse::Answer::kRetired) {
     return absl::FailedPreconditionError(
         absl::StrCat("Graph '", kernel->name, "' is released and takes no more tasks."));
   }
-  const bool lc = app_class == AppClass::kLatencyCritical;
+  const GraphUser first = flow.tables.UseOf(kernel->id).first_user();
   return absl::FailedPreconditionError(absl::StrCat(
-      "Graph '", kernel->name, lc ? "' runs in segments for best-effort" : "' runs whole for",
-      lc ? " apps, and a task of a latency-critical"
-         : " latency-critical apps, and a task of a best-effort",
-      " app would use the same buffers; register a second capture for it."));
+      "Graph '", kernel->name, "' runs ", first == GraphUser::kLc ? "whole" : "in segments",
+      " for ", Apps(first, false), ", and a task of ", Apps(user, true),
+      " would use the same buffers; register a second capture for it."));
 }
 
-// The graphs of LC apps run whole.
-int64_t BlockTasksOf(const Work& work, const KernelDesc* kernel, AppClass app_class) {
+// The graphs of LC apps run whole, unless their app yields.
+int64_t BlockTasksOf(const Work& work, const KernelDesc* kernel, const AppOptions& app) {
   switch (work.kind) {
     case TaskKind::kKernel:
       return work.block_tasks;
     case TaskKind::kGraph:
-      return app_class == AppClass::kBestEffort ? kernel->segments() : 1;
+      return UserOf(app) == GraphUser::kLc ? 1 : kernel->segments();
     case TaskKind::kMemcpy:
       return work.copy.bytes;
     default:
@@ -83,7 +100,7 @@ void Fill(Task& task, Queue& queue, const TaskSpec& spec, const KernelDesc* kern
   const void* const arguments = task.work.arguments;  // CopyArguments set it
   task.work = spec.work;
   task.work.kernel = kernel;
-  task.work.block_tasks = BlockTasksOf(spec.work, kernel, task.app->options.app_class);
+  task.work.block_tasks = BlockTasksOf(spec.work, kernel, task.app->options);
   task.work.arguments = arguments;
   task.wait_tickets.Assign(spec.wait_tickets);
   task.wait_events.Assign(spec.wait_events);
@@ -178,7 +195,7 @@ absl::StatusOr<Task*> AcceptTask(Flow& flow, Queue& queue, const TaskSpec& spec,
                                                      kLargeArgumentSlotsPerApp,
                                                      " tasks with large arguments in flight."));
   }
-  if (absl::Status status = EnterGraph(flow, kernel, app.options.app_class); !status.ok()) {
+  if (absl::Status status = EnterGraph(flow, kernel, app.options); !status.ok()) {
     FreeSlots(app, *task);
     return status;
   }

@@ -24,9 +24,9 @@ namespace {
 // The rest of a task needs a form that skips the block tasks that are done: workers continue from
 // the task's counter, a graph with its next segment, an ordinary grid as a slice. A grid that is
 // cut short is a slice too.
-Form FormOf(const Task& task, const PlannedLaunch& planned, bool evictable_lane) {
+Form FormOf(const Flow& flow, const Task& task, const PlannedLaunch& planned, bool evictable_lane) {
   if (task.IsSegmented()) {
-    if (task.progress.counter >= 0) return Form::kSegments;
+    if (task.progress.counter >= 0 || YieldsInSegments(flow, task)) return Form::kSegments;
     // A form that no graph has is dropped (IsAllowed), and never runs the graph whole instead.
     if (planned.form != Form::kSegments) return planned.form;
     return evictable_lane ? Form::kSegments : Form::kGraph;
@@ -49,7 +49,8 @@ bool IsAllowed(const Task& task, Form form, const Lane& lane) {
 
 // A launch in segments has its lane to itself until it is reported, and LC queues stay on plain
 // lanes under some policies. So the rest of a graph goes to a BE lane, whatever the plan says.
-LaneClass LaneClassOf(const Task& task, const PlannedLaunch& planned) {
+LaneClass LaneClassOf(const Flow& flow, const Task& task, const PlannedLaunch& planned) {
+  if (YieldsInSegments(flow, task)) return LaneClass::kCopy;
   const bool rest = task.IsSegmented() && task.progress.counter >= 0;
   return rest ? LaneClass::kBe : planned.lane_class;
 }
@@ -58,9 +59,9 @@ bool HasQuota(const Task& task) { return !IsLc(task) && task.app->reserved_capsm
 
 // The lane of the route, for a task that stands behind none of its queue's work or leaves it.
 LaneIndex PickFreely(const Flow& flow, const Task& task, const PlannedLaunch& planned) {
-  const LaneClass lane_class = LaneClassOf(task, planned);
+  const LaneClass lane_class = LaneClassOf(flow, task, planned);
   if (lane_class == LaneClass::kCopy && task.work.kind == TaskKind::kMemcpy) {
-    return flow.lanes.PickForCopy(task.work.copy.direction);
+    return flow.lanes.PickForCopy(task.work.copy.direction, flow.lc_may_yield);
   }
   const uint32_t salt = task.work.kind == TaskKind::kMemcpy
                             ? static_cast<uint32_t>(task.work.copy.direction)
@@ -116,6 +117,11 @@ bool HasCounter(Flow& flow, Task& task) {
 }
 
 LanePick PickLane(const Flow& flow, const Task& task, const PlannedLaunch& planned) {
+  if (YieldsInSegments(flow, task)) {
+    // No other lane orders it behind its queue's work, so it waits for that.
+    if (task.queue->in_flight.load(std::memory_order_acquire) > 0) return {};
+    return {flow.lanes.PickForYielding(), kNoLane};
+  }
   const LaneIndex behind = LaneInOrder(flow, task);
   if (behind == kNoLane) return {PickFreely(flow, task, planned), kNoLane};
   const Lane& lane = flow.lanes.lane(behind);
@@ -193,14 +199,16 @@ bool LaunchTask(Flow& flow, Task& task, const PlannedLaunch& planned) {
   const LanePick pick = PickLane(flow, task, planned);
   part.lane = pick.lane;
   part.after_lane = pick.after_lane;
-  if (part.lane == kNoLane && !flow.lanes.HasKind(planned.place, LaneClassOf(task, planned))) {
+  if (part.lane == kNoLane &&
+      !flow.lanes.HasKind(planned.place, LaneClassOf(flow, task, planned)) &&
+      !YieldsInSegments(flow, task)) {
     CountDropped(flow);
     return hold(Reason::kHoldPlan);
   }
   if (part.lane == kNoLane) return hold(Reason::kHoldLane);
   Lane& lane = flow.lanes.lane(part.lane);
   part.place = lane.spec.place;
-  part.form = FormOf(task, planned, lane.spec.evictable);
+  part.form = FormOf(flow, task, planned, lane.spec.evictable);
   if (!IsAllowed(task, part.form, lane)) {
     CountDropped(flow);
     return hold(Reason::kHoldPlan);
@@ -211,7 +219,8 @@ bool LaunchTask(Flow& flow, Task& task, const PlannedLaunch& planned) {
   }
   part.launch = flow.launches.Take(&task);
   if (!part.launch) return hold(Reason::kHoldLaunches, kMaxInFlightLaunches);
-  const bool evictable = lane.spec.evictable && ClaimsBlockTasks(part.form);
+  const bool in_segments = YieldsInSegments(flow, task);
+  const bool evictable = (lane.spec.evictable || in_segments) && ClaimsBlockTasks(part.form);
   if (evictable) {
     // The order matters: counted, then the epoch, then the gate (lanes.h, lc_gate.h).
     lane.evictable.fetch_add(1, std::memory_order_seq_cst);

@@ -15,6 +15,12 @@
 
 namespace gpushare::core {
 
+// Whether the LC task is a graph that runs in segments, because its app yields
+// (flow/planning/yields.h). It has a lane of the whole device to itself.
+inline bool YieldsInSegments(const Flow& flow, const Task& task) {
+  return IsLc(task) && task.IsSegmented() && flow.lets_lc_yield.load(std::memory_order_relaxed);
+}
+
 // Launches one more part of the task. False: the task stays where it was, or the device refused the
 // launch and the task has failed.
 bool LaunchTask(Flow& flow, Task& task, const PlannedLaunch& planned);

@@ -44,8 +44,10 @@ LaunchRequest MakeRequest(const Task& task, const Part& part) {
   request.wait_events = task.wait_events.span();
   request.signal_event = task.signal_event;
   request.waits_for_empty_sms = task.progress.waits_for_empty_sms;
-  // Opaque launches are made later, with no lock held: their query may have ended by then.
-  request.more_follows = part.form != Form::kOpaque && task.explicit_query != nullptr &&
+  // Opaque launches are made later, with no lock held: their query may have ended by then. The end
+  // of segments is known without a completion word.
+  const bool has_word = part.form != Form::kOpaque && part.form != Form::kSegments;
+  request.more_follows = has_word && task.explicit_query != nullptr &&
                          task.explicit_query->open.load(std::memory_order_acquire);
   return request;
 }

@@ -12,7 +12,7 @@ class BarePolicy final : public Policy {
  public:
   absl::string_view name() const override { return "bare"; }
   PolicyProperties properties() const override {
-    return {.learns = false, .keeps_reservations = false};
+    return {.learns = false, .keeps_reservations = false, .lets_lc_yield = false};
   }
   void MakePlan(const Snapshot& snapshot, Plan& plan) override;
 };

@@ -11,7 +11,9 @@ namespace gpushare::core {
 class FifoPolicy final : public Policy {
  public:
   absl::string_view name() const override { return "fifo"; }
-  PolicyProperties properties() const override { return {.keeps_reservations = false}; }
+  PolicyProperties properties() const override {
+    return {.keeps_reservations = false, .lets_lc_yield = false};
+  }
   void MakePlan(const Snapshot& snapshot, Plan& plan) override;
 };
 

@@ -335,6 +335,7 @@ void SmguardPolicy::PublishLcRoutes(const Snapshot& snapshot, int32_t split, Pla
     const LcAppView& view = snapshot.lc_apps[app];
     if (!packed_ && !(view.packed && view.reserved_capsms > 0)) continue;
     plan.routes[app].place = snapshot.splits[static_cast<size_t>(split)].lc_place;
+    plan.routes[app].lane_class = LaneClass::kLc;  // a side has no other for LC work
   }
 }
 

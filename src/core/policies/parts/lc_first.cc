@@ -2,12 +2,23 @@
 
 #include "src/core/policies/parts/lc_first.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "src/core/policies/parts/launch_form.h"
 
 namespace gpushare::core {
 
 void PublishRoutes(const Snapshot& snapshot, const LcRoute& route, Plan& plan) {
-  for (size_t app = 0; app < snapshot.lc_apps.size(); ++app) plan.routes[app] = route;
+  int32_t highest = std::numeric_limits<int32_t>::min();
+  for (const LcAppView& app : snapshot.lc_apps) highest = std::max(highest, app.priority);
+  // A side of a split has no plain lane.
+  const bool ranks = route.lane_class == LaneClass::kLc && route.place == kWholeDevice;
+  for (size_t app = 0; app < snapshot.lc_apps.size(); ++app) {
+    plan.routes[app] = route;
+    const bool below = ranks && snapshot.lc_apps[app].priority < highest;
+    if (below) plan.routes[app].lane_class = LaneClass::kPlain;
+  }
 }
 
 int64_t LaunchLcHeads(const Snapshot& snapshot, Plan& plan) {

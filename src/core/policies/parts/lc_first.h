@@ -13,10 +13,11 @@
 
 namespace gpushare::core {
 
-// The same route for every LC app.
+// The same route for every LC app. On the whole device, apps of the highest priority have the
+// streams of the highest priority, and other LC apps those below, which are still above BE work's.
 void PublishRoutes(const Snapshot& snapshot, const LcRoute& route, Plan& plan);
 
-// Launches all LC heads on their app's route, in order of submission; returns the predicted
+// Launches all LC heads on their app's route, in the order of the snapshot; returns the predicted
 // duration of what it launched. A task that cannot be confined goes to the whole device.
 int64_t LaunchLcHeads(const Snapshot& snapshot, Plan& plan);
 

@@ -1,5 +1,4 @@
-// Who uses a graph: the class of the apps that submit it, its open tasks, and whether it is
-// retired.
+// Who uses a graph: the kind of apps that submit it, its open tasks, and whether it is retired.
 //
 // Invariants: one word holds all of it, so a retired graph without an open task never gets another
 // one. Threads: any.
@@ -10,28 +9,34 @@
 #include <atomic>
 #include <cstdint>
 
-#include "src/core/base/types.h"
-
 namespace gpushare::core {
+
+// By how a graph that can run in segments runs for them: whole, for LC apps; in segments, for BE
+// apps; in segments, for LC apps that yield.
+enum class GraphUser : uint8_t { kLc = 1, kBe = 2, kYieldingLc = 3 };
 
 class GraphUse {
  public:
-  enum class Answer : uint8_t { kEntered, kOtherClass, kRetired };
+  enum class Answer : uint8_t { kEntered, kOtherUser, kRetired };
 
-  // For a task that is about to be accepted. `one_class`: the first task decides which class of
-  // apps may submit the graph, for good.
-  Answer Enter(AppClass app_class, bool one_class) {
-    const uint32_t own = static_cast<uint32_t>(app_class) + 1;
+  // For a task that is about to be accepted. `one_user`: the first task decides which kind of apps
+  // may submit the graph, for good.
+  Answer Enter(GraphUser user, bool one_user) {
+    const auto own = static_cast<uint32_t>(user);
     uint32_t word = word_.load(std::memory_order_relaxed);
     uint32_t next = 0;
     do {
       if ((word & kRetired) != 0) return Answer::kRetired;
-      const uint32_t claimed = word & kClassMask;
-      if (one_class && claimed != 0 && claimed != own) return Answer::kOtherClass;
-      next = (word | (one_class ? own : 0)) + kOneTask;
+      const uint32_t claimed = word & kUserMask;
+      if (one_user && claimed != 0 && claimed != own) return Answer::kOtherUser;
+      next = (word | (one_user ? own : 0)) + kOneTask;
     } while (!word_.compare_exchange_weak(word, next, std::memory_order_acq_rel,
                                           std::memory_order_relaxed));
     return Answer::kEntered;
+  }
+  // Of a graph that has one kind of user and had a task.
+  GraphUser first_user() const {
+    return static_cast<GraphUser>(word_.load(std::memory_order_acquire) & kUserMask);
   }
   // The task is complete, and none of its launches is on the device.
   void Leave() { word_.fetch_sub(kOneTask, std::memory_order_acq_rel); }
@@ -51,7 +56,7 @@ class GraphUse {
   void Reset() { word_.store(0, std::memory_order_release); }
 
  private:
-  static constexpr uint32_t kClassMask = 3;  // AppClass + 1; 0: none
+  static constexpr uint32_t kUserMask = 3;  // GraphUser; 0: none
   static constexpr uint32_t kRetired = 4;
   static constexpr uint32_t kTaken = 8;
   static constexpr uint32_t kOneTask = 16;
