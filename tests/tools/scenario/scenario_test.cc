@@ -69,6 +69,22 @@ TEST(ScenarioTest, ReadsWhatIsWritten) {
   EXPECT_DOUBLE_EQ(scenario.cases[0].p50_bound, 1.3);
 }
 
+TEST(ScenarioTest, AnLcAppHasAPriorityAndMayYield) {
+  EXPECT_EQ(ParseScenario(kGood, "s.json").lc[0].priority, 0);
+  EXPECT_EQ(ParseScenario(kGood, "s.json").lc[0].yield_ns_max, 0);
+  const auto with = [](const std::string& keys) {
+    return Changed(R"("p50_bound": 1.2,)", R"("p50_bound": 1.2, )" + keys + ",");
+  };
+  const Scenario scenario =
+      ParseScenario(with(R"("priority": -3, "yield_ns_max": 20000000)"), "s.json");
+  EXPECT_EQ(scenario.lc[0].priority, -3);
+  EXPECT_EQ(scenario.lc[0].yield_ns_max, 20'000'000);
+  EXPECT_EQ(ParseScenario(with(R"("yield_ns_max": -1)"), "s.json").lc[0].yield_ns_max,
+            kNoYieldLimit);
+  ExpectSentence(with(R"("priority": 101)"), "lc[0].priority is 101");
+  ExpectSentence(with(R"("yield_ns_max": -2)"), "lc[0].yield_ns_max is -2");
+}
+
 TEST(ScenarioTest, TasksAndGroupsRepeat) {
   const std::string tasks = R"([{"copy": "host_to_device", "bytes": 4096}, {"kernel": "k"}])";
   const auto with = [&](const std::string& list) { return Changed(tasks, list); };

@@ -14,6 +14,8 @@ inline constexpr size_t kScenarioBytesMax = size_t{16} << 20;
 inline constexpr int kJsonDepthMax = 32;
 // The library's own limit on apps in one process.
 inline constexpr size_t kAppsMax = 64;
+// The library's own limit on priorities of LC apps, up and down.
+inline constexpr int kPriorityMax = 100;
 inline constexpr size_t kCasesMax = 1024;
 // The library takes 1024 fused kernels; a scenario has few.
 inline constexpr size_t kFusedPairsMax = 64;

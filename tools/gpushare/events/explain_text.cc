@@ -55,10 +55,12 @@ constexpr ReasonClause kReasonClauses[] = {
      "it blocks longer than a blocking budget, and a tail account lacks credit"},
     {GPUSHARE_REASON_HOLD_DUTY,
      "queries take longer after BE work, and BE work had had its share of time"},
+    {GPUSHARE_REASON_HOLD_LC_PRIORITY, "it yields, and an LC app of higher priority had a query"},
     {GPUSHARE_REASON_EVICT_FOR_LC, "an LC task needed its SMs"},
     {GPUSHARE_REASON_EVICT_FOR_RESERVATION, "an LC reservation was short of CapSMs"},
     {GPUSHARE_REASON_EVICT_FOR_LAYOUT, "the planner moved to another partition layout"},
     {GPUSHARE_REASON_EVICT_FOR_QUOTA, "its quota shrank"},
+    {GPUSHARE_REASON_EVICT_FOR_LC_PRIORITY, "an LC app of higher priority had a query"},
     {GPUSHARE_REASON_USER_POLICY, "the application's own policy decided so"},
 };
 

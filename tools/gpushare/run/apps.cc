@@ -30,6 +30,9 @@ AppHandle CreateLcApp(gpushare_runtime* runtime, const LcPlan& plan, int tasks_m
   options.p99_alone_ns = plan.p99_alone_ns;
   options.solo_ns = plan.solo_ns;
   options.tasks_max = tasks_max;
+  options.priority = plan.app->priority;
+  options.yield_ns_max =
+      plan.app->yield_ns_max == kNoYieldLimit ? GPUSHARE_NEVER : plan.app->yield_ns_max;
   AppHandle app = CreateApp(runtime, options);
   if (plan.reserve) ReserveCapSms(app.get(), plan.app->reserve_capsms, plan.app->packed);
   return app;

@@ -216,6 +216,8 @@ LcApp ReadLcApp(const Json& json, const std::string& file, const std::string& wh
   app.reserve_capsms = static_cast<int>(in.Integer("reserve_capsms", 0, 0, 1 << 20));
   app.packed = in.Flag("packed", false);
   app.solo_ns = in.Integer("solo_ns", 0, 1, kDurationNsMax);
+  app.priority = static_cast<int>(in.Integer("priority", 0, -kPriorityMax, kPriorityMax));
+  app.yield_ns_max = in.Integer("yield_ns_max", 0, kNoYieldLimit, kDurationNsMax);
   in.Finish();
   return app;
 }

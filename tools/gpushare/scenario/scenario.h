@@ -67,6 +67,8 @@ struct WorkItem {
   }
 };
 
+inline constexpr int64_t kNoYieldLimit = -1;
+
 struct LcApp {
   std::string name;
   std::vector<WorkItem> tasks;  // of one query, in order
@@ -78,7 +80,9 @@ struct LcApp {
   double target_solo_factor = 0;  // absolute target as a multiple of the query alone, 0: none
   int reserve_capsms = 0;         // for the policies in reservation_policies
   bool packed = false;
-  int64_t solo_ns = 0;  // of one query alone; 0: measured before the first run
+  int64_t solo_ns = 0;       // of one query alone; 0: measured before the first run
+  int priority = 0;          // among the LC apps; higher goes first
+  int64_t yield_ns_max = 0;  // 0: it does not yield; kNoYieldLimit: without a limit
 };
 
 struct BeApp {
