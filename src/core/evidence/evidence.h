@@ -102,6 +102,10 @@ struct Evidence {
   // It counts as load again.
   void QueryReturned(AppEvidence& app, const ShadowQuery& shadow, TimeNs now_ns);
   void BePartBegan(const BegunBePart& begin);
+  // A task that blocks the app so long starts on credit of its account.
+  static void CreditBegan(AppEvidence& app, int64_t blocking_ns, TimeNs now_ns) {
+    PutAside(app.account, blocking_ns, app.query_solo_ns, now_ns);
+  }
   // Not of a copy.
   void BePartEnded(const EndedBePart& end);
   // Parts were dropped without an end, as a lane was given up.

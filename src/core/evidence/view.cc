@@ -51,7 +51,10 @@ void ViewBudgets(AppEvidence& app, const LcQueue& queue, Vacations& vacations, T
   view.blocking_budget_ns = std::min(target_ns, shift_ns);
   view.uncuttable_budget_ns =
       std::min(target_ns, app.tail.LongestVacation(shift_ns, queue.tail, vacations));
-  view.tail_rate = shift_ns <= target_ns ? app.tail.Rate(queue.tail) : 0;
+  // The shares that a tail allows are of random busy periods. After a silence many queries come at
+  // once.
+  const bool has_tail = shift_ns <= target_ns && !IsMostlyQuiet(app.account, now_ns);
+  view.tail_rate = has_tail ? app.tail.Rate(queue.tail) : 0;
   view.late_delay_ns =
       LateDelay(shift_ns, promise.p99_alone_ns, view.solo_ns, app.tail.quantiles());
 }
@@ -78,8 +81,9 @@ void ViewApp(AppEvidence& app, const LcQueue& queue, const CostModel& model, Vac
 void ViewAccount(TailAccount& account, double load, TimeNs now_ns, LcAppView& view) {
   if (view.blocking_budget_ns == kNever) return;
   if (view.active_queries == 0) CreditQuietTime(account, now_ns);
-  view.tail_credit = account.credit;
-  view.tail_need_per_ns = TailNeedPerNs(account, load, now_ns);
+  account.late_delay_ns = view.late_delay_ns == kNever ? 0 : view.late_delay_ns;
+  view.tail_credit = CreditAt(account, now_ns);
+  view.tail_need_per_ns = TailNeedPerNs(account, load, view.solo_ns, now_ns);
 }
 
 // The steepest tail of the LC apps that limit BE work; 0: that of one is unknown.

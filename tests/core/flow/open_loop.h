@@ -48,6 +48,7 @@ class OpenLoop {
     int tasks = 0;              // 0: always another
     int32_t nodes = 1;          // of a graph: more than one run in segments
     int32_t sms = 0;            // that each node of a graph occupies; 0: all
+    bool opaque = false;        // declared to take duration_ns
   };
 
   using WrapModel = std::unique_ptr<CostModel> (*)(std::unique_ptr<CostModel>);
@@ -106,6 +107,10 @@ class OpenLoop {
       tenant->spec.kernel = *scheduler_->RegisterKernel(kernel);
       tenant->spec.work.block_tasks =
           std::max<int64_t>(1, be.duration_ns / be.block_task_ns) * 8 * sms_;
+    } else if (be.opaque) {
+      tenant->spec.work.kind = TaskKind::kOpaque;
+      tenant->spec.work.host_function = [](void*, void*) {};
+      tenant->spec.work.declared_ns = be.duration_ns;
     } else {
       tenant->spec.kernel =
           Graph(name, {{be.duration_ns / be.nodes, Sms(be.sms), be.nodes, true, {}}});
@@ -185,6 +190,11 @@ class OpenLoop {
     const auto late = std::count_if(latencies_ns_.begin(), latencies_ns_.end(),
                                     [&](int64_t ns) { return ns > service_.target_ns; });
     return static_cast<double>(late) / static_cast<double>(latencies_ns_.size());
+  }
+  std::vector<TimeNs> ArrivalsNs() const {
+    std::vector<TimeNs> arrivals_ns;
+    for (const Sent& sent : sent_) arrivals_ns.push_back(sent.arrival_ns);
+    return arrivals_ns;
   }
   int64_t done(int be) const { return tenants_[static_cast<size_t>(be)]->done; }
   int64_t LongestNs(int be) const { return tenants_[static_cast<size_t>(be)]->longest_ns; }

@@ -248,6 +248,10 @@ void LearnPartBegan(Flow& flow, Task& task, Reason reason, bool begins) {
                              .asks_for_solo_run = asks,
                              .begins_credit = begins_credit,
                              .charge_ns = begins ? ChargeNs(task) : 0});
+  if (!begins_credit) return;
+  for (App* const app : flow.lc_apps) {
+    Evidence::CreditBegan(app->evidence, task.progress.predicted.duration_ns, flow.now_ns);
+  }
 }
 
 void LearnSegmentsDropped(Flow& flow, const Task& task, const Part& part) {
