@@ -130,8 +130,8 @@ Silences RunBursts(const Bursts& bursts, int64_t task_ns, double bound) {
 }
 
 // Tasks meet a few bursts at most here, so chance decides a row, and the mean of all is judged. Of
-// 30,000 to 60,000 queries the first thousands earn little (kTailShareQueries). Of 10 times as many
-// the shares are 0.8 of the best ones (docs/decisions/0014-tail-accounts.md).
+// 30,000 to 60,000 queries the first thousands earn little (kTailShareQueries). Longer runs are in
+// docs/decisions/0014-tail-accounts.md.
 TEST(TailCredit, OpaqueWorkHasMostOfTheBestShareOfSilences) {
   double ratio = 0;
   for (const Bursts& bursts :
