@@ -24,6 +24,10 @@
 // what was put aside first. Once that covers a whole hit, further tasks cost nothing. So BE work
 // has an even share of each pause, and the late ones come to what was earned.
 //
+// How often pauses end depends on their age (pause_ages.h). Cheap time is where they end no more
+// often than twice the mean. Elsewhere, and beside a load, the credit stays for it. So BE work has
+// most of pauses that are about as long as each other, and is gone before they end.
+//
 // A pause longer than all the time before it says that the load may have ended. A hit is then less
 // likely, by the root of the ratio, and a debt fades: two queries do not hold BE work for hours.
 //
@@ -38,6 +42,7 @@
 #include <cstdint>
 
 #include "src/core/base/types.h"
+#include "src/core/evidence/pause_ages.h"
 #include "src/core/evidence/tuning.h"
 #include "src/core/promise/promise.h"
 #include "src/core/promise/tuning.h"
@@ -54,12 +59,14 @@ struct TailAccount {
   double gap_ns = 0;               // mean time between the last arrivals since a pause
   int64_t gaps = 0;                // of it
   int64_t arrivals = 0;
-  int64_t pauses = 0;       // that have ended
-  int64_t paused_ns = 0;    // in all of them
+  int64_t pauses = 0;     // that have ended
+  int64_t paused_ns = 0;  // in all of them
+  PauseAges ages = {};
   int64_t queries = 0;      // ended
   int64_t late_for_be = 0;  // of these, late and met a task on credit
   TimeNs first_arrival_ns = 0;
   TimeNs arrival_ns = 0;      // the last one; before the first, when the app was created
+  TimeNs returned_ns = 0;     // the one that ended the last pause
   TimeNs quiet_ns = 0;        // quiet time is credited up to here
   int64_t late_delay_ns = 0;  // a delay that makes half of the queries late; 0: unknown
 };
@@ -86,9 +93,10 @@ inline bool IsQuiet(const TailAccount& account, TimeNs now_ns) {
          static_cast<double>(now_ns - account.arrival_ns) > kLoadForgottenNs;
 }
 
-// Whether it is quiet now, or was for most of the time.
-inline bool IsMostlyQuiet(const TailAccount& account, TimeNs now_ns) {
-  return IsQuiet(account, now_ns) || 2 * static_cast<double>(account.paused_ns) > SeenNs(account);
+// Whether the load came back so short a time ago that little is known of it.
+inline bool LoadIsNew(const TailAccount& account) {
+  return account.pauses > 0 &&
+         static_cast<double>(account.arrival_ns - account.returned_ns) < kLoadForgottenNs;
 }
 
 inline void NoteArrival(TailAccount& account, TimeNs now_ns) {
@@ -98,7 +106,9 @@ inline void NoteArrival(TailAccount& account, TimeNs now_ns) {
   } else if (IsQuiet(account, now_ns)) {
     ++account.pauses;
     account.paused_ns += gap_ns;
+    account.ages.Add(static_cast<double>(gap_ns));
     account.gaps = 0;
+    account.returned_ns = now_ns;
   } else {
     account.gaps = std::min(account.gaps + 1, kTailGaps);
     const auto weight = static_cast<double>(account.gaps);
@@ -182,12 +192,14 @@ inline double DelayedPerNs(const TailAccount& account, double load) {
 
 // What quiet time says of a blocking.
 struct QuietRisk {
-  double hits_per_ns = 0;     // chance that the load comes back
+  double age_ns = 0;          // of the pause
+  double returns = 1;         // the load does; 1, or less where the pause outlasts all before
   double delayed_per_ns = 0;  // queries that a delay of one nanosecond delays, beyond the first
   double late_most = 1;       // all between two pauses
   double late_ns = 0;         // a delay beyond it makes a query late
 
-  // Queries that are late on average. The load meets the end of a blocking, all of it at most.
+  // Queries that are late if the load returns, on average. It meets the end of a blocking, all of
+  // it at most.
   double Late(double blocking_ns) const {
     const double beyond_ns = std::max(0.0, blocking_ns - late_ns);
     if (beyond_ns <= 0) return 0;
@@ -199,63 +211,117 @@ struct QuietRisk {
 // before a first return showed it.
 inline QuietRisk QuietRiskOf(const TailAccount& account, int64_t solo_ns, TimeNs now_ns) {
   const auto age_ns = static_cast<double>(now_ns - account.arrival_ns);
-  const auto pauses = static_cast<double>(account.pauses + 1);
-  const double returns = std::sqrt(std::min(1.0, SeenNs(account) / age_ns));
   double rate = 1 / GapNs(account);
   double load = std::min(rate * static_cast<double>(solo_ns), kQueueLoadMax);
   if (account.pauses == 0 && load > 0) {
     rate *= kQueueLoadMax / load;
     load = kQueueLoadMax;
   }
-  return {.hits_per_ns = returns * pauses / (static_cast<double>(account.paused_ns) + age_ns),
+  const auto bursts = static_cast<double>(account.pauses + 1);
+  return {.age_ns = age_ns,
+          .returns = std::sqrt(std::min(1.0, SeenNs(account) / age_ns)),
           .delayed_per_ns = rate / (1 - load),
-          .late_most = std::max(1.0, static_cast<double>(account.arrivals) / pauses),
+          .late_most = std::max(1.0, static_cast<double>(account.arrivals) / bursts),
           .late_ns = static_cast<double>(account.late_delay_ns)};
 }
 
-// What a task that blocks so long and starts in quiet time puts aside.
-inline double ToPutAside(const TailAccount& account, const QuietRisk& risk, double blocking_ns) {
-  const double uncovered = std::max(0.0, risk.Late(blocking_ns) - account.aside);
-  return risk.hits_per_ns * blocking_ns * uncovered;
-}
+// What tasks in quiet time put aside: the chance that the load returns while they run, times the
+// late ones that are not covered.
+class QuietCost {
+ public:
+  QuietCost(const TailAccount& account, const QuietRisk& risk)
+      : account_(account), risk_(risk), covered_(account.aside) {
+    while (risk.age_ns >= PauseAges::End(range_)) NextRange();
+  }
+
+  // Where the load returns for certain, and no late one is covered.
+  QuietCost Certain() const {
+    QuietCost cost = *this;
+    cost.ends_ = 1 / risk_.returns;
+    cost.covered_ = 0;
+    return cost;
+  }
+
+  double Of(double blocking_ns) {
+    while (blocking_ns > RangeLeftNs()) NextRange();
+    return Here(blocking_ns);
+  }
+
+  // The longest blocking that costs `credit`, to a millionth. The cost rises with the length.
+  double Longest(double credit) {
+    while (range_ + 1 < PauseAges::kRanges && Here(RangeLeftNs()) <= credit) NextRange();
+    double least_ns = begin_ns_;
+    double most_ns = RangeLeftNs();
+    while (most_ns - least_ns > std::max(1.0, most_ns / 1'000'000)) {
+      const double middle_ns = (least_ns + most_ns) / 2;
+      (Here(middle_ns) <= credit ? least_ns : most_ns) = middle_ns;
+    }
+    return least_ns;
+  }
+
+ private:
+  double RangeLeftNs() const { return PauseAges::End(range_) - risk_.age_ns; }
+  // Of a blocking that ends in the range.
+  double Here(double blocking_ns) const {
+    const double ends = ends_ + account_.ages.Rate(range_) * (blocking_ns - begin_ns_);
+    return std::min(1.0, ends * risk_.returns) * std::max(0.0, risk_.Late(blocking_ns) - covered_);
+  }
+  void NextRange() {
+    const double left_ns = std::max(0.0, RangeLeftNs());
+    ends_ += account_.ages.Rate(range_) * (left_ns - begin_ns_);
+    begin_ns_ = left_ns;
+    ++range_;
+  }
+
+  const TailAccount& account_;
+  const QuietRisk& risk_;
+  double covered_;
+  int range_ = 0;
+  double ends_ = 0;      // chance that the load returns before the range
+  double begin_ns_ = 0;  // of the range, from now on
+};
 
 inline void PutAside(TailAccount& account, int64_t blocking_ns, int64_t solo_ns, TimeNs now_ns) {
   if (!IsQuiet(account, now_ns)) return;
   const QuietRisk risk = QuietRiskOf(account, solo_ns, now_ns);
   account.hit = risk.Late(static_cast<double>(blocking_ns));
-  account.aside += ToPutAside(account, risk, static_cast<double>(blocking_ns));
+  account.aside += QuietCost(account, risk).Of(static_cast<double>(blocking_ns));
   account.aside = std::clamp(account.aside, 0.0, std::max(0.0, account.credit));
 }
 
-// The longest blocking whose part the credit that is not put aside has: the larger root of
-// hits x blocking x (late - aside) = credit - aside.
-inline double LongestInQuiet(const TailAccount& account, const QuietRisk& risk) {
-  const double free = std::max(0.0, account.credit - account.aside) / risk.hits_per_ns;
-  const double per_ns = risk.delayed_per_ns / 2;
-  const double half = (account.aside - 1) / (2 * per_ns);
-  const double covered = (account.aside * risk.late_ns + free) / per_ns;
-  const double beyond_ns = half + std::sqrt(half * half + covered);
-  const double most_ns = (risk.late_most - 1) / per_ns;  // where all are late
-  if (beyond_ns <= most_ns) return risk.late_ns + beyond_ns;
-  const double uncovered = risk.late_most - account.aside;
-  if (uncovered <= 0) return static_cast<double>(kNever);
-  return std::max(most_ns + risk.late_ns, (free + risk.late_most * risk.late_ns) / uncovered);
+// Whether pauses of this age end no more often than twice the mean, or the queries between two
+// pauses earn a hit. At other times a task buys little BE work with its credit.
+inline bool IsCheapTime(const TailAccount& account, TimeNs now_ns) {
+  if (!IsQuiet(account, now_ns)) return false;
+  const auto bursts = static_cast<double>(account.pauses + 1);
+  if (account.earned * static_cast<double>(account.arrivals) >= account.hit * bursts) return true;
+  const int range = PauseAges::RangeOf(static_cast<double>(now_ns - account.arrival_ns));
+  return account.ages.Rate(range) * static_cast<double>(account.paused_ns) <=
+         2 * static_cast<double>(account.pauses);
 }
 
-// What a task may start on. Beside a load, what a hit costs stays for the pauses: there it buys
-// more BE work.
+// What a task may start on. Beside a load the credit of a hit stays for the pauses. Where a pause
+// is likely to end, a full account does not do either, but for tasks that make few queries late.
 inline double CreditAt(const TailAccount& account, TimeNs now_ns) {
-  if (IsQuiet(account, now_ns)) return account.credit;
-  return account.credit - std::max(account.aside, account.hit);
+  if (!IsQuiet(account, now_ns)) return account.credit - std::max(account.aside, account.hit);
+  if (IsCheapTime(account, now_ns)) return account.credit;
+  return std::min(account.credit, kTailCreditMax - 1);
 }
 
 // Credit that a task needs for each nanosecond that it blocks.
 inline double TailNeedPerNs(const TailAccount& account, double load, int64_t solo_ns,
                             TimeNs now_ns) {
-  if (!IsQuiet(account, now_ns)) return DelayedPerNs(account, load);
+  if (!IsQuiet(account, now_ns)) {  // of a load that is new the largest one counts
+    return DelayedPerNs(account, LoadIsNew(account) ? kQueueLoadMax : load);
+  }
   const QuietRisk risk = QuietRiskOf(account, solo_ns, now_ns);
-  if (account.credit <= 0) return risk.delayed_per_ns;
-  return account.credit / std::max(LongestInQuiet(account, risk), 1.0);
+  const double credit = CreditAt(account, now_ns);
+  if (credit <= 0) return risk.delayed_per_ns;
+  QuietCost cost(account, risk);
+  const double longest_ns = IsCheapTime(account, now_ns)
+                                ? cost.Longest(std::max(0.0, credit - account.aside))
+                                : cost.Certain().Longest(credit / kTailCreditMax);
+  return credit / std::max(longest_ns, 1.0);
 }
 
 // Whether no query of the app has ever ended. It then holds no BE work, but for a moment after its

@@ -51,10 +51,7 @@ void ViewBudgets(AppEvidence& app, const LcQueue& queue, Vacations& vacations, T
   view.blocking_budget_ns = std::min(target_ns, shift_ns);
   view.uncuttable_budget_ns =
       std::min(target_ns, app.tail.LongestVacation(shift_ns, queue.tail, vacations));
-  // The shares that a tail allows are of random busy periods. After a silence many queries come at
-  // once.
-  const bool has_tail = shift_ns <= target_ns && !IsMostlyQuiet(app.account, now_ns);
-  view.tail_rate = has_tail ? app.tail.Rate(queue.tail) : 0;
+  view.tail_rate = shift_ns <= target_ns ? app.tail.Rate(queue.tail) : 0;
   view.late_delay_ns =
       LateDelay(shift_ns, promise.p99_alone_ns, view.solo_ns, app.tail.quantiles());
 }

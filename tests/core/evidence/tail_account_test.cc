@@ -153,7 +153,7 @@ class QuietTimeTest : public TailAccountTest {
   bool Start(int64_t task_ns) {
     CreditQuietTime(account, now_ns);
     const double need = TailNeedPerNs(account, 0, kMs, now_ns) * static_cast<double>(task_ns);
-    if (account.credit < need) return false;
+    if (CreditAt(account, now_ns) < need) return false;
     PutAside(account, task_ns, kMs, now_ns);
     return true;
   }
@@ -179,15 +179,49 @@ class QuietTimeTest : public TailAccountTest {
       Run(late_now, 1'000, true, 2'500'000);
       Run(kBurst - late_now, 0, hit, 2'500'000);
       late_queries += late_now;
-      share += Silence(kSilenceNs + static_cast<int64_t>(random() % 1'000) * kMs, kTaskNs) / bursts;
+      share += Silence(silence_ns + static_cast<int64_t>(random() % 1'000) * kMs, kTaskNs) / bursts;
     }
     return share;
   }
 
   std::mt19937_64 random{7};
+  int64_t silence_ns = kSilenceNs;
   bool hit = false;
   int late_queries = 0;
 };
+
+// A burst comes after 21 to 22 s: BE work has most of that, and is gone by then.
+TEST_F(QuietTimeTest, BeHasMostOfPausesOfTheSameLengthAndMakesNoneLate) {
+  silence_ns += 1'000 * kMs;
+  Bursts(100, 30);
+  late_queries = 0;
+  EXPECT_GE(Bursts(200, 30), 0.6);
+  EXPECT_EQ(late_queries, 0);
+}
+
+TEST_F(QuietTimeTest, WhereAPauseIsLikelyToEndCreditIsKept) {
+  Bursts(50, 0);
+  account.credit = kTailCreditMax;
+  account.late_delay_ns = 2 * kMs;
+  const TimeNs began_ns = account.arrival_ns;
+  EXPECT_TRUE(IsCheapTime(account, began_ns + 15'000 * kMs));
+  EXPECT_FALSE(IsCheapTime(account, began_ns + 20'500 * kMs));
+  EXPECT_TRUE(IsCheapTime(account, began_ns + 60'000 * kMs)) << "no pause was that old";
+  now_ns = began_ns + 20'500 * kMs;
+  EXPECT_LT(CreditAt(account, now_ns), kTailCreditMax);
+  EXPECT_FALSE(Start(kTaskNs)) << "a full account buys no likely hit";
+  EXPECT_TRUE(Start(2 * kMs)) << "that makes none late";
+  now_ns = began_ns + 60'000 * kMs;
+  EXPECT_TRUE(Start(kTaskNs));
+}
+
+TEST_F(QuietTimeTest, OfALoadThatReturnedTheLargestCountsAtFirst) {
+  Bursts(2, 0);
+  Run(100, 0);
+  EXPECT_EQ(TailNeedPerNs(account, 0.1, kMs, now_ns), DelayedPerNs(account, kQueueLoadMax));
+  Run(3'000, 0);
+  EXPECT_EQ(TailNeedPerNs(account, 0.1, kMs, now_ns), DelayedPerNs(account, 0.1));
+}
 
 // The share of the silence in which a start at random makes kTailShare of the queries late.
 TEST_F(QuietTimeTest, BeHasTheShareOfAPauseThatItsLateQueriesLeave) {
