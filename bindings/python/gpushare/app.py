@@ -82,7 +82,8 @@ class App(Handle):
         """Changes what the app states, as after a model swap. What is left out stays; 0 is none or unknown.
 
         target_ns, p99_bound, p50_bound, p99_alone_ns and priority (-100 to 100, a higher one goes first) are of an
-        LC app, weight is of a BE app. What was measured stays. The tail account and the window of guarantee() begin anew where the promise changes.
+        LC app, weight is of a BE app. What was measured stays. The tail account and the window of guarantee() begin
+        anew where the promise changes.
         """
         stated = {'target_ns': target_ns, 'p99_bound': p99_bound, 'p50_bound': p50_bound,
                   'p99_alone_ns': p99_alone_ns, 'weight': weight, 'priority': priority}

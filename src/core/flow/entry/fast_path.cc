@@ -109,8 +109,9 @@ bool PlacePart(const Flow& flow, const Task& task, const LcRoute& route, Part& p
 
 FastPathResult TryFastPath(Flow& flow, Task& task) {
   App& app = *task.app;
-  // Whether the task must yield is a plan's to say.
-  const bool yields = app.options.Yields() && flow.lets_lc_yield.load(std::memory_order_relaxed);
+  // Whether the task must yield is a plan's to say, and whether a graph is in segments elsewhere.
+  const bool yields = app.options.Yields() &&
+                      (task.IsSegmented() || flow.lets_lc_yield.load(std::memory_order_relaxed));
   if (yields || !task.wait_tickets.empty() || app.options.drop_late || !IsNext(*task.queue)) {
     return FastPathResult::kNotTaken;
   }

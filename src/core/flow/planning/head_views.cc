@@ -187,7 +187,8 @@ const HeadView& ViewBeHead(const Flow& flow, Queue& queue, double tail_rate) {
 const HeadView& ViewLcHead(const Flow& flow, Queue& queue, double tail_rate) {
   queue.view = HeadView();  // its slot may have been a BE queue's
   ViewTask(flow, *queue.head, tail_rate, queue.view);
-  queue.view.ready_count = ReadyCount(queue);
+  // Each task of an app that yields waits by itself.
+  queue.view.ready_count = queue.head->app->yields ? 1 : ReadyCount(queue);
   return queue.view;
 }
 

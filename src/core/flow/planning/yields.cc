@@ -59,7 +59,9 @@ void FollowLeaving(const Flow& flow, Task& task, bool yielded) {
   const TimeNs left_ns = flow.lanes.lane(part.lane).evicted_at_ns.load() +
                          kSegmentsOutstanding * SegmentNsOf(*task.work.kernel);
   TimeNs& since_ns = task.progress.yields_since_ns;
-  if (since_ns == 0 && yielded && flow.now_ns > left_ns) since_ns = left_ns;
+  if (since_ns == 0 && yielded && flow.now_ns > left_ns) {
+    since_ns = std::max(left_ns, task.app->evidence.yields_since_ns);  // no wait counts twice
+  }
   if (since_ns == 0) return;
   NoteWait(task);
   if (task.app->yields) {
