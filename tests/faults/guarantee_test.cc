@@ -189,6 +189,7 @@ TEST_F(GuaranteeTest, SaysForHowLongBeWasHeldAndWhy) {
   EXPECT_NE(text.find("reason=\"hold_tail_credit\""), std::string::npos);
   EXPECT_NE(text.find("gpushare_app_p99_bound{"), std::string::npos);
   ASSERT_OK(gpushare_query_end(api_.runtime, query));
+  ASSERT_OK(gpushare_poll_until(api_.runtime, api_.NowNs() + 30'000 * kMs));
   EXPECT_EQ(api_.Finish(ticket).verdict, GPUSHARE_VERDICT_OK) << "quiet time earns the credit";
   const gpushare_app_guarantee after = Of(api_.be_app);
   ASSERT_OK(gpushare_poll_until(api_.runtime, api_.NowNs() + 5 * kMs));

@@ -413,6 +413,8 @@ TEST_F(PairTest, ADelayBelowZeroCounts) {
   EXPECT_EQ(model_->durations().PredictBlocking(be_).duration_ns, 4'000);
   for (int i = 0; i < 20; ++i) model_->ObserveDelay(Delayed(-4'000));
   EXPECT_EQ(model_->durations().PredictBlocking(be_).duration_ns, 0);
+  const std::unique_ptr<CostModel> later = MakeOnlineModel(DeviceProfile());
+  EXPECT_TRUE(later->Load(model_->Save()).ok());
 }
 
 TEST_F(PairTest, ADelayIsNotLearnedAgainstAGuess) {

@@ -300,10 +300,14 @@ inline bool IsCheapTime(const TailAccount& account, TimeNs now_ns) {
          2 * static_cast<double>(account.pauses);
 }
 
-// What a task may start on. Beside a load the credit of a hit stays for the pauses. Where a pause
-// is likely to end, a full account does not do either, but for tasks that make few queries late.
+// What a task may start on. Beside a load the credit of a hit stays for the pauses, but for what a
+// full account has for one query: a hit may need more than any account has. Where a pause is likely
+// to end, a full account does not do either, but for tasks that make few queries late.
 inline double CreditAt(const TailAccount& account, TimeNs now_ns) {
-  if (!IsQuiet(account, now_ns)) return account.credit - std::max(account.aside, account.hit);
+  if (!IsQuiet(account, now_ns)) {
+    const double kept = std::max(account.aside, account.hit);
+    return account.credit - std::min(kept, kTailCreditMax - 1);
+  }
   if (IsCheapTime(account, now_ns)) return account.credit;
   return std::min(account.credit, kTailCreditMax - 1);
 }

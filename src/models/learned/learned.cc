@@ -57,6 +57,12 @@ const Field<FollowedMean> kTimeFields[] = {
     {"mean", &FollowedMean::mean, 0, kDurationMaxNs},
 };
 
+// Below 0: queries ended earlier than predicted.
+const Field<FollowedMean> kDelayFields[] = {
+    {"samples", &FollowedMean::samples, 0, kMaxCount},
+    {"mean", &FollowedMean::mean, -kDurationMaxNs, kDurationMaxNs},
+};
+
 const Field<LearnedPair> kPairFields[] = {
     {"kernel", &LearnedPair::kernel, 1, core::kMaxNameBytes},
     {"neighbour", &LearnedPair::neighbour, 1, core::kMaxNameBytes},
@@ -245,7 +251,7 @@ constexpr Field<LearnedKernel>::Custom kBesideCopiesField = {
 const Field<LearnedKernel> kKernelFields[] = {
     {"name", &LearnedKernel::name, 1, core::kMaxNameBytes},
     {"segments", kSegmentsField},
-    {"blocking", ObjectField<LearnedKernel, FollowedMean, &LearnedKernel::blocking, kTimeFields>()},
+    {"blocking", ObjectField<LearnedKernel, FollowedMean, &LearnedKernel::blocking, kDelayFields>()},
     {"solo", ObjectField<LearnedKernel, LinearState, &LearnedKernel::solo, kLinearFields>()},
     {"shape", kShapeField},
     {"eviction",

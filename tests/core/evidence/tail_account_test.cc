@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 namespace gpushare::core {
@@ -281,7 +282,17 @@ TEST_F(QuietTimeTest, BesideALoadTheCreditOfAHitIsKept) {
   PutAside(account, kTaskNs, kMs, quiet_ns);
   EXPECT_EQ(CreditAt(account, quiet_ns), 50);
   EXPECT_LT(account.aside, account.hit);
-  EXPECT_EQ(CreditAt(account, now_ns), 50 - account.hit);
+  EXPECT_EQ(CreditAt(account, now_ns), 50 - std::min(account.hit, kTailCreditMax - 1));
+}
+
+// A hit may need more than any account has. Beside a load without pauses that would hold BE work
+// for ever.
+TEST_F(TailAccountTest, AFullAccountPaysForOneQueryWhateverAHitNeeds) {
+  account.credit = kTailCreditMax;
+  account.hit = 2 * kTailCreditMax;
+  NoteArrival(account, now_ns);
+  EXPECT_FALSE(IsQuiet(account, now_ns));
+  EXPECT_EQ(CreditAt(account, now_ns), 1);
 }
 
 TEST_F(QuietTimeTest, APauseIsNoGapOfTheLoad) {

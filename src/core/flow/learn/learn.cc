@@ -165,9 +165,11 @@ void LearnKernelReplaced(Flow& flow, KernelId id) {
   evidence.segment_gains.on_split[id.value] = MeasuredGain();
   const KernelDesc* const kernel = flow.tables.FindKernel(id);
   for (int slot = 0; slot < flow.tables.app_slots(); ++slot) {
-    MainKernel& main = flow.tables.app_slot(slot).evidence.main_kernel;
-    if (main.kernel == kernel) main = MainKernel();
+    AppEvidence& app = flow.tables.app_slot(slot).evidence;
+    if (app.main_kernel.kernel == kernel) app.main_kernel = MainKernel();
+    if (app.eviction.evicted == id || app.eviction.kernel == id) app.eviction = EvictionDelay();
   }
+  flow.delayed_queries.Clear();
   const int32_t row = flow.pair_kernels.RowOf(id);
   if (row >= 0 && evidence.in_force.trial_kernel == row) evidence.TrialEnded(flow.now_ns);
   flow.pair_kernels.Renew(id);
@@ -178,8 +180,10 @@ void LearnKernelReplaced(Flow& flow, KernelId id) {
 }
 
 void LearnQueryBegan(Flow& flow, QueryState& query, TimeNs since_ns) {
-  query.waited = query.app->evidence.queries > 0;
-  flow.evidence.QueryBegan(query.app->evidence,
+  AppEvidence& evidence = query.app->evidence;
+  query.waited = evidence.queries > 0;
+  if (!query.waited) evidence.eviction.evicted = KernelId();  // of the last busy period
+  flow.evidence.QueryBegan(evidence,
                            {.now_ns = flow.now_ns,
                             .arrival_ns = query.arrival_ns,
                             .since_ns = since_ns,
@@ -248,9 +252,10 @@ void LearnPartBegan(Flow& flow, Task& task, Reason reason, bool begins) {
                              .asks_for_solo_run = asks,
                              .begins_credit = begins_credit,
                              .charge_ns = begins ? ChargeNs(task) : 0});
-  if (!begins_credit) return;
+  if (!begins_credit || task.work.kind == TaskKind::kMemcpy) return;  // a piece of a copy is short
+  const int64_t blocking_ns = std::min(task.progress.issued_ns, task.progress.blocking_ns);
   for (App* const app : flow.lc_apps) {
-    Evidence::CreditBegan(app->evidence, task.progress.predicted.duration_ns, flow.now_ns);
+    Evidence::CreditBegan(app->evidence, blocking_ns, flow.now_ns);
   }
 }
 
