@@ -52,11 +52,6 @@ const Field<FollowedMean> kFactorFields[] = {
     {"mean", &FollowedMean::mean, 0, kMaxFactor},
 };
 
-const Field<FollowedMean> kTimeFields[] = {
-    {"samples", &FollowedMean::samples, 0, kMaxCount},
-    {"mean", &FollowedMean::mean, 0, kDurationMaxNs},
-};
-
 // Below 0: queries ended earlier than predicted.
 const Field<FollowedMean> kDelayFields[] = {
     {"samples", &FollowedMean::samples, 0, kMaxCount},
