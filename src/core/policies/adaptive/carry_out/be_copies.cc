@@ -113,7 +113,8 @@ class Disturbance {
     const double kept = At(copy).kept;
     if (budget_ns_ == kNever || kept >= 1) return kNever;
     if (!(kept > 0)) return 0;
-    const double longest = static_cast<double>(budget_ns_ / kIdlePieceDivisor) * kept / (1 - kept);
+    const int64_t delay_ns = budget_ns_ / kIdlePieceDivisor;
+    const double longest = static_cast<double>(delay_ns) * kept / (1 - kept);
     return static_cast<int64_t>(std::min(longest, static_cast<double>(kMaxDurationNs)));
   }
   // One piece at a time in each direction: several together would last beyond a query's arrival.
