@@ -246,7 +246,8 @@ constexpr Field<LearnedKernel>::Custom kBesideCopiesField = {
 const Field<LearnedKernel> kKernelFields[] = {
     {"name", &LearnedKernel::name, 1, core::kMaxNameBytes},
     {"segments", kSegmentsField},
-    {"blocking", ObjectField<LearnedKernel, FollowedMean, &LearnedKernel::blocking, kDelayFields>()},
+    {"blocking",
+     ObjectField<LearnedKernel, FollowedMean, &LearnedKernel::blocking, kDelayFields>()},
     {"solo", ObjectField<LearnedKernel, LinearState, &LearnedKernel::solo, kLinearFields>()},
     {"shape", kShapeField},
     {"eviction",

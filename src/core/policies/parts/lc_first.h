@@ -14,7 +14,8 @@
 namespace gpushare::core {
 
 // The same route for every LC app. On the whole device, apps of the highest priority have the
-// streams of the highest priority, and other LC apps those below, which are still above BE kernels'.
+// streams of the highest priority, and other LC apps those below, which are still above BE
+// kernels'.
 void PublishRoutes(const Snapshot& snapshot, const LcRoute& route, Plan& plan);
 
 // Launches all LC heads on their app's route, in the order of the snapshot; returns the predicted
