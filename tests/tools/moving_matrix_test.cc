@@ -292,9 +292,9 @@ void ExpectKept(const std::vector<Row>& rows) {
   for (const auto& [name, count] : groups) {
     std::cout << name << ": " << count.kept << " of " << count.rows << ", far " << count.far
               << ", BE " << count.be / count.rows << "\n";
-    const bool is_uncut = std::any_of(std::begin(kKinds), std::end(kKinds), [&](const Kind& kind) {
-      return kind.uncut && name == kind.name;
-    });
+    const bool is_uncut =
+        std::any_of(std::begin(kKinds), std::end(kKinds),
+                    [&name = name](const Kind& kind) { return kind.uncut && name == kind.name; });
     EXPECT_GE(count.share(), is_uncut ? 0.95 : 0.97) << name;
   }
 }
