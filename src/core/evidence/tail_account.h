@@ -13,7 +13,7 @@
 // the task counts.
 //
 // Beside a load, a task starts with credit for all queries that it is likely to delay, and for one
-// at least, however long it is. What a hit in quiet time costs does not count there.
+// at least, however long it is. Credit that is put aside for quiet time is not part of it.
 //
 // Quiet time begins after a pause of kLoadForgottenNs. What it earns is an advance on the queries
 // that come after it: what these earn repays it first. So arrivals in bursts earn no more than a

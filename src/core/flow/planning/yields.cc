@@ -50,7 +50,7 @@ void NoteLongest(Flow& flow, const Task& head) {
       std::min(flow.yields_until_ns, progress.yields_since_ns + most_ns - progress.yielded_ns);
 }
 
-// A graph that was told to leave waits too, from when its segments should have ended: they may
+// An evicted graph waits too, from when its segments should have ended: they may
 // wait for the SMs that the higher priority has. That time is by the length that was asked for, so
 // that it depends on no model. `yielded`: its app did so as of the last plan.
 void FollowLeaving(const Flow& flow, Task& task, bool yielded) {
