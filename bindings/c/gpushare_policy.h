@@ -132,6 +132,9 @@ typedef struct gpushare_lc_app_view {
   int32_t reserved2;
   int32_t priority;  // among LC apps; the heads of a higher one come first
   int32_t reserved3;
+  // While the last few queries came rarely: a delay by BE work that makes hardly any query late,
+  // above the budgets or not; 0: none is known.
+  int64_t lull_delay_ns;
 } gpushare_lc_app_view;
 
 // A BE app with its quota and what it got so far.

@@ -21,8 +21,8 @@ namespace {
 GPUSHARE_ALL_FIELDS_CONVERTED(core::PlaceView, 3);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::SplitView, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::CopyState, 4);
-GPUSHARE_ALL_FIELDS_CONVERTED(core::Promise, 4);
-GPUSHARE_ALL_FIELDS_CONVERTED(core::LcAppView, 24);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::Promise, 5);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::LcAppView, 25);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::BeAppView, 8);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::QueryView, 9);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::Prediction, 3);
@@ -107,6 +107,7 @@ gpushare_lc_app_view View(const core::LcAppView& app) {
             out.speed_beside_copies);
   out.packed = Bool(app.packed);
   out.priority = app.priority;
+  out.lull_delay_ns = app.lull_delay_ns;
   return out;
 }
 

@@ -102,12 +102,22 @@ TEST_F(PolicyViewsTest, AnAppThatPromisesNothingHasNoLimits) {
   EXPECT_EQ(seen.late_delay_ns, GPUSHARE_NEVER);
 }
 
+TEST_F(PolicyViewsTest, LateQueriesTakeFromTheSlackAndNotFromTheLimit) {
+  const gpushare_lc_app_view before = Convert().lc_apps[0];
+  lc_.promise.slack_share = 0.5;
+  const gpushare_lc_app_view& seen = Convert().lc_apps[0];
+  EXPECT_NEAR(seen.p99_slack_ns, before.p99_slack_ns / 2, 1);
+  EXPECT_NEAR(seen.lag_slack_ns, before.lag_slack_ns / 2, 1);
+  EXPECT_EQ(seen.latency_limit_ns, before.latency_limit_ns);
+}
+
 TEST_F(PolicyViewsTest, AnLcAppShowsWhatTheEvidenceSays) {
   values_.Fill(lc_.app.value, lc_.solo_ns, lc_.load, lc_.load_error, lc_.target_tail, lc_.peak_load,
                lc_.blocking_budget_ns, lc_.uncuttable_budget_ns, lc_.tail_rate, lc_.late_delay_ns,
                lc_.tail_credit, lc_.tail_need_per_ns, lc_.lag_ns, lc_.shadow_p99_ns,
                lc_.service_age_ns, lc_.reserved_capsms, lc_.packed, lc_.priority,
-               lc_.active_queries, lc_.tasks_in_flight, lc_.idle_since_ns, lc_.main_kernel.value);
+               lc_.active_queries, lc_.tasks_in_flight, lc_.idle_since_ns, lc_.main_kernel.value,
+               lc_.lull_delay_ns);
   lc_.speed_beside_copies = {1.0F, 0.9F, 0.8F, 0.7F};
   const gpushare_lc_app_view& seen = Convert().lc_apps[0];
   EXPECT_EQ(seen.app_id, lc_.app.value);
@@ -128,6 +138,7 @@ TEST_F(PolicyViewsTest, AnLcAppShowsWhatTheEvidenceSays) {
   EXPECT_EQ(seen.reserved_capsms, lc_.reserved_capsms);
   EXPECT_EQ(seen.packed, 1);
   EXPECT_EQ(seen.priority, lc_.priority);
+  EXPECT_EQ(seen.lull_delay_ns, lc_.lull_delay_ns);
   EXPECT_EQ(seen.active_queries, lc_.active_queries);
   EXPECT_EQ(seen.tasks_in_flight, lc_.tasks_in_flight);
   EXPECT_EQ(seen.idle_since_ns, lc_.idle_since_ns);

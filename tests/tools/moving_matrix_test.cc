@@ -219,6 +219,7 @@ struct Row {
   bool far = false;
   double ratio = 0;
   double be = 0;
+  double limit = 0;  // what time sharing leaves BE work
 };
 
 // Whether a service misses its target alone too: such a row says nothing of BE work.
@@ -245,6 +246,7 @@ Row RowOf(const RunResult& run, uint64_t seed) {
   row.kept = row.ratio <= (bound > 0 ? bound : 1);
   row.far = bound > 0 && row.ratio > bound + 0.1 * (bound - 1) + 0.03;
   row.be = run.be.at(0).rate_of_solo;
+  row.limit = TimeSharingLimit(run);
   return row;
 }
 
@@ -284,7 +286,8 @@ void ExpectKept(const std::vector<Row>& rows) {
     all.Add(row);
     if (row.uncut) uncut.Add(row);
     for (const std::string& group : row.groups) groups[group].Add(row);
-    if (!row.kept) std::cout << "missed: " << row.name << " " << row.ratio << "\n";
+    std::cout << (row.kept ? "kept: " : "missed: ") << row.name << " " << row.ratio << ", BE "
+              << row.be << " of " << row.limit << "\n";
     EXPECT_TRUE(!row.far || row.uncut) << row.name << " " << row.ratio;
   }
   EXPECT_GE(all.share(), 0.99);

@@ -17,7 +17,9 @@
 #include "src/core/evidence/latency_tail.h"
 #include "src/core/evidence/lc_load.h"
 #include "src/core/evidence/main_kernel.h"
+#include "src/core/evidence/recent_arrivals.h"
 #include "src/core/evidence/shadow.h"
+#include "src/core/evidence/slack_share.h"
 #include "src/core/evidence/tail_account.h"
 #include "src/core/evidence/target_tail.h"
 #include "src/core/promise/promise.h"
@@ -30,11 +32,13 @@ struct AppEvidence {
   int64_t launch_gap_ns = -1;  // between two launches of a query, with nothing beside; smoothed
   int32_t queries = 0;         // begun and not ended
   MainKernel main_kernel;
+  RecentArrivals arrivals;
   TailAccount account;
   TargetTail target;
   BeDuty duty;
   Shadow shadow;
   EvictionDelay eviction;
+  SlackShare slack;
   bool bound_lost = false;     // the bound is missed even alone (Promise::BoundIsLost)
   int64_t late_not_alone = 0;  // queries that were late, and in the shadow were not
   LatencyTail tail;            // of queries that met no task on credit
@@ -68,11 +72,13 @@ inline void BeginApp(AppEvidence& app, int64_t solo_ns, const Promise& promise, 
   app.launch_gap_ns = -1;
   app.queries = 0;
   app.main_kernel = MainKernel();
+  app.arrivals = RecentArrivals();
   app.account = TailAccount{.arrival_ns = now_ns};
   app.target = TargetTailAtFirst(promise);
   app.duty = BeDuty();
   app.shadow = Shadow();
   app.eviction = EvictionDelay();
+  app.slack = SlackShare();
   app.bound_lost = false;
   app.late_not_alone = 0;
   app.tail.Clear();
@@ -96,6 +102,7 @@ inline int64_t GapsOf(const AppEvidence& app, int32_t launches) {
 // them.
 inline void ServeAnotherModel(AppEvidence& app, TimeNs now_ns) {
   BeginAnew(app.account, now_ns);
+  app.slack = SlackShare();
   app.tail.Clear();
   app.shadow.ForgetLatencies();
   app.duty = BeDuty();
@@ -106,6 +113,7 @@ inline void ServeAnotherModel(AppEvidence& app, TimeNs now_ns) {
 inline Promise PromiseInForce(const AppEvidence& app, const Promise& stated) {
   Promise promise = stated;
   if (app.bound_lost) promise.p99_alone_ns = app.shadow.p99_ns();
+  promise.slack_share = PartOf(app.slack);
   return promise;
 }
 
@@ -126,7 +134,10 @@ inline void NoteBoundLost(AppEvidence& app, const Promise& stated, TimeNs now_ns
 // the factor of late queries. An app whose p99 alone was known and is another one now serves
 // another model: the latencies of the old one begin anew too, and the duty that they asked for.
 inline void UpdateApp(AppEvidence& app, const Promise& before, const Promise& now, TimeNs now_ns) {
-  if (now.LatencyLimit() != before.LatencyLimit()) BeginAnew(app.account, now_ns);
+  if (now.LatencyLimit() != before.LatencyLimit()) {
+    BeginAnew(app.account, now_ns);
+    app.slack = SlackShare();
+  }
   const bool other_p99 = now.p99_alone_ns != before.p99_alone_ns;
   const bool stated = before.p99_alone_ns > 0 && now.p99_alone_ns > 0;
   if (other_p99 || now.LatencyLimit() != before.LatencyLimit()) app.delivered.Clear();

@@ -33,8 +33,9 @@ void Evidence::QueryBegan(AppEvidence& app, const BegunQuery& begin, ShadowQuery
                    shadow);
   shadow.yielded_ns = yielded_ns;
   NoteArrival(app.account, begin.now_ns);
+  app.arrivals.Add(begin.now_ns);
   busy_on_credit = busy_on_credit || begin.meets_credit;
-  ++queries;
+  if (queries++ == 0) busy_since_ns_ = begin.now_ns;
   if (app.queries++ == 0) ++apps_with_queries;
   BeginBusy(app.load, load_decay, begin.now_ns);
 }
@@ -47,10 +48,11 @@ void Evidence::QueryEnded(AppEvidence& app, const EndedQuery& end) {
   if (--queries == 0) busy_on_credit = false;
   if (!met_credit) app.tail.Add(latency_ns);
   app.delivered.Add(delivered_ns, delivered_ns > end.promise.LatencyLimit());
-  NoteQuery(app.account, PromiseInForce(app, end.promise), latency_ns, met_credit);
+  const Promise promise = PromiseInForce(app, end.promise);
+  NoteQuery(app.account, promise, app.query_solo_ns, latency_ns, met_credit);
   LearnLateness(app.target, end.promise, latency_ns);
-  NoteShadow(app, end, latency_ns);
-  NoteTrial(end, PromiseInForce(app, end.promise).LatencyLimit(), latency_ns);
+  NoteShadow(app, end, latency_ns, met_credit);
+  NoteTrial(end, promise.LatencyLimit(), latency_ns);
   if (end.solo_ns > 0) {
     app.query_solo_ns =
         app.query_solo_ns == 0
@@ -72,15 +74,23 @@ void Evidence::QueryLeft(AppEvidence& app, const ShadowQuery& shadow, bool last,
 }
 
 void Evidence::QueryReturned(AppEvidence& app, const ShadowQuery& shadow, TimeNs now_ns) {
-  ++queries;
+  if (queries++ == 0) busy_since_ns_ = now_ns;
   if (app.queries++ == 0) ++apps_with_queries;
   app.shadow.Return(shadow, now_ns - YieldedNs(app, now_ns));
   BeginBusy(app.load, load_decay, now_ns);
 }
 
+// At most, of a query that had the whole device once BE work had left it: a host that stalls delays
+// queries for longer.
+int64_t Evidence::DelayByBe(const EndedQuery& end) const {
+  if (end.disturbed || end.be_runs) return kNever;
+  return std::max<int64_t>(0, be_left_ns - busy_since_ns_);
+}
+
 // What nothing disturbed took what it takes alone. Else its tasks were predicted. A query that was
 // dropped takes nothing in the shadow either, and was late there if its wait left it too little.
-void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t latency_ns) {
+void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t latency_ns,
+                          bool met_credit) {
   const bool alone = end.dropped || (!end.disturbed && end.done_ns > 0);
   const int64_t alone_ns = alone || end.solo_ns <= 0 ? end.done_ns : end.solo_ns;
   const TimeNs ended_ns = end.ended_ns - YieldedNs(app, end.now_ns);
@@ -90,7 +100,14 @@ void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t laten
   const bool is_slow = slow_ns > 0 ? shadow_ns >= slow_ns : end.waited;
   NoteDelay(app.eviction, is_slow && !end.dropped, ended_ns - end.shadow.arrival_ns - shadow_ns);
   const int64_t limit_ns = end.promise.LatencyLimit();
-  if (latency_ns > limit_ns && shadow_ns <= limit_ns) ++app.late_not_alone;
+  const bool late_alone = shadow_ns > limit_ns;
+  const bool late = latency_ns > limit_ns;
+  app.late_not_alone += late && !late_alone ? 1 : 0;
+  if (limit_ns == kNever) return;
+  const bool for_be =
+      late && !late_alone && (met_credit || latency_ns - limit_ns <= DelayByBe(end));
+  NoteLateness(app.slack, end.promise, app.query_solo_ns, for_be && !met_credit,
+               late_alone || (late && !for_be));
 }
 
 void Evidence::NoteTrial(const EndedQuery& end, int64_t limit_ns, int64_t latency_ns) {

@@ -135,9 +135,11 @@ struct Evidence {
  private:
   void NoteTrial(const EndedQuery& end, int64_t limit_ns, int64_t latency_ns);
   void NoteDuty(AppEvidence& app, const EndedQuery& end);
-  static void NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t latency_ns);
+  void NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t latency_ns, bool met_credit);
+  int64_t DelayByBe(const EndedQuery& end) const;
   void NoteGain(const EndedBePart& end);
 
+  TimeNs busy_since_ns_ = 0;                // the present busy period of all apps, or the last one
   const AppEvidence* ended_app_ = nullptr;  // of the query that ended last, and when
   TimeNs ended_ns_ = 0;
 };

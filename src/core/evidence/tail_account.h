@@ -43,6 +43,7 @@
 
 #include "src/core/base/types.h"
 #include "src/core/evidence/pause_ages.h"
+#include "src/core/evidence/slack_share.h"
 #include "src/core/evidence/tuning.h"
 #include "src/core/promise/promise.h"
 #include "src/core/promise/tuning.h"
@@ -122,15 +123,16 @@ inline void AddCredit(TailAccount& account, double queries) {
   account.credit = std::min(account.credit + queries, kTailCreditMax);
 }
 
-inline void NoteQuery(TailAccount& account, const Promise& promise, int64_t latency_ns,
-                      bool met_credit) {
+// `solo_ns`: of a query alone, 0 unknown.
+inline void NoteQuery(TailAccount& account, const Promise& promise, int64_t solo_ns,
+                      int64_t latency_ns, bool met_credit) {
   const int64_t limit_ns = promise.LatencyLimit();
   const bool late = latency_ns > limit_ns;
   ++account.queries;
   // Without a known limit nothing shows what the app's own queue leaves.
   const bool known = limit_ns != kNever;
   account.earned =
-      known ? std::max(kTailShare - account.late_share, kTailShareMin) : kTailShareUnknown;
+      known ? LeftOfLate(kTailShare, account.late_share, promise, solo_ns) : kTailShareUnknown;
   const double repaid = std::min(account.earned, account.advance);
   account.advance -= repaid;
   AddCredit(account, account.earned - repaid);
@@ -315,8 +317,10 @@ inline double CreditAt(const TailAccount& account, TimeNs now_ns) {
 // Credit that a task needs for each nanosecond that it blocks.
 inline double TailNeedPerNs(const TailAccount& account, double load, int64_t solo_ns,
                             TimeNs now_ns) {
-  if (!IsQuiet(account, now_ns)) {  // of a load that is new the largest one counts
-    return DelayedPerNs(account, LoadIsNew(account) ? kQueueLoadMax : load);
+  // Of a load that is new the largest one counts; of one that moves, that of the last arrivals.
+  if (!IsQuiet(account, now_ns)) {
+    const double last = static_cast<double>(solo_ns) / GapNs(account);
+    return DelayedPerNs(account, LoadIsNew(account) ? kQueueLoadMax : std::max(load, last));
   }
   const QuietRisk risk = QuietRiskOf(account, solo_ns, now_ns);
   const double credit = CreditAt(account, now_ns);

@@ -58,6 +58,9 @@ static_assert(kTailQueriesStep < kTailQueriesMin);
 // Share of an app's queries that may be late: the p99, less what starts delay beyond their
 // estimates.
 inline constexpr double kTailShare = kPlannedShare * kLateOfP99;
+// Share of them at which the part of the slack that plans use rests (slack_share.h): half of what
+// the account keeps, because what is counted needs less.
+inline constexpr double kLateShare = (kTailShare + kLateOfP99) / 2;
 // Late queries at which the factor of a target rests: the p99, less as much again for what the
 // steps overshoot. With kTailShare instead, three of 40 rows with copies missed their limits.
 inline constexpr double kTargetLateShare = kBoundShareOfSplit * kLateOfP99;

@@ -14,7 +14,8 @@ namespace {
 struct LcQueue {
   double load = 0;
   double mean_service_ns = 0;
-  LoadTail tail;  // of both
+  LoadTail tail;   // of both
+  double now = 0;  // the load by the last few queries, at most
 };
 
 // The loads are in the views.
@@ -38,6 +39,17 @@ int64_t BudgetOfTarget(const AppEvidence& app, const LcAppView& view, const LcQu
   return view.promise.TargetSlack(p99_ns, app.target.factor);
 }
 
+// In a lull the p99 of the whole load is far away: a delay makes no query late that the queue of
+// the lull would not make late with it. Not where the load is so high that none fits.
+int64_t LullDelay(const LcAppView& view, const LcQueue& queue) {
+  const int64_t limit_ns = view.promise.LatencyLimit();
+  if (limit_ns == kNever || view.solo_ns <= 0 || !(queue.now < kQueueLoadMax)) return 0;
+  const double latency_ns = QueueQuantile(static_cast<double>(view.solo_ns), queue.mean_service_ns,
+                                          queue.now, kKeptOfSplit * kLateOfP99);
+  const double left_ns = static_cast<double>(limit_ns) - latency_ns;
+  return left_ns <= 0 ? 0 : static_cast<int64_t>(left_ns);
+}
+
 // A bound is on the p99, so a launch may be longer than the shift that the bound allows. The median
 // moves by nearly all of it.
 void ViewBudgets(AppEvidence& app, const LcQueue& queue, Vacations& vacations, TimeNs now_ns,
@@ -52,6 +64,7 @@ void ViewBudgets(AppEvidence& app, const LcQueue& queue, Vacations& vacations, T
   view.uncuttable_budget_ns =
       std::min(target_ns, app.tail.LongestVacation(shift_ns, queue.tail, vacations));
   view.tail_rate = shift_ns <= target_ns ? app.tail.Rate(queue.tail) : 0;
+  view.lull_delay_ns = std::min(LullDelay(view, queue), promise.MedianSlack(view.solo_ns));
   view.late_delay_ns =
       LateDelay(shift_ns, promise.p99_alone_ns, view.solo_ns, app.tail.quantiles());
 }
@@ -114,7 +127,11 @@ EvidenceView Evidence::View(absl::Span<const LcAppFacts> apps, const CostModel& 
     views[a].solo_ns = app.query_solo_ns;
     views[a].load = LoadAt(app.load, load_decay, apps[a].only_waits, now_ns);
   }
-  const LcQueue queue = LcQueueOf(views);
+  LcQueue queue = LcQueueOf(views);
+  for (size_t a = 0; a < apps.size(); ++a) {
+    queue.now +=
+        apps[a].evidence->arrivals.RateAtMost(now_ns) * static_cast<double>(views[a].solo_ns);
+  }
   Vacations vacations;
   for (size_t a = 0; a < apps.size(); ++a) {
     ViewApp(*apps[a].evidence, queue, model, vacations, now_ns, views[a]);

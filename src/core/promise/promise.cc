@@ -3,6 +3,7 @@
 #include "src/core/promise/promise.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "src/core/base/limits.h"
 #include "src/core/promise/tuning.h"
@@ -16,6 +17,9 @@ double PlannedBound(double bound, double share) {
   if (!(bound > 0)) return 0;
   return bound - std::min((1 - share) * std::max(0.0, bound - 1), kBoundMarginMax);
 }
+
+// The part of its slack alone.
+double PartOfBound(double bound, double part) { return bound > 1 ? 1 + part * (bound - 1) : bound; }
 
 // (bound - 1) x `alone_ns`; kNever without a bound.
 int64_t SlackOf(double bound, int64_t alone_ns) {
@@ -51,20 +55,28 @@ int64_t Promise::LatencyLimit() const {
   return limit_ns;
 }
 
+double Promise::LateAlone(int64_t solo_ns) const {
+  if (!(p99_bound > 0) || p99_alone_ns <= solo_ns) return 0;
+  const auto above_solo_ns = static_cast<double>(p99_alone_ns - solo_ns);
+  const double slack_ns = std::max(0.0, p99_bound - 1) * static_cast<double>(p99_alone_ns);
+  return kLateOfP99 * std::pow(kLateOfP99, slack_ns / above_solo_ns);
+}
+
 int64_t Promise::Slack(int64_t solo_ns) const {
-  return SlackOf(PlannedBound(p99_bound, kPlannedShare), p99_alone_ns > 0 ? p99_alone_ns : solo_ns);
+  return SlackOf(PartOfBound(PlannedBound(p99_bound, kPlannedShare), slack_share),
+                 p99_alone_ns > 0 ? p99_alone_ns : solo_ns);
 }
 
 int64_t Promise::LagSlack(int64_t solo_ns, int64_t shadow_p99_ns) const {
   const int64_t stated_ns = p99_alone_ns > 0 ? p99_alone_ns : kNever;
   const int64_t shadow_ns = shadow_p99_ns > 0 ? shadow_p99_ns : kNever;
   const int64_t known_ns = std::min(stated_ns, shadow_ns);
-  const int64_t slack_ns =
-      SlackOf(PlannedBound(p99_bound, kBoundShareOfSplit), known_ns == kNever ? solo_ns : known_ns);
+  const double planned = PartOfBound(PlannedBound(p99_bound, kBoundShareOfSplit), slack_share);
+  const int64_t slack_ns = SlackOf(planned, known_ns == kNever ? solo_ns : known_ns);
   // A target that is missed alone leaves no slack to measure a lag by.
   if (target_ns <= shadow_p99_ns || shadow_p99_ns <= 0) return slack_ns;
   const auto left_ns = static_cast<double>(target_ns - shadow_p99_ns);
-  return std::min(slack_ns, static_cast<int64_t>(kBoundShareOfSplit * left_ns));
+  return std::min(slack_ns, static_cast<int64_t>(kBoundShareOfSplit * slack_share * left_ns));
 }
 
 int64_t Promise::MedianSlack(int64_t solo_ns) const { return SlackOf(p50_bound, solo_ns); }
@@ -84,7 +96,7 @@ double Promise::ToleratedLonger(double load) const {
 
 PlannedPromise Promise::Planned(int64_t solo_ns, double tail) const {
   PlannedPromise planned;
-  planned.p99_bound = PlannedBound(p99_bound, kBoundShareOfSplit);
+  planned.p99_bound = PartOfBound(PlannedBound(p99_bound, kBoundShareOfSplit), slack_share);
   planned.p50_bound = p50_bound;
   planned.p99_ns = p99_alone_ns > 0 ? p99_alone_ns : solo_ns;
   // A split is chosen for less than the whole target: its queue is sensitive to each error.

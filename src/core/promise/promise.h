@@ -90,6 +90,7 @@ struct Promise {
   double p99_bound = 0;      // bound on p99 over p99 alone, 1.05 = 5 %; 0: none
   double p50_bound = 0;      // bound on the median over the median alone; 0: none
   int64_t p99_alone_ns = 0;  // as stated; 0: unknown
+  double slack_share = 1;    // the part of its slack that plans use (evidence/slack_share.h)
 
   bool HasTarget() const { return target_ns > 0; }
   bool BoundsP99() const { return p99_bound > 0; }
@@ -108,6 +109,9 @@ struct Promise {
 
   // A latency above this is late; kNever while that is unknown.
   int64_t LatencyLimit() const;
+  // The share of queries that are late alone, from a stated p99: of a tail that falls
+  // exponentially from the solo duration on. A lull shows fewer, and does not stay.
+  double LateAlone(int64_t solo_ns) const;
   // How far a delay at the begin of every busy period may move the p99: the planned share of
   // (bound - 1) x p99 alone. The solo duration stands in for an unknown p99, which is never below
   // it. kNever without a bound; never negative.

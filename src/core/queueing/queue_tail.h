@@ -62,6 +62,15 @@ constexpr double PoissonTailRate(double load, double service_ns) {
   return kTailRateOverService[std::min(at, last)] / service_ns;
 }
 
+// Latency that a share `late` of the queries of an app exceeds, at most kLateOfP99, in the queue of
+// QueueP99. The load counts rounded up, so that the answer is kept while it hardly changes.
+inline double QueueQuantile(double service_ns, double mean_service_ns, double load, double late) {
+  const double at = std::ceil(load * 32) / 32;
+  const double rate = PoissonTailRate(std::max(at, kTailRateFirst / 32.0), mean_service_ns);
+  const double p99_ns = QueueP99(service_ns, mean_service_ns, at);
+  return rate > 0 ? p99_ns + std::log(kLateOfP99 / late) / rate : p99_ns;
+}
+
 // One standard deviation of an estimated eta, relative, times the square root of the queries above
 // the 99th percentile. In 60 to 400 simulated windows of 200 to 8,192 queries it is 0.5 to 0.8 at a
 // load of 0.3, 0.7 to 1.0 at 0.5, 0.7 to 1.7 at 0.7 and 0.7 to 2.6 at 0.85, most in long windows.

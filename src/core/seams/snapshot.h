@@ -71,6 +71,9 @@ struct LcAppView {
   // Half of the queries that wait longer than this for BE work miss that bound, or more
   // (latency_tail.h); kNever: unknown.
   int64_t late_delay_ns = kNever;
+  // In a lull, by the last few queries (evidence/recent_arrivals.h): a delay that makes hardly any
+  // query late. 0: there is none.
+  int64_t lull_delay_ns = 0;
   // Tail account (evidence/tail_account.h), in queries: credit, and what a blocking of one
   // nanosecond is likely to delay. BE work that blocks longer than a budget may start on credit for
   // it.

@@ -6,6 +6,8 @@
 
 #include <array>
 
+#include "tests/core/forwarding_model.h"
+
 namespace gpushare::core {
 namespace {
 
@@ -55,6 +57,67 @@ TEST_F(EvidenceTest, QueriesAreCountedByAppAndInAll) {
   End(apps[1], c, 3 * kMs);
   EXPECT_EQ(evidence.queries, 0);
   EXPECT_EQ(evidence.apps_with_queries, 0);
+}
+
+// Both queries are late and would not be alone. BE work left the device 200 us after the first
+// began, so it made no query 2 ms late: the host may have.
+TEST_F(EvidenceTest, BeWorkDelaysAQueryByNoMoreThanItStayed) {
+  const Promise promise = {.p99_bound = 1.05, .p99_alone_ns = kMs};
+  AppEvidence& app = apps[0];
+  const auto late_by = [&](TimeNs at_ns, TimeNs delay_ns, bool disturbed) {
+    const ShadowQuery shadow = Begin(app, at_ns);
+    evidence.BePartEnded({.now_ns = at_ns + 200 * kUs});
+    EndedQuery end = Ended(shadow, at_ns + kMs + delay_ns);
+    end.promise = promise;
+    end.disturbed = disturbed;
+    evidence.QueryEnded(app, end);
+  };
+  late_by(10 * kMs, 2 * kMs, false);
+  EXPECT_EQ(app.slack.share, 1);
+  EXPECT_EQ(app.late_not_alone, 1);
+  late_by(20 * kMs, 100 * kUs, false);
+  const double share = app.slack.share;
+  EXPECT_LT(share, 1);
+  late_by(30 * kMs, 2 * kMs, true);
+  EXPECT_LT(app.slack.share, share) << "BE work ran beside it, and nobody knows what that cost";
+}
+
+TEST_F(EvidenceTest, ALateQueryThatMetCreditTakesNothingFromTheSlack) {
+  const ShadowQuery shadow = Begin(apps[0], kMs, true);
+  evidence.BePartEnded({.now_ns = 2 * kMs});
+  EndedQuery end = Ended(shadow, 3 * kMs);
+  end.promise = {.p99_bound = 1.05, .p99_alone_ns = kMs};
+  evidence.QueryEnded(apps[0], end);
+  EXPECT_EQ(apps[0].late_not_alone, 1);
+  EXPECT_EQ(apps[0].slack.share, 1);
+}
+
+// Two milliseconds of a lull fit between the p99 of its queue and the limit. Both 4 queries of the
+// returning load and its first 16 say that there is none.
+TEST_F(EvidenceTest, ALullLeavesWhatTheLimitIsBeyondItsQueue) {
+  const ForwardingModel model(nullptr);
+  const Promise promise = {.p99_bound = 1.05, .p99_alone_ns = 5 * kMs};
+  const std::array<LcAppFacts, 1> facts = {LcAppFacts{.evidence = apps.data()}};
+  TimeNs now_ns = 0;
+  const auto after = [&](int queries, TimeNs gap_ns) {
+    for (int i = 0; i < queries; ++i) {
+      now_ns += gap_ns;
+      EndedQuery end = Ended(Begin(apps[0], now_ns), now_ns + kMs);
+      end.promise = promise;
+      end.last = true;
+      evidence.QueryEnded(apps[0], end);
+    }
+    now_ns += kMs;
+    std::array<LcAppView, 1> views;
+    views[0].promise = promise;
+    evidence.View(facts, model, now_ns, absl::MakeSpan(views));
+    return views[0].lull_delay_ns;
+  };
+  EXPECT_EQ(after(100, 3 * kMs / 2), 0);
+  const int64_t in_lull = after(kSamples, 20 * kMs);
+  EXPECT_GT(in_lull, 2 * kMs);
+  EXPECT_LT(in_lull, 5 * kMs * 21 / 20 - kMs);
+  EXPECT_EQ(after(kSamples / 4 + 1, 3 * kMs / 2), 0);
 }
 
 // The first query ends 30 us late and the one behind it 50 us, of which 10 us are a launch.

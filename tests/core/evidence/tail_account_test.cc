@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 namespace gpushare::core {
@@ -24,11 +25,12 @@ class TailAccountTest : public ::testing::Test {
       now_ns += gap_ns;
       NoteArrival(account, now_ns);
       const bool late = i * late_of_thousand / 1000 != (i + 1) * late_of_thousand / 1000;
-      NoteQuery(account, promise, late ? 3 * kMs : kMs, met_credit);
+      NoteQuery(account, promise, solo_ns, late ? 3 * kMs : kMs, met_credit);
     }
   }
 
   Promise promise;
+  int64_t solo_ns = 2 * kMs;  // a queue without a tail: its p99 is that of a query
   TailAccount account;
   TimeNs now_ns = 0;
 };
@@ -38,6 +40,18 @@ TEST_F(TailAccountTest, EarnsWhatTheAppsOwnLateQueriesLeaveOfTheHundredth) {
   account.credit = 0;
   Run(1'000, 7);
   EXPECT_NEAR(account.credit, 1000 * (kTailShare - 0.007), 0.6);
+}
+
+// A lull shows no late query, and the stated p99 says that there will be.
+TEST_F(TailAccountTest, ALullEarnsNoMoreThanTheStatedTailLeaves) {
+  Run(100'000, 0);
+  account.credit = 0;
+  Run(1'000, 0);
+  EXPECT_NEAR(account.credit, 1'000 * kTailShare, 0.01);
+  solo_ns = kMs;
+  account.credit = 0;
+  Run(1'000, 0);
+  EXPECT_NEAR(account.credit, 1'000 * (kTailShare - kLateOfP99 * std::pow(0.01, 0.1)), 0.01);
 }
 
 TEST_F(TailAccountTest, UnderAnotherLimitNeitherDebtNorLatenessOfBeforeCounts) {
@@ -315,7 +329,7 @@ TEST_F(TailAccountTest, RandomArrivalsEarnNothingBetweenThem) {
     CreditQuietTime(account, now_ns);
     quiet += account.credit - before;
     NoteArrival(account, now_ns);
-    NoteQuery(account, promise, kMs, false);
+    NoteQuery(account, promise, solo_ns, kMs, false);
   }
   EXPECT_LT(quiet, 0.1);
 }
@@ -339,7 +353,7 @@ TEST_F(TailAccountTest, AnAppIsSilentUntilItsFirstQueryHasEnded) {
   EXPECT_TRUE(IsSilent(account, 100 * kMs));
   NoteArrival(account, 10 * kMs);
   EXPECT_TRUE(IsSilent(account, 20 * kMs)) << "the query may wait for BE work";
-  NoteQuery(account, promise, kMs, false);
+  NoteQuery(account, promise, solo_ns, kMs, false);
   EXPECT_FALSE(IsSilent(account, 10'000 * kMs));
 }
 

@@ -134,6 +134,32 @@ TEST(ShiftTest, RandomArrivalsLoseNothingToTheLimitOfPeriodicOnes) {
   }
 }
 
+TEST(ShiftTest, InALullADelayBeyondTheBudgetRunsInEveryPeriod) {
+  LcAppView app = App(1e-6, 50'000);
+  ASSERT_LT(ShareFor(app, {0, 400'000}), 1);
+  app.lull_delay_ns = 400'000;
+  EXPECT_EQ(ShareFor(app, {0, 400'000}), 1);
+  EXPECT_EQ(ShareFor(app, {100'000, 300'000}), 1);
+  EXPECT_LT(ShareFor(app, {100'000, 300'001}), 1);
+  app.tail_rate = 0;
+  EXPECT_EQ(ShareFor(app, {400'000, 0}), 1) << "no tail is known";
+  EXPECT_EQ(ShareFor(app, {400'001, 0}), 0);
+}
+
+// Two apps of one bound: the shorter lull counts.
+TEST(ShiftTest, EveryAppMustHaveALull) {
+  std::array<LcAppView, 2> apps = {App(1e-6, 50'000), App(1e-6, 50'000)};
+  for (LcAppView& app : apps) app.lull_delay_ns = 400'000;
+  Snapshot snapshot;
+  snapshot.lc_apps = apps;
+  Shifts shifts;
+  shifts.Follow(snapshot);
+  EXPECT_EQ(shifts.ShareOf({0, 400'000}), 1);
+  apps[1].lull_delay_ns = 0;
+  shifts.Follow(snapshot);
+  EXPECT_LT(shifts.ShareOf({0, 400'000}), 1);
+}
+
 TEST(ShiftTest, WhatFitsTheBudgetRunsInEveryPeriod) {
   EXPECT_EQ(ShareFor(App(1e-6, 200'000), {200'000, 0}), 1);
   EXPECT_EQ(ShareFor(App(1e-6, 200'000), {0, 300'000}), 1);  // a query meets half of it

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "src/core/base/limits.h"
 #include "src/core/promise/tuning.h"
 
@@ -139,6 +141,28 @@ TEST(PlannedPromise, TheWorstIsTheOneClosestToItsLimit) {
   EXPECT_NEAR(planned.Worst({.inflation = 1.6}, true, 50'000).value_ns, 3.25e6, 1);
   EXPECT_EQ(planned.Worst({}, false).value_ns, static_cast<double>(kMaxDurationNs));
   EXPECT_EQ(Promise().Planned(1'000, 0).Worst({.inflation = 9}, true).limit_ns, 0);
+}
+
+TEST(Promise, TheShareThatIsLateAloneFallsWithTheSlack) {
+  EXPECT_NEAR(BoundOf(1.05, 2'000'000).LateAlone(1'000'000), 0.01 * std::pow(0.01, 0.1), 1e-9);
+  EXPECT_NEAR(BoundOf(1.5, 2'000'000).LateAlone(1'000'000), 0.01 * 0.01, 1e-9);
+  EXPECT_NEAR(BoundOf(1, 2'000'000).LateAlone(1'000'000), 0.01, 1e-9);
+  EXPECT_EQ(BoundOf(1.05, 2'000'000).LateAlone(2'000'000), 0) << "no query waits";
+  EXPECT_EQ(BoundOf(1.05, 0).LateAlone(1'000'000), 0) << "nothing is stated";
+  EXPECT_EQ(Promise().LateAlone(1'000'000), 0);
+}
+
+// What late queries take from plans; when a query is late stays as it was promised.
+TEST(Promise, APartOfTheSlackIsAPartOfEachBudget) {
+  Promise promise = BoundOf(1.2, 2'000'000);
+  const Promise whole = promise;
+  promise.slack_share = 0.25;
+  EXPECT_NEAR(promise.Slack(1'000'000), 0.25 * static_cast<double>(whole.Slack(1'000'000)), 2);
+  EXPECT_NEAR(promise.LagSlack(1'000'000, 0),
+              0.25 * static_cast<double>(whole.LagSlack(1'000'000, 0)), 2);
+  EXPECT_NEAR(promise.Planned(1'000'000, 0).p99_bound - 1,
+              0.25 * (whole.Planned(1'000'000, 0).p99_bound - 1), 1e-9);
+  EXPECT_EQ(promise.LatencyLimit(), whole.LatencyLimit());
 }
 
 TEST(StatedTail, TheTailOfTheQueueCountsWhereItIsLonger) {

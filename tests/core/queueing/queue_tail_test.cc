@@ -52,5 +52,22 @@ TEST(QueueTail, EstimatesP99AloneOfAServiceFromItsLoad) {
   EXPECT_NEAR(QueueP99(667e3, 667e3, 0.3), 1.88e6, 0.08e6);
 }
 
+// Of an exponential tail beyond the p99.
+TEST(QueueTail, AQuantileIsTheP99AndWhatTheTailAdds) {
+  constexpr double kServiceNs = 1e6;
+  EXPECT_DOUBLE_EQ(QueueQuantile(kServiceNs, kServiceNs, 0.5, kLateOfP99),
+                   QueueP99(kServiceNs, kServiceNs, 0.5));
+  const double tail_ns = std::log(10) / PoissonTailRate(0.5, kServiceNs);
+  EXPECT_NEAR(QueueQuantile(kServiceNs, kServiceNs, 0.5, 0.001),
+              QueueP99(kServiceNs, kServiceNs, 0.5) + tail_ns, 1);
+  EXPECT_EQ(QueueQuantile(kServiceNs, kServiceNs, 0.48, 0.001),
+            QueueQuantile(kServiceNs, kServiceNs, 0.5, 0.001))
+      << "a load is rounded up";
+  EXPECT_GT(QueueQuantile(kServiceNs, kServiceNs, 0, 0.001), kServiceNs);
+  EXPECT_EQ(QueueQuantile(3 * kServiceNs, kServiceNs, 0.5, 0.001),
+            2 * kServiceNs + QueueQuantile(kServiceNs, kServiceNs, 0.5, 0.001))
+      << "a query of another length waits in the same queue";
+}
+
 }  // namespace
 }  // namespace gpushare::core

@@ -15,6 +15,7 @@ namespace gpushare::core {
 ShiftLimit::ShiftLimit(const LcAppView& app)
     : budget_ns_(app.blocking_budget_ns),
       late_delay_ns_(app.late_delay_ns),
+      lull_delay_ns_(app.lull_delay_ns),
       tail_rate_(app.tail_rate),
       allowed_(tail_rate_ * static_cast<double>(budget_ns_)),
       delay_allowed_(std::expm1(allowed_)) {}
@@ -32,6 +33,7 @@ int64_t ShiftLimit::ShiftOf(Delay delay) const {
 }
 
 double ShiftLimit::ShareOf(Delay delay) const {
+  if (delay.total_ns() <= lull_delay_ns_) return 1;
   if (!(tail_rate_ > 0)) return delay.total_ns() <= budget_ns_ ? 1 : 0;
   const double exponent = Exponent(delay);
   if (exponent <= allowed_) return 1;
@@ -53,6 +55,7 @@ double ShiftLimit::LateShare(Delay delay) const {
 bool ShiftLimit::Covers(const ShiftLimit& other) {
   if (budget_ns_ != other.budget_ns_ || tail_rate_ != other.tail_rate_) return false;
   late_delay_ns_ = std::min(late_delay_ns_, other.late_delay_ns_);
+  lull_delay_ns_ = std::min(lull_delay_ns_, other.lull_delay_ns_);
   return true;
 }
 

@@ -16,6 +16,8 @@
 // the share of those that wait and are late. Periodic arrivals have only this limit. Where the tail
 // is unknown, W itself must fit.
 //
+// In a lull a delay that makes hardly any query late may end each idle period.
+//
 // What no share allows may start on credit: of the queries that may be late, those that are left.
 // A split moves a p99 by its queue instead (value.h). Threads: the planner's.
 
@@ -65,6 +67,7 @@ class ShiftLimit {
 
   int64_t budget_ns_;
   int64_t late_delay_ns_;
+  int64_t lull_delay_ns_;
   double tail_rate_;
   double allowed_;        // eta B
   double delay_allowed_;  // exp(eta B) - 1
@@ -114,13 +117,14 @@ class Shifts {
   struct AppTerm {
     int64_t budget_ns;
     int64_t late_delay_ns;
+    int64_t lull_delay_ns;
     double tail_rate;
     bool operator==(const AppTerm&) const = default;
   };
   static constexpr int kBits = std::bit_width(size_t{kMaxHeads}) - 1;  // an answer a head
 
   static AppTerm TermOf(const LcAppView& app) {
-    return {app.blocking_budget_ns, app.late_delay_ns, app.tail_rate};
+    return {app.blocking_budget_ns, app.late_delay_ns, app.lull_delay_ns, app.tail_rate};
   }
   bool IsOf(const Snapshot& snapshot) const;
   void Renew(const Snapshot& snapshot);
