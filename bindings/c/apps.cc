@@ -82,10 +82,11 @@ absl::StatusOr<core::AppUpdate> AppUpdateOf(const gpushare_app_update_options& o
                        ", and app_update_options.fields does not name it."));
     }
   };
-  read("target_ns", GPUSHARE_APP_FIELD_TARGET_NS, options.target_ns, out.target_ns);
-  read("p99_bound", GPUSHARE_APP_FIELD_P99_BOUND, options.p99_bound, out.p99_bound);
-  read("p50_bound", GPUSHARE_APP_FIELD_P50_BOUND, options.p50_bound, out.p50_bound);
-  read("p99_alone_ns", GPUSHARE_APP_FIELD_P99_ALONE_NS, options.p99_alone_ns, out.p99_alone_ns);
+  read("target_ns", GPUSHARE_APP_FIELD_TARGET_NS, options.target_ns, out.promise.target_ns);
+  read("p99_bound", GPUSHARE_APP_FIELD_P99_BOUND, options.p99_bound, out.promise.p99_bound);
+  read("p50_bound", GPUSHARE_APP_FIELD_P50_BOUND, options.p50_bound, out.promise.p50_bound);
+  read("p99_alone_ns", GPUSHARE_APP_FIELD_P99_ALONE_NS, options.p99_alone_ns,
+       out.promise.p99_alone_ns);
   read("weight", GPUSHARE_APP_FIELD_WEIGHT, options.weight, out.weight);
   read("priority", GPUSHARE_APP_FIELD_PRIORITY, options.priority, out.priority);
   GPUSHARE_RETURN_IF_ERROR(CheckReserved("app_update_options", options.reserved));

@@ -1,7 +1,6 @@
 // What applications register, submit and ask: registration, tickets, statistics. See scheduler.h.
 
 #include <algorithm>
-#include <bit>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,14 +86,11 @@ absl::StatusOr<AppId> Scheduler::CreateApp(const AppOptions& options) {
       return absl::OkStatus();
     }).IgnoreError();
   }
-  flow.EmitAt(
-      flow.device->NowNs(),
-      AppCreated{.app = id,
-                 .app_class = options.app_class,
-                 .target_ns = options.promise.target_ns,
-                 .p99_bound_millionths = static_cast<int64_t>(options.promise.p99_bound * 1e6),
-                 .idle_timeout_ns = options.idle_timeout_ns,
-                 .priority = static_cast<int8_t>(options.priority)});
+  flow.EmitAt(flow.device->NowNs(), AppCreated{.app = id,
+                                               .app_class = options.app_class,
+                                               .promise = options.promise,
+                                               .idle_timeout_ns = options.idle_timeout_ns,
+                                               .priority = static_cast<int8_t>(options.priority)});
   return id;
 }
 
@@ -108,15 +104,10 @@ absl::Status Scheduler::UpdateApp(AppId id, const AppUpdate& update) {
   const TimeNs now_ns = flow.device->NowNs();
   LearnAppUpdated(*app, before, now_ns);
   flow.dirty = true;
-  const Promise& promise = app->options.promise;
-  const bool lc = app->options.app_class == AppClass::kLatencyCritical;
   flow.EmitAt(now_ns, AppUpdated{.app = id,
                                  .app_class = app->options.app_class,
-                                 .target_ns = promise.target_ns,
-                                 .p99_alone_ns = promise.p99_alone_ns,
-                                 .p99_bound_bits = std::bit_cast<int64_t>(lc ? promise.p99_bound
-                                                                             : app->options.weight),
-                                 .p50_bound_bits = std::bit_cast<int64_t>(promise.p50_bound),
+                                 .promise = app->options.promise,
+                                 .weight = app->options.weight,
                                  .priority = static_cast<int8_t>(app->options.priority)});
   return absl::OkStatus();
 }

@@ -2,7 +2,6 @@
 
 #include "src/core/flow/submit.h"
 
-#include <bit>
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
@@ -165,12 +164,11 @@ absl::StatusOr<QueryId> SubmitQueryBegin(Flow& flow, QueueId id, const QueryBegi
   if (!query.ok()) return query.status();
   app.active_queries.fetch_add(1, std::memory_order_acq_rel);
   if (flow.HasEvents()) {  // saves reading the clock
-    flow.EmitAt(flow.device->NowNs(),
-                QueryBeginCalled{.query = *query,
-                                 .app = AppId{app.id.load()},
-                                 .queue = id,
-                                 .arrival_ns = arrival,
-                                 .input_size_bits = std::bit_cast<int64_t>(begin.input_size)});
+    flow.EmitAt(flow.device->NowNs(), QueryBeginCalled{.query = *query,
+                                                       .app = AppId{app.id.load()},
+                                                       .queue = id,
+                                                       .arrival_ns = arrival,
+                                                       .input_size = begin.input_size});
   }
   flow.ring.Push(PackRing(RingTag::kQueryBegun, query->value));
   return *query;

@@ -12,10 +12,13 @@
 #define GPUSHARE_SRC_CORE_LOG_EVENTS_H_
 
 #include <array>
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
 #include "src/core/base/types.h"
+#include "src/core/promise/promise.h"
 #include "src/core/seams/device.h"
 #include "src/core/seams/event_sink.h"
 #include "src/core/seams/snapshot.h"
@@ -57,6 +60,8 @@ struct Writer {
   void operator()(Slot& slot, const Field& field) const {
     slot = static_cast<Slot>(ToNumber(field));
   }
+  void Bits(int64_t& slot, double field) const { slot = std::bit_cast<int64_t>(field); }
+  void Millionths(int64_t& slot, double field) const { slot = std::llround(field * 1e6); }
 };
 
 struct Reader {
@@ -64,6 +69,8 @@ struct Reader {
   void operator()(const Slot& slot, Field& field) const {
     field = FromNumber<Field>(slot);
   }
+  void Bits(int64_t slot, double& field) const { field = std::bit_cast<double>(slot); }
+  void Millionths(int64_t slot, double& field) const { field = static_cast<double>(slot) / 1e6; }
 };
 
 template <class Walk, class Record, class Label>
@@ -80,8 +87,7 @@ struct AppCreated {
   static constexpr EventType kType = EventType::kAppCreated;
   AppId app;
   AppClass app_class = AppClass::kBestEffort;
-  int64_t target_ns = 0;
-  int64_t p99_bound_millionths = 0;
+  Promise promise;              // the target and the bound on p99
   int64_t idle_timeout_ns = 0;  // 0: of a library that knew none
   int8_t priority = 0;          // LC
 
@@ -91,8 +97,8 @@ struct AppCreated {
     walk(record.app, event.app);
     walk(record.app_class, event.app_class);
     walk(record.a, event.app_class);
-    walk(record.b, event.target_ns);
-    walk(record.c, event.p99_bound_millionths);
+    walk(record.b, event.promise.target_ns);
+    walk.Millionths(record.c, event.promise.p99_bound);
     walk(record.d, event.idle_timeout_ns);
     walk(record.detail, event.priority);
   }
@@ -103,10 +109,8 @@ struct AppUpdated {
   static constexpr EventType kType = EventType::kAppUpdated;
   AppId app;
   AppClass app_class = AppClass::kBestEffort;
-  int64_t target_ns = 0;
-  int64_t p99_alone_ns = 0;
-  int64_t p99_bound_bits = 0;  // BE: of the weight
-  int64_t p50_bound_bits = 0;
+  Promise promise;      // LC
+  double weight = 1;    // BE
   int8_t priority = 0;  // LC
 
   template <class Walk, class Record, class Event>
@@ -114,10 +118,14 @@ struct AppUpdated {
     walk(record.id, event.app);
     walk(record.app, event.app);
     walk(record.app_class, event.app_class);
-    walk(record.a, event.target_ns);
-    walk(record.b, event.p99_alone_ns);
-    walk(record.c, event.p99_bound_bits);
-    walk(record.d, event.p50_bound_bits);
+    walk(record.a, event.promise.target_ns);
+    walk(record.b, event.promise.p99_alone_ns);
+    if (event.app_class == AppClass::kBestEffort) {
+      walk.Bits(record.c, event.weight);
+    } else {
+      walk.Bits(record.c, event.promise.p99_bound);
+    }
+    walk.Bits(record.d, event.promise.p50_bound);
     walk(record.detail, event.priority);
   }
 };
@@ -468,7 +476,7 @@ struct QueryBeginCalled {
   AppId app;
   QueueId queue;
   TimeNs arrival_ns = 0;
-  int64_t input_size_bits = 0;  // of the double
+  double input_size = 0;
 
   template <class Walk, class Record, class Event>
   static void Map(const Walk& walk, Record& record, Event& event) {
@@ -476,7 +484,7 @@ struct QueryBeginCalled {
     walk(record.app, event.app);
     walk(record.a, event.queue);
     walk(record.b, event.arrival_ns);
-    walk(record.c, event.input_size_bits);
+    walk.Bits(record.c, event.input_size);
   }
 };
 

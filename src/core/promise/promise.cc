@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "src/core/base/limits.h"
 #include "src/core/promise/tuning.h"
 
@@ -105,6 +107,35 @@ PlannedPromise Promise::Planned(int64_t solo_ns, double tail) const {
   planned.target_tail = tail;
   planned.bare = tail > 0 && p99_alone_ns <= 0;
   return planned;
+}
+
+absl::Status Promise::CheckBounds(absl::string_view app) const {
+  for (const auto& [what, bound] : {std::pair{"p99", p99_bound}, std::pair{"p50", p50_bound}}) {
+    if (bound == 0 || (bound >= 1 && bound <= 1000)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("The ", what, " bound of app '", app, "' is ", bound,
+                     ", and it must be 0 (none) or lie between 1 and 1000."));
+  }
+  return absl::OkStatus();
+}
+
+std::string Promise::BoundLostText(absl::string_view app, int64_t solo_ns) const {
+  return absl::StrCat("App '", app, "' misses its p99 bound even alone: a query takes ", solo_ns,
+                      " ns on an idle device, and the bound is ", p99_bound, " times ",
+                      p99_alone_ns,
+                      " ns. BE work keeps the bound on the p99 that the library estimates, ",
+                      "until an update of the app states another p99 alone.");
+}
+
+PromiseUpdate PromiseUpdate::Of(const Promise& promise) {
+  return {promise.target_ns, promise.p99_bound, promise.p50_bound, promise.p99_alone_ns};
+}
+
+Promise PromiseUpdate::Over(const Promise& promise) const {
+  return {.target_ns = target_ns.value_or(promise.target_ns),
+          .p99_bound = p99_bound.value_or(promise.p99_bound),
+          .p50_bound = p50_bound.value_or(promise.p50_bound),
+          .p99_alone_ns = p99_alone_ns.value_or(promise.p99_alone_ns)};
 }
 
 // With a bare target the p99 is beyond the target while nothing is known of the app's queries.

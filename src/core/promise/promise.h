@@ -18,7 +18,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <string>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "src/core/base/types.h"
 
 namespace gpushare::core {
@@ -130,6 +134,24 @@ struct Promise {
   double ToleratedLonger(double load) const;
   // The part that a split may use. `tail`: as PlannedPromise::target_tail.
   PlannedPromise Planned(int64_t solo_ns, double tail) const;
+
+  // Whether every bound is none or in its range. `app` is the app's name, for the message.
+  absl::Status CheckBounds(absl::string_view app) const;
+  // A sentence for the application that BoundIsLost(solo_ns).
+  std::string BoundLostText(absl::string_view app, int64_t solo_ns) const;
+};
+
+// What an app states anew of its promise; what is left out stays. 0 as in Promise.
+struct PromiseUpdate {
+  std::optional<int64_t> target_ns = {};
+  std::optional<double> p99_bound = {};
+  std::optional<double> p50_bound = {};
+  std::optional<int64_t> p99_alone_ns = {};
+
+  // States all of `promise`.
+  static PromiseUpdate Of(const Promise& promise);
+  bool StatesAny() const { return target_ns || p99_bound || p50_bound || p99_alone_ns; }
+  Promise Over(const Promise& promise) const;
 };
 
 // The tail of an app with a target that stated its p99 alone.

@@ -2,7 +2,6 @@
 
 #include "src/core/replay/input_player.h"
 
-#include <bit>
 #include <cassert>
 #include <cstddef>
 
@@ -67,9 +66,7 @@ absl::Status InputPlayer::Perform(const EventRecord& input) {
       return Submit(Decode<Submitted>(input));
     case EventType::kQueryBeginCalled: {
       const auto begin = Decode<QueryBeginCalled>(input);
-      return scheduler_
-          .BeginQuery(begin.queue, begin.arrival_ns, std::bit_cast<double>(begin.input_size_bits))
-          .status();
+      return scheduler_.BeginQuery(begin.queue, begin.arrival_ns, begin.input_size).status();
     }
     case EventType::kAppUpdated:
       return Update(Decode<AppUpdated>(input));
@@ -80,14 +77,10 @@ absl::Status InputPlayer::Perform(const EventRecord& input) {
 
 absl::Status InputPlayer::Update(const AppUpdated& input) {
   AppUpdate update;
-  const auto first = std::bit_cast<double>(input.p99_bound_bits);
   if (input.app_class == AppClass::kBestEffort) {
-    update.weight = first;
+    update.weight = input.weight;
   } else {
-    update.target_ns = input.target_ns;
-    update.p99_alone_ns = input.p99_alone_ns;
-    update.p99_bound = first;
-    update.p50_bound = std::bit_cast<double>(input.p50_bound_bits);
+    update.promise = PromiseUpdate::Of(input.promise);
     update.priority = input.priority;
   }
   return scheduler_.UpdateApp(input.app, update);

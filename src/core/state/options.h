@@ -73,10 +73,7 @@ struct AppOptions {
 // What an app states anew; what is left out stays. Of an LC app the promise and the priority, of a
 // BE app the weight.
 struct AppUpdate {
-  std::optional<int64_t> target_ns = {};  // 0: none, as in Promise
-  std::optional<double> p99_bound = {};
-  std::optional<double> p50_bound = {};
-  std::optional<int64_t> p99_alone_ns = {};  // 0: unknown from now on
+  PromiseUpdate promise = {};
   std::optional<double> weight = {};
   std::optional<int32_t> priority = {};
 };

@@ -62,14 +62,7 @@ absl::Status CheckApp(const AppOptions& options) {
                                     std::pair{"The solo hint", options.solo_ns}}) {
     if (absl::Status status = CheckDuration(what, options.name, value); !status.ok()) return status;
   }
-  for (const auto& [what, bound] :
-       {std::pair{"p99", options.promise.p99_bound}, std::pair{"p50", options.promise.p50_bound}}) {
-    if (bound == 0 || (bound >= 1 && bound <= 1000)) continue;
-    return absl::InvalidArgumentError(absl::StrCat("The ", what, " bound of app '", options.name,
-                                                   "' is ", bound,
-                                                   ", and it must be 0 (none) or lie between 1 and "
-                                                   "1000."));
-  }
+  if (absl::Status status = options.promise.CheckBounds(options.name); !status.ok()) return status;
   if (!std::isfinite(options.weight) || options.weight <= 0 || options.weight > 1e6) {
     return absl::InvalidArgumentError(absl::StrCat("The weight of app '", options.name, "' is ",
                                                    options.weight,
@@ -247,22 +240,17 @@ absl::StatusOr<App*> Tables::CreateApp(const AppOptions& options) {
 absl::Status Tables::UpdateApp(App& app, const AppUpdate& update) {
   AppOptions options = app.options;
   const bool lc = options.app_class == AppClass::kLatencyCritical;
-  const bool of_lc = update.target_ns || update.p99_bound || update.p50_bound ||
-                     update.p99_alone_ns || update.priority;
+  const bool of_lc = update.promise.StatesAny() || update.priority;
   if (lc ? update.weight.has_value() : of_lc) {
     return absl::InvalidArgumentError(absl::StrCat(
         "App '", options.name, "' is ", lc ? "latency-critical" : "best-effort", " and states ",
         lc ? "no weight." : "no target, bound, p99 alone or priority."));
   }
-  Promise& promise = options.promise;
-  promise.target_ns = update.target_ns.value_or(promise.target_ns);
-  promise.p99_bound = update.p99_bound.value_or(promise.p99_bound);
-  promise.p50_bound = update.p50_bound.value_or(promise.p50_bound);
-  promise.p99_alone_ns = update.p99_alone_ns.value_or(promise.p99_alone_ns);
+  options.promise = update.promise.Over(options.promise);
   options.weight = update.weight.value_or(options.weight);
   options.priority = update.priority.value_or(options.priority);
   if (absl::Status status = CheckApp(options); !status.ok()) return status;
-  app.options.promise = promise;
+  app.options.promise = options.promise;
   app.options.weight = options.weight;
   app.options.priority = options.priority;
   version_.fetch_add(1);

@@ -48,7 +48,7 @@ class ModelSwap {
   void Serve(const Model& model, int queries, bool restate) {
     loop_.SetLoad(model.load);
     loop_.Swap(model.solo_ns);
-    if (restate) loop_.Update({.p99_alone_ns = P99AloneNs(model)});
+    if (restate) loop_.Update({.promise = {.p99_alone_ns = P99AloneNs(model)}});
     loop_.Forget();
     const TimeNs begin_ns = loop_.scheduler().NowNs();
     const int64_t done = with_be_ ? loop_.done(be_) : 0;

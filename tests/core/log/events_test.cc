@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstring>
 
 namespace gpushare::core {
@@ -34,6 +35,7 @@ EventRecord OfTask(EventType type, EventRecord slots) {
   return Of(type, slots);
 }
 
+constexpr int64_t BitsOf(double value) { return std::bit_cast<int64_t>(value); }
 constexpr uint8_t Number(Reason reason) { return static_cast<uint8_t>(reason); }
 constexpr uint8_t Number(Verdict verdict) { return static_cast<uint8_t>(verdict); }
 
@@ -130,8 +132,8 @@ TEST(Events, OfTasksStandInTheirSlots) {
                                .app = AppId{12},
                                .queue = QueueId{3},
                                .arrival_ns = 99,
-                               .input_size_bits = 17},
-              Of(kQueryBeginCalled, {.id = 7, .a = 3, .b = 99, .c = 17, .app = 12}));
+                               .input_size = 17},
+              Of(kQueryBeginCalled, {.id = 7, .a = 3, .b = 99, .c = BitsOf(17), .app = 12}));
   ExpectSlots(QueryEndCalled{.query = QueryId{7}, .app = AppId{12}, .queue = QueueId{3}},
               Of(kQueryEndCalled, {.id = 7, .a = 3, .app = 12}));
 }
@@ -141,11 +143,10 @@ TEST(Events, OfAppsAndTheDeviceStandInTheirSlots) {
   using enum EventType;
   ExpectSlots(AppCreated{.app = AppId{12},
                          .app_class = kBe,
-                         .target_ns = 500,
-                         .p99_bound_millionths = 1'050'000,
+                         .promise = {.target_ns = 500, .p99_bound = 1.15},
                          .idle_timeout_ns = 9},
               Of(kAppCreated,
-                 {.id = 12, .a = 1, .b = 500, .c = 1'050'000, .d = 9, .app = 12, .app_class = 1}));
+                 {.id = 12, .a = 1, .b = 500, .c = 1'150'000, .d = 9, .app = 12, .app_class = 1}));
   ExpectSlots(
       QueueDepth{.app = AppId{12},
                  .app_class = kBe,
@@ -157,14 +158,13 @@ TEST(Events, OfAppsAndTheDeviceStandInTheirSlots) {
               Of(kQuotaChanged, {.id = 12, .a = 48, .b = 1, .app = 12, .app_class = 1}));
   ExpectSlots(
       AppUpdated{.app = AppId{12},
-                 .app_class = kBe,
-                 .target_ns = 1,
-                 .p99_alone_ns = 2,
-                 .p99_bound_bits = 3,
-                 .p50_bound_bits = 4,
+                 .app_class = AppClass::kLatencyCritical,
+                 .promise = {.target_ns = 1, .p99_bound = 3, .p50_bound = 4, .p99_alone_ns = 2},
                  .priority = -5},
       Of(kAppUpdated,
-         {.id = 12, .a = 1, .b = 2, .c = 3, .d = 4, .app = 12, .detail = 251, .app_class = 1}));
+         {.id = 12, .a = 1, .b = 2, .c = BitsOf(3), .d = BitsOf(4), .app = 12, .detail = 251}));
+  ExpectSlots(AppUpdated{.app = AppId{12}, .app_class = kBe, .promise = {}, .weight = 7},
+              Of(kAppUpdated, {.id = 12, .c = BitsOf(7), .app = 12, .app_class = 1}));
   AppUpdated below;
   below.priority = -5;
   EXPECT_EQ(Decode<AppUpdated>(Encode(0, below)).priority, -5);

@@ -2,6 +2,7 @@
 
 #include "src/core/promise/promise.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,6 +12,8 @@
 
 namespace gpushare::core {
 namespace {
+
+using ::testing::HasSubstr;
 
 Promise BoundOf(double bound, int64_t p99_alone_ns = 0) {
   return {.p99_bound = bound, .p99_alone_ns = p99_alone_ns};
@@ -112,6 +115,33 @@ TEST(PlannedPromise, KeepsItUpToTheMostInflation) {
       EXPECT_TRUE(planned.Keeps({.inflation = most - 1e-6}, blocking_ns)) << promise.target_ns;
       EXPECT_FALSE(planned.Keeps({.inflation = most + 1e-6}, blocking_ns)) << promise.target_ns;
     }
+  }
+}
+
+TEST(Promise, AnUpdateKeepsWhatItLeavesOut) {
+  const Promise before = {.target_ns = 1, .p99_bound = 1.1, .p50_bound = 1.2, .p99_alone_ns = 2};
+  const PromiseUpdate update = {.p99_bound = 0.0, .p99_alone_ns = 3};
+  EXPECT_TRUE(update.StatesAny());
+  EXPECT_FALSE(PromiseUpdate().StatesAny());
+  const Promise after = update.Over(before);
+  EXPECT_EQ(after.target_ns, 1);
+  EXPECT_EQ(after.p99_bound, 0);
+  EXPECT_EQ(after.p50_bound, 1.2);
+  EXPECT_EQ(after.p99_alone_ns, 3);
+  const Promise all = PromiseUpdate::Of(before).Over(after);
+  EXPECT_EQ(all.p99_bound, 1.1);
+  EXPECT_EQ(all.p99_alone_ns, 2);
+}
+
+TEST(Promise, ABoundIsNoneOrOneToAThousand) {
+  for (const double bound : {0.0, 1.0, 1000.0}) {
+    EXPECT_TRUE(Promise{.p99_bound = bound}.CheckBounds("lc").ok()) << bound;
+  }
+  for (const double bound : {-1.0, 0.99, 1000.5, std::nan("")}) {
+    const Promise p99 = {.p99_bound = bound};
+    const Promise p50 = {.p50_bound = bound};
+    EXPECT_THAT(p99.CheckBounds("lc").message(), HasSubstr("p99 bound of app 'lc'")) << bound;
+    EXPECT_THAT(p50.CheckBounds("lc").message(), HasSubstr("p50 bound of app 'lc'")) << bound;
   }
 }
 

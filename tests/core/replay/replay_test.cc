@@ -278,10 +278,11 @@ class Recording {
 
   void Update() {
     updates_ = false;
-    const AppUpdate lc = {.p99_bound = 1.123456789, .p99_alone_ns = 700'000};
+    const AppUpdate lc = {.promise = {.p99_bound = 1.123456789, .p99_alone_ns = 700'000}};
     EXPECT_TRUE(scheduler_->UpdateApp(scenario_.apps[0], lc).ok());
     EXPECT_TRUE(
-        scheduler_->UpdateApp(scenario_.apps[1], {.target_ns = 400'000, .priority = 7}).ok());
+        scheduler_->UpdateApp(scenario_.apps[1], {.promise = {.target_ns = 400'000}, .priority = 7})
+            .ok());
     EXPECT_TRUE(scheduler_->UpdateApp(scenario_.apps[2], {.weight = 7.3}).ok());
   }
 

@@ -110,15 +110,9 @@ void EndTrial(Flow& flow) {
 void ReportBoundLost(Flow& flow, App& app) {
   const bool lost = app.evidence.bound_lost;
   if (std::exchange(app.bound_lost_said, lost) == lost || !lost) return;
-  const Promise& promise = app.options.promise;
-  const int64_t solo_ns = app.evidence.query_solo_ns;
   try {
     flow.reports.push_back(
-        absl::StrCat("App '", app.options.name, "' misses its p99 bound even alone: a query takes ",
-                     solo_ns, " ns on an idle device, and the bound is ", promise.p99_bound,
-                     " times ", promise.p99_alone_ns,
-                     " ns. BE work keeps the bound on the p99 that the library estimates, ",
-                     "until an update of the app states another p99 alone."));
+        app.options.promise.BoundLostText(app.options.name, app.evidence.query_solo_ns));
   } catch (const std::bad_alloc&) {  // for the sentence
   }
 }
