@@ -29,6 +29,8 @@ InputPlayer::InputPlayer(Comparison& comparison, ReplayDevice& device, Scheduler
 void InputPlayer::Run() {
   int idle_ticks = 0;
   while (comparison_.Going()) {
+    if (comparison_.Next().time_ns > device_.NowNs()) Settle();
+    if (!comparison_.Going()) break;
     device_.AdvanceTo(comparison_.Next().time_ns);
     const size_t before = comparison_.at();
     if (IsInput(TypeOf(comparison_.Next()))) {
@@ -42,6 +44,12 @@ void InputPlayer::Run() {
                                     comparison_.NumberOf(comparison_.at()), " was recorded as ",
                                     Comparison::Show(comparison_.Next()), "."));
     }
+  }
+}
+
+void InputPlayer::Settle() {
+  for (int ticks = 0; ticks < kMaxIdleReplayTicks && comparison_.Going(); ++ticks) {
+    if (!scheduler_.Tick()) return;
   }
 }
 

@@ -214,7 +214,8 @@ class Recording {
     int refuse_launch = 0;
     int blocked_lanes = 0;
     int hang_launch = 0;
-    bool updates = false;  // apps state something else in the middle
+    bool updates = false;   // apps state something else in the middle
+    bool lc_alone = false;  // no BE app submits
   };
   Recording(uint64_t seed, const std::string& policy) : Recording(seed, policy, Faults()) {}
   Recording(uint64_t seed, const std::string& policy, const Faults& faults)
@@ -228,6 +229,9 @@ class Recording {
     scheduler_ = *Scheduler::Create(options, std::move(device),
                                     models::MakeOnlineModel(DeviceProfile()), *MakePolicy(policy));
     EXPECT_TRUE(scenario_.Prepare(*scheduler_).ok());
+    if (!faults.lc_alone) {
+      for (size_t be : {2u, 3u}) SubmitBe(be);
+    }
     Run(seed);
     log_file_.header.seed = seed;
     log_file_.header.blocked_lanes = scheduler_->BlockedLanes();
@@ -246,7 +250,6 @@ class Recording {
   void Run(uint64_t seed) {
     std::mt19937_64 random(seed);
     std::exponential_distribution<double> gap(1.0 / 400000);
-    for (size_t be : {2u, 3u}) SubmitBe(be);
     for (double at = gap(random); at < kRunNs; at += gap(random)) {
       ASSERT_TRUE(scheduler_->PollUntil(static_cast<TimeNs>(at)).ok());
       if (updates_ && at > kRunNs / 2) Update();
@@ -422,6 +425,17 @@ TEST_P(ReplayTest, AnUpdateOfAnAppIsMadeAgain) {
   for (uint64_t seed : {1u, 2u, 3u}) {
     const Recording recording(seed, GetParam(), {.updates = true});
     ASSERT_EQ(recording.CountOf(EventType::kAppUpdated), 3);
+    const ReplayResult result = ReplayWith(recording.log(), GetParam());
+    EXPECT_TRUE(result.matches) << "seed " << seed << ": " << result.difference;
+  }
+}
+
+// Without BE work plans leave no events, and their routes decide what the fast path launches.
+TEST_P(ReplayTest, LcWorkAloneTakesTheSamePathAgain) {
+  const bool has_fast_path = std::string(GetParam()) != "fifo";
+  for (uint64_t seed : {1u, 2u, 3u, 4u, 5u}) {  // the first query may be of the app that yields
+    const Recording recording(seed, GetParam(), {.lc_alone = true});
+    ASSERT_EQ(recording.CountOf(EventType::kFastPathLaunched) > 10, has_fast_path);
     const ReplayResult result = ReplayWith(recording.log(), GetParam());
     EXPECT_TRUE(result.matches) << "seed " << seed << ": " << result.difference;
   }
