@@ -30,6 +30,16 @@ namespace {
 // How often a shutdown looks whether the application's functions have ended.
 constexpr std::chrono::microseconds kNap(200);
 
+// What of the tasks can be evicted leaves the device.
+void EvictAll(Flow& flow, const auto& running) {
+  for (const Task* task : running) {
+    for (const Part& part : task->progress.parts) {
+      if (part.epoch == 0) continue;
+      EvictLane(flow, part.lane, 0, task->record.ticket, Reason::kHoldQuiesced);
+    }
+  }
+}
+
 }  // namespace
 
 bool Driver::RunStages() {
@@ -230,15 +240,9 @@ void Driver::AwaitCalls() {
   while (flow.calls_running.load() != 0) std::this_thread::sleep_for(kNap);
 }
 
-void Driver::EvictAllBe() {
-  for (const Task* task : flow.running_be) {
-    for (const Part& part : task->progress.parts) {
-      if (part.epoch != 0) {
-        EvictLane(flow, part.lane, 0, task->record.ticket, Reason::kHoldQuiesced);
-      }
-    }
-  }
-}
+void Driver::EvictAllBe() { EvictAll(flow, flow.running_be); }
+
+void Driver::EvictAllYielding() { EvictAll(flow, flow.running_lc); }
 
 // Ends the regions that their callers left open, so that their tickets complete.
 void Driver::FinishOpenRegions() {
@@ -274,6 +278,7 @@ void Driver::CutOff() {
   FinishOpenRegions();
   FinishBacklog(flow, Verdict::kShutdown);
   EvictAllBe();
+  EvictAllYielding();
 }
 
 // The ring may still hold words of tasks, launched by their submitter or not.

@@ -92,11 +92,12 @@ class Driver {
   // Waits until the application's functions that were taken have ended (deferred_calls.h).
   void AwaitCalls();
   void EvictAllBe() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
+  void EvictAllYielding() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
   void FinishOpenRegions() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
   // The three steps of a shutdown. BeginShutdown: nothing is held any more, and regions end. If its
   // deadline has passed, nothing more is launched either.
-  // CutOff: what waits ends with kShutdown, and BE leaves the device. GiveUpRunning: what is still
-  // on the device ends with kTimedOut.
+  // CutOff: what waits ends with kShutdown, and what can be evicted leaves the device: BE, and the
+  // graphs of LC apps that yield. GiveUpRunning: what is still on the device ends with kTimedOut.
   void BeginShutdown(TimeNs deadline_ns);
   void CutOff();
   void GiveUpRunning();

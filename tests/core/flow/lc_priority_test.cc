@@ -277,6 +277,18 @@ TEST_F(LcPriorityTest, AShutdownRunsWhatYields) {
   EXPECT_EQ(scheduler_->Record(prefill)->verdict, Verdict::kOk);
 }
 
+// It has no time to run to its end, and leaves between two segments instead of being given up.
+TEST_F(LcPriorityTest, AShutdownThatIsCutOffEvictsWhatYields) {
+  Open("adaptive", 1, 0, kNever);
+  const TicketId prefill = Prefill();
+  Pass(kMs);
+  EXPECT_EQ(scheduler_->Shutdown(scheduler_->NowNs() + kMs).code(),
+            absl::StatusCode::kDeadlineExceeded);
+  const CompletionRecord record = *scheduler_->Record(prefill);
+  EXPECT_EQ(record.verdict, Verdict::kShutdown);
+  EXPECT_EQ(record.evictions, 1);
+}
+
 // Random arrivals of both apps and of BE work: each task ends once, each segment runs once.
 TEST_F(LcPriorityTest, NothingIsLostOrRunTwice) {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
