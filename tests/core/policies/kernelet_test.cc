@@ -221,6 +221,19 @@ TEST_F(KerneletTest, QueriesComeFirst) {
   EXPECT_EQ(plan.holds[0].reason, Reason::kHoldLcActive);
 }
 
+// A stream runs in order: behind slices an LC task would wait for them.
+TEST_F(KerneletTest, NoLcAppHasTheStreamsOfSlices) {
+  const int32_t first = builder.AddLcApp(0.3, kMs, 2 * kMs, 1.05);
+  const int32_t second = builder.AddLcApp(0.3, kMs, 2 * kMs, 1.05);
+  builder.lc_apps[static_cast<size_t>(first)].priority = 1;
+  const HeadView& of_a = AddHead(a);
+  const Plan plan = PlanOf("kernelet", builder);
+  ASSERT_NE(FindLaunch(plan, of_a), nullptr);
+  for (const int32_t app : {first, second}) {
+    EXPECT_NE(plan.routes[static_cast<size_t>(app)].lane_class, FindLaunch(plan, of_a)->lane_class);
+  }
+}
+
 TEST_F(KerneletTest, AHeadThatWaitedTooLongGetsTheNextPair) {
   Speeds(0.9F, 0.6F, 0.55F);
   builder.snapshot.now_ns = 2 * kBeWaitNsMax;

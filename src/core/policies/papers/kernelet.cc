@@ -196,11 +196,20 @@ class Slices {
   bool alone_ = false;  // something that runs cannot be sliced
 };
 
+// Slices have the plain streams. There LC work of a lower priority would wait behind them, in the
+// order of the stream, so every LC app has the streams of the highest priority.
+void PublishLcRoutes(const Snapshot& snapshot, Plan& plan) {
+  PublishRoutes(snapshot, LcRoute(), plan);
+  for (size_t app = 0; app < snapshot.lc_apps.size(); ++app) {
+    plan.routes[app].lane_class = LaneClass::kLc;
+  }
+}
+
 }  // namespace
 
 void KerneletPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   if (PlanQuiesced(snapshot, plan)) return;
-  PublishRoutes(snapshot, LcRoute(), plan);
+  PublishLcRoutes(snapshot, plan);
   const bool lc_first = LaunchLcHeads(snapshot, plan) > 0 || LcIsActive(snapshot);
   Slices slices(snapshot, plan);
   slices.PlanCopies();
