@@ -205,6 +205,7 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   EvictForChange(snapshot, arrangement.split, for_lc, plan);
   EvictOverQuotas(snapshot, plan);
 
+  FairShare shares(snapshot);
   if (change.waits()) {
     HoldBeCompute(snapshot, Reason::kHoldBlocking, change.blocking_ns, change.budget_ns, plan);
   } else if (IsPaused(snapshot, arrangement.split)) {
@@ -212,17 +213,17 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   } else if (beside.applies()) {
     beside_heads.PlanHeads(lc, lc_ahead_ns, plan);
   } else {
-    FillPlaces(snapshot, arrangement, lc, plan);
+    FillPlaces(snapshot, arrangement, lc, shares, plan);
   }
-  PlanBeCopies(snapshot, lc, plan);
+  PlanBeCopies(snapshot, lc, shares, plan);
   LetGridsWait(snapshot, plan);
   LookAgain(snapshot, lc, plan);
 }
 
 void AdaptivePolicy::FillPlaces(const Snapshot& snapshot, const Arrangement& arrangement,
-                                const LcActivity& lc, Plan& plan) {
+                                const LcActivity& lc, FairShare& shares, Plan& plan) {
   const BePlaces::Rules rules = {mechanism_ != Mechanism::kBest, SharesSms()};
-  BePlaces places(snapshot, arrangement, lc, rules, shifts_);
+  BePlaces places(snapshot, arrangement, lc, rules, shares, shifts_);
   places.Fill(plan);
   places.HoldRest(plan);
   if (HasDuty(arrangement.split)) {

@@ -20,6 +20,7 @@
 
 #include "src/core/policies/adaptive/arrangement/shift.h"
 #include "src/core/policies/adaptive/choose.h"
+#include "src/core/policies/parts/fair_share.h"
 #include "src/core/policies/parts/lc_activity.h"
 #include "src/core/seams/policy.h"
 
@@ -43,7 +44,7 @@ class AdaptivePolicy final : public Policy {
   bool SharesSms() const;
   // Launches or holds BE work on the places that the arrangement opens.
   void FillPlaces(const Snapshot& snapshot, const Arrangement& arrangement, const LcActivity& lc,
-                  Plan& plan);
+                  FairShare& shares, Plan& plan);
 
   Mechanism mechanism_;
   SmSharing sharing_;

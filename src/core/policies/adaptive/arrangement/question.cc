@@ -242,35 +242,34 @@ void QuestionBuilder::AddTask(const TermContext& context, const HeadView& task, 
   if (!first && source == scratch.last) return;
   scratch.last = source;
   present[k / kWordBits] |= uint64_t{1} << (k % kWordBits);
-  const BeTerm term = TermOf(context, task, source);
-  if (first) {
-    scratch.term = term;
-  } else {
-    AddTo(scratch.term, term);
-  }
+  if (first) return FillTerm(context, task, source, scratch.term);
+  BeTerm term;
+  FillTerm(context, task, source, term);
+  AddTo(scratch.term, term);
 }
 
 // On credit, while no LC app has a load: beside one, credit is for a task now and then, and an
 // arrangement for all of them.
-BeTerm QuestionBuilder::TermOf(const TermContext& context, const HeadView& task,
-                               const TermSource& source) {
+void QuestionBuilder::FillTerm(const TermContext& context, const HeadView& task,
+                               const TermSource& source, BeTerm& term) {
   Delay delay = {source.eviction_ns, source.uncuttable_ns};
   double share = context.shifts.ShareOf(delay);
-  if (share < 1 && context.quiet && CreditFor(context.snapshot, delay.total_ns()).covered) {
+  if (share < 1 && context.quiet &&
+      context.shifts.CreditOf(context.snapshot, delay.total_ns()).covered) {
     delay = {};
     share = 1;
   }
   const bool fits = share >= 1;
-  return {.kernel = task.kernel_index,
-          .fits = fits,
-          .share = RoundDown(share),
-          .evictable = source.evictable,
-          .shift_ns = fits ? context.shifts.ShiftOf(delay) : 0,
-          .stays_ns = source.evictable ? source.eviction_ns : 0,
-          .weight = source.weight,
-          .most = MostOf(context.snapshot, context.quotas, task),
-          .confined = context.quotas.IsConfined(task),
-          .segment_ns = RunsInSegments(context.snapshot, task) ? SegmentNsOf(*task.kernel) : 0};
+  term.kernel = task.kernel_index;
+  term.fits = fits;
+  term.share = RoundDown(share);
+  term.evictable = source.evictable;
+  term.shift_ns = fits ? context.shifts.ShiftOf(delay) : 0;
+  term.stays_ns = source.evictable ? source.eviction_ns : 0;
+  term.weight = source.weight;
+  term.most = MostOf(context.snapshot, context.quotas, task);
+  term.confined = context.quotas.IsConfined(task);
+  term.segment_ns = RunsInSegments(context.snapshot, task) ? SegmentNsOf(*task.kernel) : 0;
 }
 
 void QuestionBuilder::TakeTerms(absl::Span<const uint64_t> present) {

@@ -123,7 +123,9 @@ class QuestionBuilder {
 
   void AddBeTerms(const Snapshot& snapshot, Shifts& shifts);
   void AddTask(const TermContext& context, const HeadView& task, Delay delay, KernelBits& present);
-  static BeTerm TermOf(const TermContext& context, const HeadView& task, const TermSource& source);
+  // Filled in place: a copy of what was just written in parts waits for these writes.
+  static void FillTerm(const TermContext& context, const HeadView& task, const TermSource& source,
+                       BeTerm& term);
   // Of the kernels that are present, a bit each.
   void TakeTerms(absl::Span<const uint64_t> present);
 

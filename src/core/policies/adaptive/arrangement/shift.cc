@@ -69,6 +69,7 @@ bool Shifts::IsOf(const Snapshot& snapshot) const {
 
 void Shifts::Renew(const Snapshot& snapshot) {
   known_.reset();
+  known_credits_.reset();
   limits_.Clear();
   apps_.Clear();
   least_budget_ns_ = MinBlockingBudget(snapshot);
@@ -76,6 +77,16 @@ void Shifts::Renew(const Snapshot& snapshot) {
     apps_.Add(TermOf(app));
     AddLimit(app);
   }
+}
+
+void Shifts::FollowAccounts(const Snapshot& snapshot) {
+  const bool same = std::equal(
+      accounts_.begin(), accounts_.end(), snapshot.lc_apps.begin(), snapshot.lc_apps.end(),
+      [](const Account& account, const LcAppView& app) { return account == AccountOf(app); });
+  if (same) return;
+  known_credits_.reset();
+  accounts_.Clear();
+  for (const LcAppView& app : snapshot.lc_apps) accounts_.Add(AccountOf(app));
 }
 
 // Of apps with the same bound and tail, the one whose queries are late soonest is the limit.

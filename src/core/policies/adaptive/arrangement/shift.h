@@ -82,17 +82,17 @@ struct Credit {
 };
 Credit CreditFor(const Snapshot& snapshot, int64_t blocking_ns);
 
-// The answers for all LC apps. They are kept while the tails and budgets stay as they are: plans
-// ask again and again for the same few kernels, and each answer takes exponential functions for
-// each LC app.
+// The answers for all LC apps. They are kept while the tails and budgets stay as they are, credits
+// while the accounts do too: plans ask again and again for the same few kernels, and each answer
+// takes exponential functions for each LC app.
 //
 //   shifts.Follow(snapshot);   // each plan
 //   shifts.ShareOf(delay);
 class Shifts {
  public:
   void Follow(const Snapshot& snapshot) {
-    known_credits_.reset();  // accounts change with each query
     if (!IsOf(snapshot)) Renew(snapshot);
+    FollowAccounts(snapshot);
   }
   // The least share of all LC apps; below kIdleShareMin it counts as none, because so rare a launch
   // is for the tail account.
@@ -121,13 +121,24 @@ class Shifts {
     double tail_rate;
     bool operator==(const AppTerm&) const = default;
   };
+  // What of an LC app the credits depend on, beside its budget.
+  struct Account {
+    double credit;
+    double need_per_ns;
+    bool has_load;
+    bool operator==(const Account&) const = default;
+  };
   static constexpr int kBits = std::bit_width(size_t{kMaxHeads}) - 1;  // an answer a head
 
   static AppTerm TermOf(const LcAppView& app) {
     return {app.blocking_budget_ns, app.late_delay_ns, app.lull_delay_ns, app.tail_rate};
   }
+  static Account AccountOf(const LcAppView& app) {
+    return {app.tail_credit, app.tail_need_per_ns, HasLoad(app)};
+  }
   bool IsOf(const Snapshot& snapshot) const;
   void Renew(const Snapshot& snapshot);
+  void FollowAccounts(const Snapshot& snapshot);
   void AddLimit(const LcAppView& app);
   static size_t SlotOf(int64_t key) {
     constexpr uint64_t kMix = 0x9E3779B97F4A7C15;
@@ -145,7 +156,8 @@ class Shifts {
     int64_t blocking_ns;
     Credit credit;
   };
-  std::bitset<(size_t{1} << kBits)> known_credits_;
+  BoundedList<Account, kMaxApps> accounts_;
+  std::bitset<(size_t{1} << kBits)> known_credits_;  // by answer
   std::array<KnownCredit, size_t{1} << kBits> credits_;
 };
 

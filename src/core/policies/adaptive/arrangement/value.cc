@@ -32,20 +32,13 @@ ABSL_ATTRIBUTE_NOINLINE void AddProducts(double factor, const BySplit& by, BySpl
   for (size_t s = 0; s < kSplits; ++s) sum[s] += factor * by[s];
 }
 
-// What an app's slowdown may be, and its inflation without a delay and with it.
-struct MostOf {
-  double slowdown;
-  double inflation;
-  double delayed;
-};
-
 ABSL_ATTRIBUTE_NOINLINE void RaiseExcess(const BySplit& queueing, const BySplit& slowdown,
-                                         const MostOf& most, BySplit& beside, BySplit& returning) {
+                                         double most_slowdown, double most_inflation,
+                                         BySplit& excess) {
   for (size_t s = 0; s < kSplits; ++s) {
-    const double above = slowdown[s] - most.slowdown;
+    const double above = slowdown[s] - most_slowdown;
     const double inflation = queueing[s] * slowdown[s];
-    beside[s] = std::max(beside[s], std::max(above, inflation - most.inflation));
-    returning[s] = std::max(returning[s], std::max(above, inflation - most.delayed));
+    excess[s] = std::max(excess[s], std::max(above, inflation - most_inflation));
   }
 }
 
@@ -94,7 +87,8 @@ void SplitValues::SumLcApps() {
   for (int32_t a = 0; a < lc_count_; ++a) {
     const LcTerm& lc = lc_[static_cast<size_t>(a)];
     const auto solo_ns = static_cast<double>(lc.promise.solo_ns);
-    limits_[static_cast<size_t>(a)] = lc.promise.MostInflation();
+    InflationLimit& limit = limits_[static_cast<size_t>(a)];
+    limit = lc.promise.target_tail > 0 ? InflationLimit() : lc.promise.MostInflation();
     load_ += lc.load;
     judged_load_ += JudgedLoad(lc);
     targets_ = targets_ || lc.promise.target_tail > 0;
@@ -143,14 +137,14 @@ BySplit SplitValues::Planned() {
 
 const PlannedSplits& SplitValues::PlannedOf(const BeTerm& be) {
   if (be.kernel >= kMaxPairKernels) {
-    unkept_ = Judge(be, Mechanism::kBest, Speeds::kPlanned);
+    Judge(be, Mechanism::kBest, Speeds::kPlanned, unkept_);
     return unkept_;
   }
   Kept& kept = WithLoads(be.kernel);
   if (kept.known && kept.term == be) return kept.splits;
   kept.known = true;
   kept.term = be;
-  kept.splits = Judge(be, kept.row, kept.loads, SlowdownsOf(be.kernel), Mechanism::kBest);
+  Judge(be, kept.row, kept.loads, SlowdownsOf(be.kernel), Mechanism::kBest, kept.splits);
   return kept.splits;
 }
 
@@ -166,7 +160,8 @@ BySplit SplitValues::Under(Mechanism mechanism, Speeds speeds) {
   BySplit values{};
   for (int32_t b = 0; b < question_->be_count; ++b) {
     const BeTerm& be = question_->be[static_cast<size_t>(b)];
-    const PlannedSplits added = Judge(be, mechanism, speeds);
+    PlannedSplits added;
+    Judge(be, mechanism, speeds, added);
     for (size_t s = 0; s < kSplits; ++s) values[s] += be.weight * added.values[s];
   }
   for (double& value : values) value /= weight_sum_;
@@ -178,7 +173,8 @@ double SplitValues::Fill(int32_t split, Mechanism mechanism, Speeds speeds,
   double value = 0;
   for (int32_t b = 0; b < question_->be_count; ++b) {
     const BeTerm& be = question_->be[static_cast<size_t>(b)];
-    const PlannedSplits added = Judge(be, mechanism, speeds);
+    PlannedSplits added;
+    Judge(be, mechanism, speeds, added);
     value += be.weight * added.values[static_cast<size_t>(split)];
     arrangement.sides[static_cast<size_t>(be.kernel)] =
         mechanism == Mechanism::kBest ? added.sides[static_cast<size_t>(split)]
@@ -209,8 +205,8 @@ double SplitValues::Knee(int32_t split) const {
 }
 
 // The planned speeds, which each new pair table asks for, are read in a loop without a branch.
-SplitValues::Row SplitValues::ReadRow(int32_t kernel, Speeds speeds, Slowdowns* apps) const {
-  Row row;
+void SplitValues::ReadRow(int32_t kernel, Speeds speeds, Slowdowns* apps, Row& row) const {
+  row.judged = false;
   std::array<float, kSplits> be_side;
   std::array<float, kSplits> lc_side;
   be_side.fill(static_cast<float>(kUnboundedInflation));
@@ -233,24 +229,24 @@ SplitValues::Row SplitValues::ReadRow(int32_t kernel, Speeds speeds, Slowdowns* 
   }
   std::copy(be_side.begin(), be_side.end(), row.be_side.begin());
   std::copy(lc_side.begin(), lc_side.end(), row.lc_side.begin());
-  return row;
 }
 
-PlannedSplits SplitValues::Judge(const BeTerm& be, Mechanism mechanism, Speeds speeds) {
+void SplitValues::Judge(const BeTerm& be, Mechanism mechanism, Speeds speeds, PlannedSplits& out) {
   if (speeds == Speeds::kPlanned && be.kernel < kMaxPairKernels) {
     const Kept& kept = WithLoads(be.kernel);
-    return Judge(be, kept.row, kept.loads, SlowdownsOf(be.kernel), mechanism);
+    return Judge(be, kept.row, kept.loads, SlowdownsOf(be.kernel), mechanism, out);
   }
   std::array<Slowdowns, kMaxApps> apps;
-  const Row row = ReadRow(be.kernel, speeds, apps.data());
+  Row row;
+  ReadRow(be.kernel, speeds, apps.data(), row);
   SideLoads loads;
   FindLoads(apps.data(), loads);
-  return Judge(be, row, loads, apps.data(), mechanism);
+  Judge(be, row, loads, apps.data(), mechanism, out);
 }
 
 SplitValues::Kept& SplitValues::WithLoads(int32_t kernel) {
   Kept& kept = kept_[static_cast<size_t>(kernel)];
-  if (!kept.has_row) kept.row = ReadRow(kernel, Speeds::kPlanned, SlowdownsOf(kernel));
+  if (!kept.has_row) ReadRow(kernel, Speeds::kPlanned, SlowdownsOf(kernel), kept.row);
   if (!kept.has_loads) FindLoads(SlowdownsOf(kernel), kept.loads);
   kept.has_row = kept.has_loads = true;
   return kept;
@@ -289,40 +285,40 @@ void SplitValues::FindLoads(const Slowdowns* apps, SideLoads& on_side) const {
   SetQueueing(peak, on_side);
 }
 
-// Queueing(), with one division a split. All is computed before it is chosen from, so that the loop
-// vectorises.
+// Queueing(), with one division a split. No operation may stand behind a condition, so that the
+// loops vectorise: a factor is chosen, not a product, and the quotient before it is known to count.
 void SplitValues::SetQueueing(const BySplit& peak, SideLoads& on_side) const {
-  const double raise = (judged_load_ + load_margin_) / std::max(judged_load_, kTie);
-  const double idle = 1 - judged_load_;
+  const double load = judged_load_;
+  const double raise = (load + load_margin_) / std::max(load, kTie);
+  const double idle = 1 - load;
   const double idle_raised = idle - load_margin_;
   for (size_t s = 0; s < kSplits; ++s) {
     const double judged = on_side.judged[s];
-    const double raised = judged * raise;
-    const bool shared = judged <= judged_load_;
-    const double above = shared ? idle : idle_raised;
-    const double below = 1 - (shared ? judged : raised);
-    const double most = std::max(on_side.load[s], judged);
-    const bool stands = (most < 1) & (peak[s] <= kQueueLoadMax) & (shared | (raised < kLoadMax));
-    on_side.queueing[s] = stands ? above / below : kUnboundedInflation;
+    const double below = 1 - judged * (judged <= load ? 1 : raise);
+    on_side.queueing[s] = (judged <= load ? idle : idle_raised) / below;
+  }
+  for (size_t s = 0; s < kSplits; ++s) {
+    const double judged = on_side.judged[s];
+    const double raised = judged * (judged <= load ? 0 : raise);
+    double queueing = on_side.queueing[s];
+    queueing = on_side.load[s] < 1 ? queueing : kUnboundedInflation;
+    queueing = judged < 1 ? queueing : kUnboundedInflation;
+    queueing = peak[s] <= kQueueLoadMax ? queueing : kUnboundedInflation;
+    on_side.queueing[s] = raised < kLoadMax ? queueing : kUnboundedInflation;
   }
 }
 
 void SplitValues::FindExcess(const SideLoads& loads, const Slowdowns* apps, int64_t blocking_ns,
-                             Excess& excess) const {
-  excess.beside.fill(-1);
-  excess.returning.fill(-1);
+                             BySplit& excess) const {
+  excess.fill(-1);
+  const auto delay_ns = static_cast<double>(blocking_ns);
   for (int32_t a = 0; a < lc_count_; ++a) {
     const LcTerm& lc = lc_[static_cast<size_t>(a)];
     if (lc.silent) continue;
-    const bool has_target = lc.promise.target_tail > 0;
-    const InflationLimit limit = has_target ? InflationLimit() : limits_[static_cast<size_t>(a)];
-    RaiseExcess(
-        loads.queueing, apps[a],
-        {lc.slowdown_max, limit.At(0) + kTie, limit.At(static_cast<double>(blocking_ns)) + kTie},
-        excess.beside, excess.returning);
-    for (size_t s = 0; s < kSplits && has_target; ++s) {
-      if (!KeepsTarget(lc, loads, s, apps[a][s], 0)) excess.beside[s] = 1;
-      if (!KeepsTarget(lc, loads, s, apps[a][s], blocking_ns)) excess.returning[s] = 1;
+    RaiseExcess(loads.queueing, apps[a], lc.slowdown_max,
+                limits_[static_cast<size_t>(a)].At(delay_ns) + kTie, excess);
+    for (size_t s = 0; s < kSplits && lc.promise.target_tail > 0; ++s) {
+      if (!KeepsTarget(lc, loads, s, apps[a][s], blocking_ns)) excess[s] = 1;
     }
   }
 }
@@ -401,23 +397,23 @@ LatencyShift SplitValues::ShiftOn(int32_t split) {
           static_cast<int64_t>(std::max(0.0, worst.limit_ns - worst.alone_ns))};
 }
 
-PlannedSplits SplitValues::Judge(const BeTerm& be, const Row& row, const SideLoads& loads,
-                                 const Slowdowns* apps, Mechanism mechanism) const {
-  PlannedSplits out;
+void SplitValues::Judge(const BeTerm& be, const Row& row, const SideLoads& loads,
+                        const Slowdowns* apps, Mechanism mechanism, PlannedSplits& out) const {
   out.values.fill(0);
   out.sides.fill(Sides::kNone);
-  if (!row.judged) return out;
-  Excess excess;
-  FindExcess(loads, apps, be.shift_ns, excess);
+  if (!row.judged) return;
+  BySplit beside;
+  FindExcess(loads, apps, 0, beside);
   const bool may_return = be.fits && mechanism != Mechanism::kPartition;
+  BySplit returning;  // work on the LC side delays a query
+  if (may_return) FindExcess(loads, apps, be.shift_ns, returning);
   const int32_t splits = std::min(splits_, kMaxSplits);
   for (int32_t split = first_split_; split < splits; ++split) {
     const auto s = static_cast<size_t>(split);
-    if (excess.beside[s] > 0) continue;
-    out.sides[s] = may_return && excess.returning[s] <= 0 ? Sides::kBoth : Sides::kBeSide;
+    if (beside[s] > 0) continue;
+    out.sides[s] = may_return && returning[s] <= 0 ? Sides::kBoth : Sides::kBeSide;
   }
   AddValues(be, row, loads, out);
-  return out;
 }
 
 // A task that nothing evicts has one launch: its two sides do not add up.

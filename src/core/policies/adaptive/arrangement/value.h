@@ -111,20 +111,18 @@ class SplitValues {
   void SumLcApps();
   bool SameRows(const Question& question) const;
   bool SameApps(const Question& question) const;
-  Row ReadRow(int32_t kernel, Speeds speeds, Slowdowns* apps) const;
-  PlannedSplits Judge(const BeTerm& be, Mechanism mechanism, Speeds speeds);
-  PlannedSplits Judge(const BeTerm& be, const Row& row, const SideLoads& loads,
-                      const Slowdowns* apps, Mechanism mechanism) const;
+  // Rows and judgements are filled in place: they are long, and each is kept.
+  void ReadRow(int32_t kernel, Speeds speeds, Slowdowns* apps, Row& row) const;
+  void Judge(const BeTerm& be, Mechanism mechanism, Speeds speeds, PlannedSplits& out);
+  void Judge(const BeTerm& be, const Row& row, const SideLoads& loads, const Slowdowns* apps,
+             Mechanism mechanism, PlannedSplits& out) const;
   void FindLoads(const Slowdowns* apps, SideLoads& on_side) const;
   void SetQueueing(const BySplit& peak, SideLoads& on_side) const;
   void AddTargetLoads(const Slowdowns* apps, SideLoads& on_side, BySplit& peak) const;
-  // How far the app that is worst off is above what it may be, by split: kept where at most 0.
-  struct Excess {
-    BySplit beside;     // without a delay
-    BySplit returning;  // beside work on the LC side, which delays a query
-  };
+  // How far the app that is worst off is above what it may be beside work that delays a query by
+  // so much, by split: kept where at most 0.
   void FindExcess(const SideLoads& loads, const Slowdowns* apps, int64_t blocking_ns,
-                  Excess& excess) const;
+                  BySplit& excess) const;
   QueueEffect EffectOnWhole(const LcTerm& lc) const;
   QueueEffect EffectOn(const LcTerm& lc, const SideLoads& loads, size_t split,
                        double slowdown) const;

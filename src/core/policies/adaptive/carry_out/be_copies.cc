@@ -182,10 +182,10 @@ struct Piece {
 
 class CopyPlanner {
  public:
-  CopyPlanner(const Snapshot& snapshot, const LcActivity& lc)
+  CopyPlanner(const Snapshot& snapshot, const LcActivity& lc, FairShare& shares)
       : snapshot_(snapshot),
         lc_active_(lc.active),
-        shares_(snapshot),
+        shares_(shares),
         slots_(snapshot, shares_),
         time_(snapshot, lc.active),
         disturbance_(snapshot) {}
@@ -245,7 +245,7 @@ class CopyPlanner {
 
   const Snapshot& snapshot_;
   const bool lc_active_;
-  FairShare shares_;
+  FairShare& shares_;
   CopySlots slots_;
   CopyTime time_;
   Disturbance disturbance_;
@@ -253,13 +253,13 @@ class CopyPlanner {
 
 }  // namespace
 
-void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
+void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, FairShare& shares, Plan& plan) {
   BeOrder copies;
   for (const HeadView& head : snapshot.heads) {
     if (IsBeCopy(head)) copies.TryAdd(&head);
   }
   if (copies.empty()) return;
-  CopyPlanner planner(snapshot, lc);
+  CopyPlanner planner(snapshot, lc, shares);
   planner.Sort(copies);
   for (const HeadView* const head : copies) {
     if (!planner.PlanCopy(*head, plan)) return;

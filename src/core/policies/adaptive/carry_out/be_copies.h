@@ -16,12 +16,13 @@
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CARRY_OUT_BE_COPIES_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CARRY_OUT_BE_COPIES_H_
 
+#include "src/core/policies/parts/fair_share.h"
 #include "src/core/policies/parts/lc_activity.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
 
-void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan);
+void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, FairShare& shares, Plan& plan);
 
 }  // namespace gpushare::core
 

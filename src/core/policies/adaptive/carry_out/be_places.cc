@@ -38,10 +38,10 @@ const RunningView* OnlyRunningOn(const Snapshot& snapshot, PlaceIndex place) {
 }  // namespace
 
 BePlaces::BePlaces(const Snapshot& snapshot, const Arrangement& arrangement, const LcActivity& lc,
-                   Rules rules, Shifts& shifts)
+                   Rules rules, FairShare& shares, Shifts& shifts)
     : snapshot_(snapshot),
       lc_(lc),
-      shares_(snapshot),
+      shares_(shares),
       places_(snapshot, arrangement, lc),
       judge_(snapshot, arrangement, lc, rules.forced, places_, shares_, shifts),
       pairs_(snapshot, places_, judge_, shares_, rules.shares_sms),
@@ -265,7 +265,6 @@ inline void BePlaces::FindHold(const HeadView& head, PlannedHold& hold) const {
 void BePlaces::HoldRest(Plan& plan) const {
   const size_t count = std::min<size_t>(snapshot_.heads.size(), kMaxHeads);
   const HeadView* judged = nullptr;
-  PlannedHold hold;
   for (size_t h = 0; h < count; ++h) {
     const HeadView& head = snapshot_.heads[h];
     if (!IsBeCompute(head) || launched_[h]) continue;
@@ -273,10 +272,19 @@ void BePlaces::HoldRest(Plan& plan) const {
     if (head.runs_alone) {
       plan.replan_at_ns = std::min(plan.replan_at_ns, head.ready_ns + kBePassedNsMax + 1);
     }
+    if (plan.holds.full()) continue;
+    // Filled in place: a copy of what was just written in parts waits for these writes.
+    PlannedHold& hold = plan.holds.Add();
     hold.task = head.task;
-    if (judged == nullptr || !judge_.AreAlike(head, *judged)) FindHold(head, hold);
+    if (judged == nullptr || !judge_.AreAlike(head, *judged)) {
+      FindHold(head, hold);
+    } else {
+      const PlannedHold& last = plan.holds[plan.holds.size() - 2];
+      hold.reason = last.reason;
+      hold.value_ns = last.value_ns;
+      hold.limit_ns = last.limit_ns;
+    }
     judged = &head;
-    plan.holds.TryAdd(hold);
   }
 }
 

@@ -31,7 +31,7 @@ class BePlaces {
     bool shares_sms = true;  // where that pays (be_pairs.h)
   };
   BePlaces(const Snapshot& snapshot, const Arrangement& arrangement, const LcActivity& lc,
-           Rules rules, Shifts& shifts);
+           Rules rules, FairShare& shares, Shifts& shifts);
   BePlaces(const BePlaces&) = delete;  // its members refer to each other
   BePlaces& operator=(const BePlaces&) = delete;
 
@@ -61,7 +61,7 @@ class BePlaces {
 
   const Snapshot& snapshot_;
   const LcActivity& lc_;
-  FairShare shares_;
+  FairShare& shares_;
   OpenPlaces places_;
   BeJudge judge_;
   BePairs pairs_;
