@@ -814,6 +814,29 @@ TEST(LayoutChangeTest, NoTrialBeginsWhileLcKeepsItsOldRoute) {
   }
 }
 
+TEST(LayoutChangeTest, ATrialSaysWhatItHopesForAndWhatIsKnown) {
+  SnapshotBuilder builder;
+  const int32_t lc = builder.AddLcApp(0.3, 546 * kUs, 1'548 * kUs, 1.2);
+  const int32_t be = builder.AddBeApp();
+  const int32_t kernel = builder.AddKernel(2'550 * kUs);
+  builder.Pair(lc, kernel, 84).lc_speed = 0.2f;
+  builder.Pair(lc, kernel, 108).lc_speed = 0.97f;
+  std::vector<float> hoped(builder.splits.size());
+  hoped[static_cast<size_t>(builder.Split(84))] = 0.96f;
+  builder.snapshot.pairs.hoped = hoped;
+  builder.snapshot.trials_open = true;
+  builder.AddBeHead(be, kernel, 80 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_EQ(plan.arrangement.TriedSplit(), builder.Split(84)) << Describe(plan);
+  EXPECT_EQ(plan.choice.kind, ChoiceKind::kLayout);
+  EXPECT_EQ(plan.choice.chosen, 84);
+  EXPECT_EQ(plan.choice.runner_up, 108);
+  EXPECT_GT(plan.choice.value, plan.choice.runner_up_value);
+  EXPECT_GT(plan.choice.shift.shift_ns, plan.choice.runner_up_shift.shift_ns);
+  EXPECT_LE(plan.choice.shift.shift_ns, plan.choice.shift.limit_ns);
+  EXPECT_GT(plan.choice.runner_up_shift.shift_ns, 0);
+}
+
 TEST(LayoutChangeTest, LcDoesNotStayForWorkThatBlocksTheOldRouteAsWell) {
   SnapshotBuilder builder;
   const int32_t lc = builder.AddLcApp(0.3, 546 * kUs, 1'548 * kUs, 1.05);

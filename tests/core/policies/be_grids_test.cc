@@ -401,6 +401,10 @@ TEST_F(BeGridsChoiceTest, ASplitIsTriedOnlyForMoreThanTheyAreWorth) {
   EXPECT_EQ(beside.choice.runner_up, 84);
   EXPECT_GT(beside.choice.runner_up_value, 600'000) << "what the trial hopes for";
   EXPECT_LT(beside.choice.runner_up_value, beside.choice.value);
+  EXPECT_GT(beside.choice.shift.shift_ns, 0) << "what a query meets";
+  EXPECT_LE(beside.choice.shift.shift_ns, beside.choice.shift.limit_ns);
+  EXPECT_GT(beside.choice.runner_up_shift.shift_ns, 0) << "as the trial hopes";
+  EXPECT_LE(beside.choice.runner_up_shift.shift_ns, beside.choice.runner_up_shift.limit_ns);
   // Near a tie, a trial that has begun goes on.
   step.segment_gain = static_cast<double>(beside.choice.runner_up_value) / 0.5e6 - 1 + 0.02;
   EXPECT_EQ(PlanOf("adaptive", builder).arrangement.TriedSplit(), -1);

@@ -73,25 +73,27 @@ int64_t LcSmsOf(const Snapshot& snapshot, int32_t split) {
   return split < 0 ? snapshot.sm_count : snapshot.splits[static_cast<size_t>(split)].lc_sms;
 }
 
-// A trial is not chosen for its value, and a forced mechanism compares no others. `shared_value`:
-// of the whole device, shared with active queries; 0: it is not. `split_value`: of the best split
-// then.
-void NoteChoice(const Snapshot& snapshot, const Arrangement& arrangement, double shared_value,
-                double split_value, Plan& plan) {
+// A forced mechanism compares no others. The whole device that is shared with active queries is
+// chosen before the best split, a trial for what it hopes before the best that is known.
+void NoteChoice(const Snapshot& snapshot, const Arrangement& arrangement,
+                const BesideQueries& beside, Plan& plan) {
   PlannedChoice& choice = plan.choice;
-  if (shared_value > 0) {
+  if (beside.value() > 0) {
     choice.kind = ChoiceKind::kLayout;
     choice.chosen = snapshot.sm_count;
-    choice.value = Millionths(shared_value);
+    choice.value = Millionths(beside.value());
+    choice.shift = beside.shift();
     choice.runner_up = LcSmsOf(snapshot, arrangement.split);
-    choice.runner_up_value = Millionths(split_value);
+    choice.runner_up_value = Millionths(beside.split_value());
     choice.runner_up_shift = arrangement.shift;
     return;
   }
-  if (!(arrangement.value > 0) || arrangement.trial_kernel >= 0) return;
+  const bool on_trial = arrangement.trial_kernel >= 0;
+  const double value = on_trial ? arrangement.trial_value : arrangement.value;
+  if (!(value > 0)) return;
   choice.kind = ChoiceKind::kLayout;
   choice.chosen = LcSmsOf(snapshot, arrangement.split);
-  choice.value = Millionths(arrangement.value);
+  choice.value = Millionths(value);
   choice.shift = arrangement.shift;
   if (arrangement.runner_up == kNotCompared) return;
   choice.runner_up = LcSmsOf(snapshot, arrangement.runner_up);
@@ -181,7 +183,7 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   shifts_.Follow(snapshot);
   const Arrangement& apart = Choose(snapshot, plan);
   const BesideQueries beside(snapshot, apart, SharesSms());
-  NoteChoice(snapshot, apart, beside.value(), beside.split_value(), plan);
+  NoteChoice(snapshot, apart, beside, plan);
   const Arrangement& arrangement = beside.applies() ? whole_ : apart;
   const int32_t in_force = snapshot.in_force.split;
   const Change change = {in_force, arrangement.split,

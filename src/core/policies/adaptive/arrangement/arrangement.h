@@ -33,7 +33,8 @@ struct Arrangement {
   int32_t split = kNoSplit;
   std::array<Sides, kMaxKernels> sides;  // by kernel index; meaningful under a split
   // Of the best arrangement of those that were compared, and of the next one; kNotCompared: none.
-  // With the bonus of the arrangement in force.
+  // With the bonus of the arrangement in force. Under a trial `value` is that of the best known
+  // one, which is the next one.
   double value = 0;
   int32_t runner_up = kNotCompared;
   double runner_up_value = 0;

@@ -42,6 +42,12 @@ ABSL_ATTRIBUTE_NOINLINE void RaiseExcess(const BySplit& queueing, const BySplit&
   }
 }
 
+LatencyShift ShiftOf(const PlannedPromise::Closest& worst) {
+  if (!(worst.limit_ns > 0)) return {};
+  return {static_cast<int64_t>(worst.value_ns - worst.alone_ns),
+          static_cast<int64_t>(std::max(0.0, worst.limit_ns - worst.alone_ns))};
+}
+
 Sides ForcedSides(const BeTerm& be, Mechanism mechanism) {
   return mechanism == Mechanism::kElastic && (be.evictable || be.fits) ? Sides::kBoth
                                                                        : Sides::kBeSide;
@@ -348,24 +354,28 @@ QueueEffect SplitValues::EffectOn(const LcTerm& lc, const SideLoads& loads, size
   return effect;
 }
 
-// A kernel that the pair table lacks, or that may not run there, brings none closer.
-PlannedPromise::Closest SplitValues::ClosestBeside(const BeTerm& be, int32_t split) {
-  if (be.kernel >= kMaxPairKernels) return {};
-  const auto s = static_cast<size_t>(split);
-  const Sides sides = PlannedOf(be).sides[s];
-  if (sides == Sides::kNone) return {};
-  const Slowdowns* const apps = SlowdownsOf(be.kernel);
-  const SideLoads& loads = WithLoads(be.kernel).loads;
+PlannedPromise::Closest SplitValues::ClosestBeside(int64_t delay_ns, const SideLoads& loads,
+                                                   const Slowdowns* apps, size_t split) const {
   PlannedPromise::Closest worst;
   for (int32_t a = 0; a < lc_count_; ++a) {
     const LcTerm& lc = lc_[static_cast<size_t>(a)];
     if (lc.silent) continue;
-    const QueueEffect effect = EffectOn(lc, loads, s, apps[a][s]);
-    const PlannedPromise::Closest closest = lc.promise.Worst(
-        effect, effect.inflation < kUnboundedInflation, sides == Sides::kBoth ? be.shift_ns : 0);
+    const QueueEffect effect = EffectOn(lc, loads, split, apps[a][split]);
+    const PlannedPromise::Closest closest =
+        lc.promise.Worst(effect, effect.inflation < kUnboundedInflation, delay_ns);
     if (closest.ratio() > worst.ratio()) worst = closest;
   }
   return worst;
+}
+
+// A kernel that the pair table lacks, or that may not run there, brings none closer.
+PlannedPromise::Closest SplitValues::ClosestPlanned(const BeTerm& be, int32_t split) {
+  if (be.kernel >= kMaxPairKernels) return {};
+  const auto s = static_cast<size_t>(split);
+  const Sides sides = PlannedOf(be).sides[s];
+  if (sides == Sides::kNone) return {};
+  return ClosestBeside(sides == Sides::kBoth ? be.shift_ns : 0, WithLoads(be.kernel).loads,
+                       SlowdownsOf(be.kernel), s);
 }
 
 // There the kernels differ in their delays alone, and the longest brings an app closest.
@@ -389,12 +399,30 @@ LatencyShift SplitValues::ShiftOn(int32_t split) {
   if (split == kNoSplit) worst = ClosestOnWhole();
   for (int32_t b = 0; b < question_->be_count && split != kNoSplit; ++b) {
     const PlannedPromise::Closest closest =
-        ClosestBeside(question_->be[static_cast<size_t>(b)], split);
+        ClosestPlanned(question_->be[static_cast<size_t>(b)], split);
     if (closest.ratio() > worst.ratio()) worst = closest;
   }
-  if (!(worst.limit_ns > 0)) return {};
-  return {static_cast<int64_t>(worst.value_ns - worst.alone_ns),
-          static_cast<int64_t>(std::max(0.0, worst.limit_ns - worst.alone_ns))};
+  return ShiftOf(worst);
+}
+
+// BE work stays on its side, where it delays no query.
+LatencyShift SplitValues::ShiftOnTrial(int32_t split) const {
+  PlannedPromise::Closest worst;
+  const auto s = static_cast<size_t>(split);
+  std::array<Slowdowns, kMaxApps> apps;
+  for (int32_t b = 0; b < question_->be_count; ++b) {
+    const BeTerm& be = question_->be[static_cast<size_t>(b)];
+    Row row;
+    ReadRow(be.kernel, Speeds::kHoped, apps.data(), row);
+    SideLoads loads;
+    FindLoads(apps.data(), loads);
+    PlannedSplits hoped;
+    Judge(be, row, loads, apps.data(), Mechanism::kBest, hoped);
+    if (hoped.sides[s] == Sides::kNone) continue;
+    const PlannedPromise::Closest closest = ClosestBeside(0, loads, apps.data(), s);
+    if (closest.ratio() > worst.ratio()) worst = closest;
+  }
+  return ShiftOf(worst);
 }
 
 void SplitValues::Judge(const BeTerm& be, const Row& row, const SideLoads& loads,

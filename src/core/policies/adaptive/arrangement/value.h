@@ -78,6 +78,8 @@ class SplitValues {
   // What the BE kernels on the split, or on the whole device (kNoSplit), do to the LC app that they
   // bring closest to its limit. To explain a choice.
   LatencyShift ShiftOn(int32_t split);
+  // The same of a split on trial, as the trial hopes.
+  LatencyShift ShiftOnTrial(int32_t split) const;
   // The least LC speed on the split with the BE side empty.
   double Knee(int32_t split) const;
 
@@ -126,7 +128,9 @@ class SplitValues {
   QueueEffect EffectOnWhole(const LcTerm& lc) const;
   QueueEffect EffectOn(const LcTerm& lc, const SideLoads& loads, size_t split,
                        double slowdown) const;
-  PlannedPromise::Closest ClosestBeside(const BeTerm& be, int32_t split);
+  PlannedPromise::Closest ClosestBeside(int64_t delay_ns, const SideLoads& loads,
+                                        const Slowdowns* apps, size_t split) const;
+  PlannedPromise::Closest ClosestPlanned(const BeTerm& be, int32_t split);
   PlannedPromise::Closest ClosestOnWhole() const;
   bool KeepsTarget(const LcTerm& lc, const SideLoads& loads, size_t split, double slowdown,
                    int64_t blocking_ns) const;

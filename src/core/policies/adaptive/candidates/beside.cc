@@ -118,7 +118,7 @@ int64_t BesideQueries::ReserveNs() const {
 }
 
 // Whether all BE work may run so.
-bool BesideQueries::AllFit() const {
+bool BesideQueries::AllFit() {
   const auto fits = [&](const HeadView& task, int64_t ran_ns) {
     return !IsBeCompute(task) || Fits(task, ran_ns);
   };
@@ -132,12 +132,13 @@ bool BesideQueries::AllFit() const {
 
 // Whether it is short enough, or its eviction is. Long workers do not become short by running: the
 // arrangement would change under them.
-bool BesideQueries::Fits(const HeadView& task, int64_t ran_ns) const {
+bool BesideQueries::Fits(const HeadView& task, int64_t ran_ns) {
   const bool segments = RunsInSegments(snapshot_, task);
   if (!segments && task.kind != TaskKind::kKernel && task.kind != TaskKind::kLibrary) return false;
   const int64_t blocks_ns = segments ? LeavesWithin(snapshot_, task, kWholeDevice)
                                      : SumNs(ran_ns, RemainingOn(snapshot_, task, kWholeDevice));
-  return blocks_ns <= terms_.budget_ns - terms_.reserve_ns;
+  longest_ns_ = std::max(longest_ns_, blocks_ns);
+  return blocks_ns <= MostNs();
 }
 
 }  // namespace gpushare::core

@@ -45,6 +45,9 @@ class BesideQueries {
   double value() const { return value_; }
   // Of the best split beside it.
   double split_value() const { return split_value_; }
+  // For the whole device that is so shared: how long the longest of this work keeps a query that
+  // comes from the device, and how long it may.
+  LatencyShift shift() const { return {longest_ns_, MostNs()}; }
   // How segments run on this arrangement, where both ways may be used.
   SegmentsRun SegmentsRunOn(const Arrangement& arrangement) const;
 
@@ -56,11 +59,14 @@ class BesideQueries {
   int64_t ReserveNs() const;
   double AsMeasured(double predicted, bool in_force) const;
   bool IsBetterThanTrial(const Arrangement& arrangement, double value) const;
-  bool AllFit() const;
-  bool Fits(const HeadView& task, int64_t ran_ns) const;
+  bool AllFit();
+  bool Fits(const HeadView& task, int64_t ran_ns);
+  // The longest that may be on the device when a query comes.
+  int64_t MostNs() const { return terms_.budget_ns - terms_.reserve_ns; }
 
   const Snapshot& snapshot_;
   BesideTerms terms_;
+  int64_t longest_ns_ = 0;
   double load_ = 0;        // of the LC apps
   double gain_ = 0;        // of LC's time, the mean of the BE tasks'
   double split_gain_ = 0;  // the same on a split, as measured

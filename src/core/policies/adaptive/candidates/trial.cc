@@ -26,7 +26,11 @@ int32_t TrialSplit(const Question& question, SplitValues& values, double known) 
 
 void AnswerTrial(const Question& question, SplitValues& values, int32_t split,
                  Arrangement& arrangement) {
+  arrangement.runner_up = arrangement.split;
+  arrangement.runner_up_value = arrangement.value;
+  arrangement.runner_up_shift = arrangement.shift;
   arrangement.split = split;
+  arrangement.shift = values.ShiftOnTrial(split);
   arrangement.trial_kernel = values.UnknownOn(split);
   arrangement.trial_value = values.Fill(split, Mechanism::kBest, Speeds::kHoped, arrangement);
   for (int32_t b = 0; b < question.be_count; ++b) {
