@@ -47,22 +47,23 @@ struct AppEvidence {
   // work, nor one that it would not have alone with those apps. So latencies, the shadow and its
   // lag are without it; `delivered` and loads are as the clock has them.
   int64_t yielded_ns = 0;
-  TimeNs yields_since_ns = 0;
-  bool yields = false;
+  TimeNs yielded_as_of_ns = 0;
+  bool stands_still = false;  // as of yielded_as_of_ns
 };
 
 inline int64_t YieldedNs(const AppEvidence& app, TimeNs now_ns) {
-  return app.yielded_ns + (app.yields ? now_ns - app.yields_since_ns : 0);
+  return app.yielded_ns + (app.stands_still ? now_ns - app.yielded_as_of_ns : 0);
 }
 
-// Whether it yields from now on. `from_ns`: since when it has yielded, where that was not known;
-// kNever: it has not.
-inline void Yield(AppEvidence& app, bool yields, TimeNs from_ns, TimeNs now_ns) {
-  const TimeNs since_ns =
-      app.yields ? app.yields_since_ns : std::max(std::min(from_ns, now_ns), app.yields_since_ns);
+// Whether its time stands still from now on. `from_ns`: since when, where that was not known;
+// kNever: it does not.
+inline void Yield(AppEvidence& app, bool stands_still, TimeNs from_ns, TimeNs now_ns) {
+  const TimeNs since_ns = app.stands_still
+                              ? app.yielded_as_of_ns
+                              : std::max(std::min(from_ns, now_ns), app.yielded_as_of_ns);
   app.yielded_ns += now_ns - since_ns;
-  app.yields_since_ns = now_ns;
-  app.yields = yields;
+  app.yielded_as_of_ns = now_ns;
+  app.stands_still = stands_still;
 }
 
 // The app is new. `solo_ns`: as it states, 0: unknown.
@@ -83,8 +84,8 @@ inline void BeginApp(AppEvidence& app, int64_t solo_ns, const Promise& promise, 
   app.late_not_alone = 0;
   app.tail.Clear();
   app.delivered.Clear();
-  app.yielded_ns = app.yields_since_ns = 0;
-  app.yields = false;
+  app.yielded_ns = app.yielded_as_of_ns = 0;
+  app.stands_still = false;
 }
 
 inline void NoteLaunchGap(AppEvidence& app, int64_t gap_ns) {

@@ -181,7 +181,7 @@ void ResetApp(App& app) {
   app.tasks_in_flight = 0;
   app.queries_waiting = 0;
   app.queries_idle = 0;
-  app.yields = false;
+  app.must_yield = false;
   app.tasks_yielding = 0;
   app.regions_overdue = 0;
   app.held_ns.fill(0);

@@ -169,10 +169,10 @@ struct Progress {
   int64_t uncommitted_ns = 0;  // the part of it that an eviction leaves undone: not in T_q
   TimeNs evicted_since_ns = 0;
   TimeNs held_since_ns = 0;  // for record.hold_reason; 0: it is not held
-  // LC: how long it has waited for queries of higher priority, as of yields_since_ns; that is 0
-  // while it does not wait for them.
+  // LC: how long it has waited for queries of higher priority, as of yield_wait_since_ns; that
+  // is 0 while it does not wait for them.
   int64_t yielded_ns = 0;
-  TimeNs yields_since_ns = 0;
+  TimeNs yield_wait_since_ns = 0;
   Prediction predicted;
   int64_t eviction_p99_ns = kNever;  // kNever: not evictable
   bool eviction_known = false;       // that is a prediction
@@ -339,12 +339,13 @@ struct alignas(64) App {
   // work.
   int32_t queries_waiting = 0;
   int32_t queries_idle = 0;  // active ones that count as no load
-  // LC, as of the last plan (flow/planning/yields.h): an app of higher priority has a query that it
-  // yields to; and how many of its tasks wait for that.
-  bool yields = false;
+  // LC, as of the last plan (flow/planning/yields.h): whether an app of higher priority has a query
+  // that it yields to, how many of its tasks wait for that, and since when the first of them waits,
+  // or one that has stopped.
+  bool must_yield = false;
   int32_t tasks_yielding = 0;
-  TimeNs yields_from_ns = kNever;  // since when the first of them waits, or one that has stopped
-  int32_t regions_overdue = 0;     // open ones that hold nobody back any more
+  TimeNs yield_wait_from_ns = kNever;
+  int32_t regions_overdue = 0;                  // open ones that hold nobody back any more
   std::array<int64_t, kHoldReasons> held_ns{};  // BE: time that its heads were held, by reason
   int64_t depth_logged = -1;                    // in the event log
   AppEvidence evidence;                         // LC: what its queries have shown

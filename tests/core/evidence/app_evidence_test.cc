@@ -37,7 +37,7 @@ TEST(AppEvidenceTest, AnAppBeginsWithoutWhatTheLastOneOnItsSlotLearned) {
   app.duty.share = 0.1;
   app.tail.Add(7);
   app.delivered.Add(7);
-  app.yields = true;
+  app.stands_still = true;
   app.yielded_ns = 7;
   BeginApp(app, 5, {}, kNowNs);
   const AppEvidence fresh;
@@ -61,7 +61,7 @@ TEST(AppEvidenceTest, AnAppBeginsWithoutWhatTheLastOneOnItsSlotLearned) {
   EXPECT_EQ(app.target.peak_load, fresh.target.peak_load);
   EXPECT_EQ(app.target.peak_updated_ns, 0);
   EXPECT_EQ(app.duty.share, 1);
-  EXPECT_FALSE(app.yields);
+  EXPECT_FALSE(app.stands_still);
   EXPECT_EQ(app.yielded_ns, 0);
   EXPECT_EQ(app.tail.quantiles().count, 0);
   EXPECT_EQ(app.delivered.count(), 0);

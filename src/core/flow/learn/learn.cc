@@ -148,8 +148,8 @@ void LearnAppUpdated(App& app, const Promise& before, TimeNs now_ns) {
   UpdateApp(app.evidence, before, app.options.promise, now_ns);
 }
 
-void LearnYields(App& app, bool yields, TimeNs from_ns, TimeNs now_ns) {
-  Yield(app.evidence, yields, from_ns, now_ns);
+void LearnYields(App& app, bool stands_still, TimeNs from_ns, TimeNs now_ns) {
+  Yield(app.evidence, stands_still, from_ns, now_ns);
 }
 
 void LearnKernelReplaced(Flow& flow, KernelId id) {

@@ -35,7 +35,7 @@ void LearnApp(App& app, TimeNs now_ns);
 // The app states another promise than `before`.
 void LearnAppUpdated(App& app, const Promise& before, TimeNs now_ns);
 // `from_ns`: since when it has yielded, where that was not known; kNever: it has not.
-void LearnYields(App& app, bool yields, TimeNs from_ns, TimeNs now_ns);
+void LearnYields(App& app, bool stands_still, TimeNs from_ns, TimeNs now_ns);
 // The kernel takes the place of a released one: what was learned of that is forgotten.
 void LearnKernelReplaced(Flow& flow, KernelId id);
 // `since_ns`: when the device got its first task; now: it has none yet.

@@ -188,7 +188,7 @@ const HeadView& ViewLcHead(const Flow& flow, Queue& queue, double tail_rate) {
   queue.view = HeadView();  // its slot may have been a BE queue's
   ViewTask(flow, *queue.head, tail_rate, queue.view);
   // Each task of an app that yields waits by itself.
-  queue.view.ready_count = queue.head->app->yields ? 1 : ReadyCount(queue);
+  queue.view.ready_count = queue.head->app->must_yield ? 1 : ReadyCount(queue);
   return queue.view;
 }
 

@@ -23,7 +23,8 @@ bool HasQueries(const App& app) {
 // The wait of a task so far.
 int64_t YieldedNs(const Flow& flow, const Task& task) {
   const Progress& progress = task.progress;
-  const int64_t now_ns = progress.yields_since_ns == 0 ? 0 : flow.now_ns - progress.yields_since_ns;
+  const int64_t now_ns =
+      progress.yield_wait_since_ns == 0 ? 0 : flow.now_ns - progress.yield_wait_since_ns;
   return progress.yielded_ns + now_ns;
 }
 
@@ -33,12 +34,13 @@ bool HasWaitedEnough(const Flow& flow, const Task& task) {
 
 void EndWait(const Flow& flow, Task& task) {
   task.progress.yielded_ns = YieldedNs(flow, task);
-  task.progress.yields_since_ns = 0;
+  task.progress.yield_wait_since_ns = 0;
 }
 
 // The task waits, or has just stopped.
 void NoteWait(Task& task) {
-  task.app->yields_from_ns = std::min(task.app->yields_from_ns, task.progress.yields_since_ns);
+  task.app->yield_wait_from_ns =
+      std::min(task.app->yield_wait_from_ns, task.progress.yield_wait_since_ns);
 }
 
 // Notes when the wait of the head ends at last.
@@ -47,7 +49,7 @@ void NoteLongest(Flow& flow, const Task& head) {
   if (most_ns == kNever) return;
   const Progress& progress = head.progress;
   flow.yields_until_ns =
-      std::min(flow.yields_until_ns, progress.yields_since_ns + most_ns - progress.yielded_ns);
+      std::min(flow.yields_until_ns, progress.yield_wait_since_ns + most_ns - progress.yielded_ns);
 }
 
 // An evicted graph waits too, from when its segments should have ended: they may
@@ -58,13 +60,13 @@ void FollowLeaving(const Flow& flow, Task& task, bool yielded) {
   if (part.form != Form::kSegments || !IsLeaving(flow.gate, part)) return;
   const TimeNs left_ns = flow.lanes.lane(part.lane).evicted_at_ns.load() +
                          kSegmentsOutstanding * SegmentNsOf(*task.work.kernel);
-  TimeNs& since_ns = task.progress.yields_since_ns;
+  TimeNs& since_ns = task.progress.yield_wait_since_ns;
   if (since_ns == 0 && yielded && flow.now_ns > left_ns) {
-    since_ns = std::max(left_ns, task.app->evidence.yields_since_ns);  // no wait counts twice
+    since_ns = std::max(left_ns, task.app->evidence.yielded_as_of_ns);  // no wait counts twice
   }
   if (since_ns == 0) return;
   NoteWait(task);
-  if (task.app->yields) {
+  if (task.app->must_yield) {
     ++task.app->tasks_yielding;
   } else {
     EndWait(flow, task);
@@ -85,10 +87,10 @@ void FindYielding(Flow& flow) {
   uint64_t yielded = 0;  // as of the last plan: a bit an app
   static_assert(kMaxApps <= 64);
   for (App* app : flow.lc_apps) {
-    yielded |= uint64_t{app->yields} << app->plan_index;
-    app->yields = app->options.Yields() && app->options.priority < highest;
+    yielded |= uint64_t{app->must_yield} << app->plan_index;
+    app->must_yield = app->options.Yields() && app->options.priority < highest;
     app->tasks_yielding = 0;
-    app->yields_from_ns = kNever;
+    app->yield_wait_from_ns = kNever;
   }
   for (Task* task : flow.running_lc) {
     if (!YieldsInSegments(flow, *task) || task->progress.parts.empty()) continue;
@@ -99,8 +101,8 @@ void FindYielding(Flow& flow) {
 bool HeadYields(Flow& flow, Task& head) {
   if (!flow.lc_may_yield) return false;
   App& app = *head.app;
-  TimeNs& since_ns = head.progress.yields_since_ns;
-  if (!app.yields || HasWaitedEnough(flow, head)) {
+  TimeNs& since_ns = head.progress.yield_wait_since_ns;
+  if (!app.must_yield || HasWaitedEnough(flow, head)) {
     if (since_ns != 0) NoteWait(head);
     EndWait(flow, head);
     return false;
@@ -122,7 +124,7 @@ void NoteYields(Flow& flow) {
   if (!flow.lc_may_yield) return;
   for (App* app : flow.lc_apps) {
     if (!app->options.Yields()) continue;
-    LearnYields(*app, app->tasks_yielding > 0, app->yields_from_ns, flow.now_ns);
+    LearnYields(*app, app->tasks_yielding > 0, app->yield_wait_from_ns, flow.now_ns);
   }
 }
 
@@ -131,7 +133,7 @@ void EvictYielding(Flow& flow) {
   Plan& plan = flow.buffers.plan;
   plan.replan_at_ns = std::min(plan.replan_at_ns, flow.yields_until_ns);
   for (const Task* const task : flow.running_lc) {
-    if (!task->app->yields || !YieldsInSegments(flow, *task)) continue;
+    if (!task->app->must_yield || !YieldsInSegments(flow, *task)) continue;
     if (task->progress.parts.empty() || HasWaitedEnough(flow, *task)) continue;
     const Part& part = task->progress.parts[0];
     if (part.form != Form::kSegments || IsLeaving(flow.gate, part)) continue;
