@@ -86,6 +86,28 @@ inline constexpr int64_t kWakeLatencyNsMax = 1000 * 1000;
 // A late sleep counts for about so many more: it is what a p99 is made of. Range 32 to 512.
 inline constexpr int64_t kWakeLatencyMemory = 128;
 
+// How a caller that waits for an LC task spins (flow/verbs/spin_window.h). Most time, ns, of one
+// wait in balanced and in spin mode: a whole decode step of an engine is 1.5 ms, and a core that is
+// given away may spin for longer. Ranges 0.2 to 10 ms and 1 to 100 ms.
+inline constexpr int64_t kCallerSpinNs = 2 * 1000 * 1000;
+inline constexpr int64_t kCallerSpinModeNs = 10 * 1000 * 1000;
+// Balanced: it spins from the last so many ns before the predicted end, and where kLcEarlyShare of
+// the duration is more, from there. A timed sleep of a caller ends 50 to 100 us late: 50 us are
+// the system's slack, which is the application's to change. Range 100 us to 1 ms.
+inline constexpr int64_t kCallerEarlyNs = 250 * 1000;
+// While nobody has predicted the end yet it spins for about what a sleep and a wake-up cost. The
+// scheduler's thread adopts a launch 2 to 60 us after it. Range 20 to 200 us.
+inline constexpr int64_t kCallerFirstSpinNs = 100 * 1000;
+// Time, ns, between two sched_yield of a spinning caller, so that threads of its core get on. Each
+// costs 0.3 us where the core has no other thread; one that takes longer than this time gave the
+// core to one. Range 5 to 100 us.
+inline constexpr int64_t kCallerYieldNs = 20 * 1000;
+// Time, ns, that nobody spins after another thread took a spinning caller's core: the first time
+// and at most. Short, because such a thread may come once a second; long, so that a crowded machine
+// spends a per cent on spins. Ranges 0.1 to 10 ms and 10 to 1,000 ms.
+inline constexpr int64_t kCrowdedRestNsMin = 1000 * 1000;
+inline constexpr int64_t kCrowdedRestNsMax = 256 * 1000 * 1000;
+
 // Time before the deadline of a shutdown at which BE work is evicted, ns: several block tasks
 // (27 us, and 200 us for attention). At most half of the time that the shutdown has. Range 0.5 to
 // 20 ms.

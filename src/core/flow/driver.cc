@@ -153,6 +153,8 @@ absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_
     });
   };
   if (threaded()) {
+    const bool spins = task != nullptr && !virtual_time() && IsLc(*task);
+    if (spins && SpinForEnd(done, deadline_ns, *task)) return absl::OkStatus();
     if (AwaitThread(done, deadline_ns, awaited, task)) return absl::OkStatus();
     if (threaded()) return late();
   }

@@ -24,6 +24,7 @@
 #include "src/core/base/tuning.h"
 #include "src/core/flow/places/place_maker.h"
 #include "src/core/flow/waiting/parking.h"
+#include "src/core/flow/waiting/spinners.h"
 #include "src/core/flow/waiting/waiters.h"
 #include "src/core/queueing/headroom.h"
 #include "src/core/state/flow.h"
@@ -89,6 +90,8 @@ class Driver {
   // Lets the scheduler's thread drive. True: `done` was true, which another submit may have ended
   // since. It also returns when the deadline has passed or that thread has ended.
   bool AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns, Awaited awaited, Task* task);
+  // Before that, for an LC task in real time (caller_spin.cc).
+  bool SpinForEnd(absl::FunctionRef<bool()> done, TimeNs deadline_ns, Task& task);
   // Waits until the application's functions that were taken have ended (deferred_calls.h).
   void AwaitCalls();
   void EvictAllBe() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
@@ -112,6 +115,7 @@ class Driver {
 
   Parking parking;
   Waiters waiters;
+  Spinners spinners{Spinners::MostOf(UsableCores())};
   std::atomic<bool> thread_running{false};
   std::atomic<bool> stop{false};
   std::atomic<bool> parked{false};  // the scheduler's thread sleeps, and nothing is due

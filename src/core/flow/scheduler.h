@@ -86,6 +86,7 @@ class Scheduler {
   absl::Status Wait(TicketId ticket, TimeNs deadline_ns);
   absl::StatusOr<bool> IsComplete(TicketId ticket) const;
   absl::StatusOr<CompletionRecord> Record(TicketId ticket) const;
+  absl::StatusOr<Verdict> VerdictOf(TicketId ticket) const;  // that of Record
   // OK: it will complete with kCancelled, or kOk if its last block tasks were under way. BE worker
   // tasks on the device are evicted and cancelled. FAILED_PRECONDITION: it is complete, or on the
   // device and not evictable.

@@ -461,14 +461,30 @@ absl::StatusOr<bool> Scheduler::IsComplete(TicketId ticket) const {
   return task->complete.load(std::memory_order_acquire);
 }
 
-absl::StatusOr<CompletionRecord> Scheduler::Record(TicketId ticket) const {
-  const Task* task = driver_->flow.tables.FindTicket(ticket);
+namespace {
+
+absl::StatusOr<const Task*> FindComplete(const Flow& flow, TicketId ticket) {
+  const Task* const task = flow.tables.FindTicket(ticket);
   if (task == nullptr) return NoTicket(ticket);
   if (!task->complete.load(std::memory_order_acquire)) {
     return absl::FailedPreconditionError(
         absl::StrCat("Ticket ", ticket.value, " is not complete and has no record yet."));
   }
-  return task->record;
+  return task;
+}
+
+}  // namespace
+
+absl::StatusOr<CompletionRecord> Scheduler::Record(TicketId ticket) const {
+  const absl::StatusOr<const Task*> task = FindComplete(driver_->flow, ticket);
+  if (!task.ok()) return task.status();
+  return (*task)->record;
+}
+
+absl::StatusOr<Verdict> Scheduler::VerdictOf(TicketId ticket) const {
+  const absl::StatusOr<const Task*> task = FindComplete(driver_->flow, ticket);
+  if (!task.ok()) return task.status();
+  return (*task)->record.verdict;
 }
 
 absl::Status Scheduler::Cancel(TicketId ticket) {

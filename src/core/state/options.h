@@ -48,6 +48,9 @@ struct SchedulerOptions {
   PlacesMode places = PlacesMode::kOnDemand;
   int64_t place_idle_ns = kPlaceIdleNs;  // after which a place that no plan wanted ends
   WaitMode wait_mode = WaitMode::kBalanced;
+  // Most time that one wait of a caller for an LC task spins, in real time. 0: by wait_mode, below
+  // 0: it does not spin.
+  int64_t caller_spin_ns = 0;
   EventSink* events = nullptr;  // null: no event log; must outlive the scheduler
   // Gets sentences about errors of the application's functions, on any thread, with no lock held.
   std::function<void(const std::string&)> report;

@@ -195,6 +195,10 @@ struct alignas(64) Task {
   std::atomic<bool> awaited{false};  // a caller waits for its end (flow/waiting/waiters.h)
   std::atomic<bool> cancel_requested{false};
   std::atomic<RegionPhase> region{RegionPhase::kNone};
+  // LC: when a caller that waits looks at `complete` without sleeping (flow/verbs/spin_window.h).
+  // spin_until_ns 0: nobody knows yet. It is stored last and loaded first.
+  std::atomic<TimeNs> spin_from_ns{0};
+  std::atomic<TimeNs> spin_until_ns{0};
 
   // Written by the submitter before the task is posted.
   uint32_t slot = 0;

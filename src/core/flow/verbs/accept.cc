@@ -94,6 +94,7 @@ void Fill(Task& task, Queue& queue, const TaskSpec& spec, const KernelDesc* kern
   task.complete.store(false, std::memory_order_relaxed);
   task.cancel_requested.store(false, std::memory_order_relaxed);
   task.region.store(RegionPhase::kNone, std::memory_order_relaxed);
+  task.spin_until_ns.store(0, std::memory_order_relaxed);
   task.queue = &queue;
   task.query = nullptr;
   task.explicit_query = nullptr;

@@ -81,4 +81,11 @@ void PredictTask(Flow& flow, Task& task) {
   }
 }
 
+double SpeedOn(const Flow& flow, const Task& task, PlaceIndex place) {
+  if (task.work.kernel == nullptr || place == kWholeDevice || place == kNoPlace) return 1;
+  const double speed =
+      flow.model->durations().SpeedOn(*task.work.kernel, flow.lanes.place(place).sms);
+  return speed > 0 ? speed : 1;
+}
+
 }  // namespace gpushare::core

@@ -16,6 +16,10 @@ void PredictTask(Flow& flow, Task& task);
 // The task's prediction, scaled to the block tasks that are left.
 Prediction RemainingOf(const Task& task);
 
+// The task's speed in the place, relative to the whole device, which the prediction is for. 1 where
+// nobody knows.
+double SpeedOn(const Flow& flow, const Task& task, PlaceIndex place);
+
 }  // namespace gpushare::core
 
 #endif  // GPUSHARE_SRC_CORE_FLOW_VERBS_PREDICT_TASK_H_

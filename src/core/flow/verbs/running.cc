@@ -11,6 +11,7 @@
 #include "src/core/flow/verbs/predict_task.h"
 #include "src/core/flow/verbs/queries/idle.h"
 #include "src/core/flow/verbs/queries/queries.h"
+#include "src/core/flow/verbs/spin_window.h"
 #include "src/core/log/label.h"
 #include "src/core/state/query_waits.h"
 
@@ -112,7 +113,10 @@ void SizePart(const Flow& flow, const Task& task, const PlannedLaunch& planned, 
 
 void EnterRunning(Flow& flow, Task& task, Part& part, Reason reason) {
   const bool begins = task.progress.running_index < 0;
-  if (begins) EnterList(flow, task, part.form);
+  if (begins) {
+    EnterList(flow, task, part.form);
+    PublishSpinWindow(flow, task, part);
+  }
   if (task.progress.started_early) SizePart(flow, task, PlannedLaunch(), part);
   if (flow.lanes.lane(part.lane).parts++ == 0) ++flow.lanes_busy;
   RecordCoResidents(flow, task, part);

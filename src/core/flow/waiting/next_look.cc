@@ -12,13 +12,6 @@
 namespace gpushare::core {
 namespace {
 
-double SpeedOn(const Flow& flow, const Task& task, PlaceIndex place) {
-  if (task.work.kernel == nullptr || place == kWholeDevice || place == kNoPlace) return 1;
-  const double speed =
-      flow.model->durations().SpeedOn(*task.work.kernel, flow.lanes.place(place).sms);
-  return speed > 0 ? speed : 1;
-}
-
 // The LC launches of one lane, which run in order.
 struct LaneOrder {
   const Task* first = nullptr;
