@@ -13,6 +13,7 @@
 // - Serve one LC query:
 //      gpushare_query_begin -> gpushare_submit_lc (one or more times) -> gpushare_query_end
 //      gpushare_ticket_wait (or a callback, or an eventfd) -> gpushare_ticket_release
+//      or, for a query of one task that a thread waits for: gpushare_run_lc
 // - Run one BE task:
 //      gpushare_submit_be -> gpushare_ticket_wait -> gpushare_ticket_release
 // - Run work that is not registered, such as a framework's own kernels:
@@ -353,6 +354,9 @@ typedef struct gpushare_runtime_options {
   // With GPUSHARE_DRIVE_THREAD on a device in real time (docs/threading.md).
   gpushare_latency latency;
   int32_t reserved;  // 0
+  // Most time that one wait for an LC task spins near its predicted end (docs/waiting.md), in
+  // nanoseconds. 0: 2 ms, and 10 ms with GPUSHARE_LATENCY_SPIN; -1: waits sleep.
+  int64_t caller_spin_ns;
 } gpushare_runtime_options;
 #define GPUSHARE_RUNTIME_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_runtime_options)
 
@@ -1138,6 +1142,23 @@ GPUSHARE_API gpushare_status gpushare_region_end(gpushare_runtime* runtime,
 // callback.
 GPUSHARE_API gpushare_status gpushare_ticket_wait(gpushare_runtime* runtime, gpushare_ticket ticket,
                                                   int64_t deadline_ns) GPUSHARE_NOEXCEPT;
+
+// Submits a task of an LC app and waits until it is complete: gpushare_submit_lc,
+// gpushare_ticket_wait and gpushare_ticket_release in one call. Like the wait it is OK for every
+// verdict, which *out_verdict gets (may be null); PENDING if the call fails. *out_ticket (may be
+// null) is 0 if the task ended with VERDICT_OK, or was not accepted. Otherwise the ticket is the
+// caller's: to read its record or, after DEADLINE_EXCEEDED, to wait again. Without out_ticket a
+// task that the call does not wait for goes on, and its record is lost.
+// Threads: any, not in a callback. Owns: the caller must release *out_ticket where it is not 0.
+// Blocks: until deadline_ns at most; GPUSHARE_NEVER: no limit. Without a scheduler thread it drives
+// the flow.
+// Errors: those of gpushare_submit_lc, where nothing was accepted; DEADLINE_EXCEEDED the task was
+// accepted and goes on; INVALID_ARGUMENT task_options.detached is 1, or a negative deadline;
+// FAILED_PRECONDITION inside a callback.
+GPUSHARE_API gpushare_status gpushare_run_lc(gpushare_queue* queue,
+                                             const gpushare_task_options* options,
+                                             int64_t deadline_ns, gpushare_verdict* out_verdict,
+                                             gpushare_ticket* out_ticket) GPUSHARE_NOEXCEPT;
 
 // Says whether the task is complete. It does not drive the flow.
 // Threads: any. Owns: nothing. Blocks: no.

@@ -62,6 +62,7 @@ absl::Status CheckOptions(const gpushare_runtime_options& options) {
   GPUSHARE_RETURN_IF_ERROR(CheckDuration("hang_floor_ns", options.hang_floor_ns, 0));
   GPUSHARE_RETURN_IF_ERROR(
       CheckDuration("be_return_hysteresis_ns", options.be_return_hysteresis_ns, -1));
+  GPUSHARE_RETURN_IF_ERROR(CheckDuration("caller_spin_ns", options.caller_spin_ns, -1));
   return CheckDuration("shutdown_timeout_ns", options.shutdown_timeout_ns, 0);
 }
 
@@ -100,6 +101,7 @@ core::SchedulerOptions SchedulerOptionsOf(const gpushare_runtime_options& option
   } else if (options.be_return_hysteresis_ns < 0) {
     out.be_return_hysteresis_ns = 0;
   }
+  out.caller_spin_ns = options.caller_spin_ns;
   if (options.splits_max > 0) out.splits_max = options.splits_max;
   if (options.splits_max < 0) out.splits_max = 0;
   out.events = &runtime.trace;

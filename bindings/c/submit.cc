@@ -153,29 +153,63 @@ absl::Status Prepare(const QueueObject& queue, const gpushare_task_options* opti
   return absl::OkStatus();
 }
 
+// `detached`: without a ticket for the caller.
+absl::StatusOr<core::TicketId> SubmitTo(QueueObject& queue, const gpushare_task_options* options,
+                                        bool detached, SubmitFunction submit) {
+  core::Scheduler& scheduler = *queue.runtime->scheduler;
+  core::TaskSpec spec;
+  CallbackPool::Slot* slot = nullptr;
+  if (absl::Status status = Prepare(queue, options, spec, slot); !status.ok()) {
+    scheduler.CountRejected(queue.id);
+    return status;
+  }
+  spec.detached = spec.detached || detached;
+  // Only a refusal allocates: its message.
+  absl::StatusOr<core::TicketId> ticket =
+      core::CatchExhaustion([&] { return (scheduler.*submit)(spec); });
+  if (!ticket.ok() && slot != nullptr) queue.runtime->callbacks.Give(slot);
+  return ticket;
+}
+
 gpushare_status Submit(gpushare_queue* handle, const gpushare_task_options* options,
                        gpushare_ticket* out_ticket, SubmitFunction submit) noexcept {
   return Enter([&]() -> absl::Status {
     if (out_ticket != nullptr) out_ticket->value = 0;
     GPUSHARE_FIND(queue, handle);
-    core::Scheduler& scheduler = *queue->runtime->scheduler;
-    core::TaskSpec spec;
-    CallbackPool::Slot* slot = nullptr;
-    if (absl::Status status = Prepare(*queue, options, spec, slot); !status.ok()) {
-      scheduler.CountRejected(queue->id);
-      return status;
-    }
-    if (out_ticket == nullptr) spec.detached = true;
-    // Only a refusal allocates: its message.
     const absl::StatusOr<core::TicketId> ticket =
-        core::CatchExhaustion([&] { return (scheduler.*submit)(spec); });
-    if (!ticket.ok()) {
-      if (slot != nullptr) queue->runtime->callbacks.Give(slot);
-      return ticket.status();
-    }
+        SubmitTo(*queue, options, out_ticket == nullptr, submit);
+    if (!ticket.ok()) return ticket.status();
     if (out_ticket != nullptr) out_ticket->value = ticket->value;
     return absl::OkStatus();
   });
+}
+
+// What gpushare_run_lc refuses before it submits: afterwards the task would run without its caller.
+absl::Status CheckRun(const gpushare_task_options* options, int64_t deadline_ns) {
+  GPUSHARE_RETURN_IF_ERROR(CallbackScope::Refuse("gpushare_run_lc"));
+  GPUSHARE_RETURN_IF_ERROR(CheckDeadline(deadline_ns));
+  gpushare_task_options known;
+  GPUSHARE_RETURN_IF_ERROR(ReadOptions("task_options", options, &known));
+  return CheckUnused("detached", known.detached == 0);
+}
+
+// Waits for the task and gives its ticket back, or to the caller where that has more to do with it.
+absl::Status FinishRun(core::Scheduler& scheduler, core::TicketId ticket, int64_t deadline_ns,
+                       gpushare_verdict* out_verdict, gpushare_ticket* out_ticket) {
+  absl::Status status = scheduler.Wait(ticket, deadline_ns);
+  core::Verdict verdict = core::Verdict::kPending;
+  if (status.ok()) {
+    const absl::StatusOr<core::Verdict> ended = scheduler.VerdictOf(ticket);
+    if (!ended.ok()) return ended.status();
+    verdict = *ended;
+  }
+  if (out_verdict != nullptr) *out_verdict = static_cast<gpushare_verdict>(verdict);
+  if (out_ticket != nullptr && verdict != core::Verdict::kOk) {
+    out_ticket->value = ticket.value;
+  } else if (absl::Status released = scheduler.ReleaseTicket(ticket); !released.ok()) {
+    return released;
+  }
+  return status;
 }
 
 }  // namespace
@@ -193,6 +227,21 @@ gpushare_status gpushare_submit_lc(gpushare_queue* queue, const gpushare_task_op
 gpushare_status gpushare_submit_be(gpushare_queue* queue, const gpushare_task_options* options,
                                    gpushare_ticket* out_ticket) noexcept {
   return gpushare::abi::Submit(queue, options, out_ticket, &Scheduler::SubmitBe);
+}
+
+gpushare_status gpushare_run_lc(gpushare_queue* queue, const gpushare_task_options* options,
+                                int64_t deadline_ns, gpushare_verdict* out_verdict,
+                                gpushare_ticket* out_ticket) noexcept {
+  return Enter([&]() -> absl::Status {
+    if (out_verdict != nullptr) *out_verdict = GPUSHARE_VERDICT_PENDING;
+    if (out_ticket != nullptr) out_ticket->value = 0;
+    GPUSHARE_FIND(object, queue);
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckRun(options, deadline_ns));
+    const auto ticket = gpushare::abi::SubmitTo(*object, options, false, &Scheduler::SubmitLc);
+    if (!ticket.ok()) return ticket.status();
+    return gpushare::abi::FinishRun(*object->runtime->scheduler, *ticket, deadline_ns, out_verdict,
+                                    out_ticket);
+  });
 }
 
 gpushare_status gpushare_enqueue_fail(const char* reason) noexcept {

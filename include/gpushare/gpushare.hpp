@@ -331,6 +331,16 @@ class Queue : public QueueHandle {
   Result<Ticket> SubmitBe(const gpushare_task_options& options) const {
     return Submit(gpushare_submit_be, options);
   }
+  // Submits and waits in one call (gpushare_run_lc), and says how the task ended. A task that is
+  // not complete at the deadline goes on. No ticket is left: use SubmitLc where the record is
+  // wanted.
+  Result<gpushare_verdict> RunLc(const gpushare_task_options& options,
+                                 int64_t deadline_ns = kNever) const {
+    gpushare_verdict verdict = GPUSHARE_VERDICT_PENDING;
+    const gpushare_status code = gpushare_run_lc(get(), &options, deadline_ns, &verdict, nullptr);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return verdict;
+  }
   // arrival_ns: when the request was meant to arrive; 0: now.
   // input_size: of the query's input, in any unit; 0: unknown (gpushare_query_options).
   Result<Query> BeginQuery(int64_t arrival_ns = 0, double input_size = 0) const {

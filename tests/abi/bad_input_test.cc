@@ -98,6 +98,13 @@ TEST(BadRuntimeOptionsTest, EachIsRefusedWithItsReason) {
   bad.hang_floor_ns = -1;
   EXPECT_FAILS(Create(bad), GPUSHARE_INVALID_ARGUMENT, "hang_floor_ns");
   bad = good;
+  bad.caller_spin_ns = -2;
+  EXPECT_FAILS(Create(bad), GPUSHARE_INVALID_ARGUMENT, "caller_spin_ns");
+  for (const int64_t spin_ns : {int64_t{-1}, int64_t{0}, int64_t{1'000'000}}) {
+    bad.caller_spin_ns = spin_ns;
+    EXPECT_OK(Create(bad));
+  }
+  bad = good;
   bad.device_ordinal = -1;
   EXPECT_FAILS(Create(bad), GPUSHARE_INVALID_ARGUMENT, "ordinal");
   EXPECT_FAILS(gpushare_runtime_create(&good, nullptr), GPUSHARE_INVALID_ARGUMENT, "out_runtime");

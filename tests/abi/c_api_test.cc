@@ -107,6 +107,94 @@ void AwaitCalls(const Api& api, const Seen& seen, int calls) {
   }
 }
 
+// One slot: a run that kept its ticket would leave none for the next.
+TEST_P(CApiTest, ARunSubmitsWaitsAndReleases) {
+  gpushare_app_options one = AppOptionsOf(GPUSHARE_CLASS_LATENCY_CRITICAL, "one slot");
+  one.tasks_max = 1;
+  gpushare_app* app = nullptr;
+  gpushare_queue* queue = nullptr;
+  ASSERT_OK(gpushare_app_create(api_.runtime, &one, &app));
+  ASSERT_OK(gpushare_queue_create(app, &queue));
+  const gpushare_task_options task = api_.LcTask();
+  for (int i = 0; i < 3; ++i) {
+    gpushare_verdict verdict = GPUSHARE_VERDICT_PENDING;
+    gpushare_ticket ticket = {1};
+    EXPECT_OK(gpushare_run_lc(queue, &task, api_.Deadline(), &verdict, &ticket));
+    EXPECT_EQ(verdict, GPUSHARE_VERDICT_OK);
+    EXPECT_EQ(ticket.value, 0u);
+    EXPECT_OK(gpushare_run_lc(queue, &task, GPUSHARE_NEVER, nullptr, nullptr));
+  }
+  EXPECT_EQ(Api::AppStats(app).completed, 6);
+  EXPECT_OK(gpushare_queue_release(queue));
+  EXPECT_OK(gpushare_app_release(app));
+}
+
+TEST_P(CApiTest, ARunThatIsLateLeavesItsTicketToTheCaller) {
+  ASSERT_OK(gpushare_runtime_quiesce(api_.runtime, api_.Deadline()));
+  const gpushare_task_options task = api_.LcTask();
+  gpushare_verdict verdict = GPUSHARE_VERDICT_OK;
+  gpushare_ticket ticket = {0};
+  EXPECT_FAILS(gpushare_run_lc(api_.lc_queue, &task, api_.NowNs() + kMs, &verdict, &ticket),
+               GPUSHARE_DEADLINE_EXCEEDED, "deadline");
+  EXPECT_EQ(verdict, GPUSHARE_VERDICT_PENDING);
+  ASSERT_NE(ticket.value, 0u);
+  EXPECT_FAILS(gpushare_run_lc(api_.lc_queue, &task, api_.NowNs() + kMs, nullptr, nullptr),
+               GPUSHARE_DEADLINE_EXCEEDED, "deadline");
+  ASSERT_OK(gpushare_runtime_resume(api_.runtime));
+  EXPECT_EQ(api_.Finish(ticket).verdict, GPUSHARE_VERDICT_OK);
+  EXPECT_OK(gpushare_runtime_drain(api_.runtime, api_.Deadline()));
+  EXPECT_EQ(Api::AppStats(api_.lc_app).completed, 2) << "the one without a ticket went on";
+}
+
+TEST_P(CApiTest, ARunThatFailsSaysSoAndLeavesItsRecord) {
+  ASSERT_OK(gpushare_runtime_quiesce(api_.runtime, api_.Deadline()));
+  const gpushare_ticket cancelled = api_.Submit(api_.BeTask(), false);
+  ASSERT_OK(gpushare_ticket_cancel(api_.runtime, cancelled));
+  ASSERT_OK(gpushare_runtime_resume(api_.runtime));
+  gpushare_task_options task = api_.LcTask();
+  task.wait_tickets = &cancelled;
+  task.wait_ticket_count = 1;
+  gpushare_verdict verdict = GPUSHARE_VERDICT_PENDING;
+  gpushare_ticket ticket = {0};
+  EXPECT_OK(gpushare_run_lc(api_.lc_queue, &task, api_.Deadline(), &verdict, &ticket));
+  EXPECT_EQ(verdict, GPUSHARE_VERDICT_FAILED);
+  ASSERT_NE(ticket.value, 0u);
+  EXPECT_EQ(api_.Finish(ticket).failed_dependency.value, cancelled.value);
+  EXPECT_OK(gpushare_ticket_release(api_.runtime, cancelled));
+}
+
+TEST_P(CApiTest, ARunThatIsRefusedSubmitsNothing) {
+  gpushare_task_options task = api_.LcTask();
+  gpushare_ticket ticket = {1};
+  EXPECT_FAILS(gpushare_run_lc(nullptr, &task, 0, nullptr, &ticket), GPUSHARE_INVALID_ARGUMENT,
+               "queue");
+  EXPECT_EQ(ticket.value, 0u);
+  EXPECT_FAILS(gpushare_run_lc(api_.be_queue, &task, GPUSHARE_NEVER, nullptr, nullptr),
+               GPUSHARE_INVALID_ARGUMENT, "submit_be");
+  EXPECT_FAILS(gpushare_run_lc(api_.lc_queue, &task, -1, nullptr, nullptr),
+               GPUSHARE_INVALID_ARGUMENT, "deadline");
+  EXPECT_FAILS(gpushare_run_lc(api_.lc_queue, nullptr, GPUSHARE_NEVER, nullptr, nullptr),
+               GPUSHARE_INVALID_ARGUMENT, "task_options");
+  task.detached = 1;
+  EXPECT_FAILS(gpushare_run_lc(api_.lc_queue, &task, GPUSHARE_NEVER, nullptr, nullptr),
+               GPUSHARE_INVALID_ARGUMENT, "detached");
+  struct Inside {
+    Api* api;
+    gpushare_status status;
+  } inside = {&api_, GPUSHARE_OK};
+  gpushare_task_options calling = api_.LcTask();
+  calling.callback = [](void* user, const gpushare_completion_record*) {
+    auto* const self = static_cast<Inside*>(user);
+    const gpushare_task_options own = self->api->LcTask();
+    self->status = gpushare_run_lc(self->api->lc_queue, &own, GPUSHARE_NEVER, nullptr, nullptr);
+  };
+  calling.callback_user = &inside;
+  EXPECT_OK(gpushare_run_lc(api_.lc_queue, &calling, api_.Deadline(), nullptr, nullptr));
+  EXPECT_OK(gpushare_runtime_shutdown(api_.runtime, api_.Deadline()));  // behind the callback
+  EXPECT_EQ(inside.status, GPUSHARE_FAILED_PRECONDITION);
+  EXPECT_EQ(Api::AppStats(api_.lc_app).submitted, 1);
+}
+
 TEST_P(CApiTest, ACallbackRunsOnceMaySubmitAndMayNotWait) {
   Seen seen;
   seen.api = &api_;

@@ -79,6 +79,8 @@ TEST(CppApiTest, GraphsComeFromACaptureAndLibraryTasksFromTheirOperands) {
   gpushare::Ticket ticket = lc.SubmitLc(task).value();
   ASSERT_TRUE(ticket.Wait().ok());
   EXPECT_EQ(ticket.Record().value().verdict, GPUSHARE_VERDICT_OK);
+  EXPECT_EQ(lc.RunLc(task).value(), GPUSHARE_VERDICT_OK);
+  EXPECT_EQ(lc.RunLc(task, -1).status().code(), GPUSHARE_INVALID_ARGUMENT);
 }
 
 TEST(CppApiTest, AnAppIsUpdated) {

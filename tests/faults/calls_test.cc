@@ -93,6 +93,7 @@ TEST_P(EveryCallTest, IsRefusedOrReadsAfterAShutdown) {
                           {"gpushare_query_end", kInvalid},  // ended above
                           {"gpushare_submit_lc", kRefused},
                           {"gpushare_submit_be", kRefused},
+                          {"gpushare_run_lc", kRefused},
                           {"gpushare_region_begin", kRefused}}));
   Close();
 }
@@ -138,6 +139,7 @@ TEST_P(EveryCallTest, NeitherBlocksNorBreaksInsideACallback) {
                             {"gpushare_poll", kRefused},
                             {"gpushare_poll_until", kRefused},
                             {"gpushare_ticket_wait", kRefused},
+                            {"gpushare_run_lc", kRefused},
                             {"gpushare_region_begin", kRefused},
                             {"gpushare_trace_stop", kRefused},
                             {"gpushare_evaluate_models", kRefused},
@@ -164,6 +166,7 @@ TEST(LostDeviceTest, EveryCallAnswersAndOnlyNewWorkIsRefused) {
                           {"gpushare_query_begin_with", GPUSHARE_UNAVAILABLE},
                           {"gpushare_submit_lc", GPUSHARE_UNAVAILABLE},
                           {"gpushare_submit_be", GPUSHARE_UNAVAILABLE},
+                          {"gpushare_run_lc", GPUSHARE_UNAVAILABLE},
                           {"gpushare_region_begin", GPUSHARE_UNAVAILABLE}}));
   every.Close();
   api.Close();

@@ -162,6 +162,12 @@ gpushare_status SubmitLc(const Handles& handles) {
   return gpushare_submit_lc(handles.lc_queue, &options, nullptr);
 }
 
+gpushare_status RunLc(const Handles& handles) {
+  gpushare_task_options options = GPUSHARE_TASK_OPTIONS_INIT;
+  options.kernel = handles.graph;
+  return gpushare_run_lc(handles.lc_queue, &options, Now(handles) + 10 * kS, nullptr, nullptr);
+}
+
 gpushare_status SubmitBe(const Handles& handles) {
   gpushare_task_options options = GPUSHARE_TASK_OPTIONS_INIT;
   options.kind = GPUSHARE_TASK_OPAQUE;
@@ -419,6 +425,7 @@ std::vector<Call> WorkCalls() {
       {"gpushare_query_begin_with", BeginQueryWith},
       {"gpushare_submit_lc", SubmitLc},
       {"gpushare_submit_be", SubmitBe},
+      {"gpushare_run_lc", RunLc},
       {"gpushare_enqueue_fail", [](H) { return gpushare_enqueue_fail("no"); }, false},
       {"gpushare_region_begin", BeginRegion},
       {"gpushare_region_end",
