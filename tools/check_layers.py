@@ -35,6 +35,7 @@ LEMON = re.compile(r'^lemon/')
 PROTOZERO = re.compile(r'^protozero/')
 CLI11 = re.compile(r'^CLI/')
 BENCHMARK = re.compile(r'^benchmark/')
+PYTHON = re.compile(r'^Python\.h$')
 CUDA = re.compile(r'^(cuda|cooperative_groups|nvtx3|cublas|cudnn|cub|crt|mma\.h|math_constants\.h)')
 
 CORE = re.compile(r'^src/core/')
@@ -152,6 +153,7 @@ LAYERS = (
           may_reach=(ABSEIL, EIGEN)),
     Layer('C header', 'bindings/c', (PUBLIC_C,), pattern=r'^gpushare\.h$'),
     Layer('bindings', 'bindings/c', (own('bindings/c'), SRC, PUBLIC, ABSEIL)),
+    Layer('Python extension', 'bindings/python/native', (PUBLIC_C, PYTHON)),
     Layer('kernel contract', 'include/gpushare/device', (PUBLIC, CUDA)),
     Layer('public API', 'include', (PUBLIC,)),
     # The command's programs for a real GPU: the catalogue of kernels, and CUDA in this room alone.

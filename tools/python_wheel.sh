@@ -4,6 +4,8 @@
 #   tools/python_wheel.sh FOLDER [LIBRARY]    FOLDER: where the wheel goes; LIBRARY: a libgpushare.so that is built
 #                                             (default: builds it in build/package, with a private Abseil)
 #
+# The wheel carries the extension gpushare._steps too, if the build of the library has made it.
+#
 # The wheel is for every Python from 3.10 on. Its name says which glibc it needs.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -16,6 +18,7 @@ library="${2:-}"
 if [[ -z "$library" ]]; then
   configure_package
   compile package gpushare
+  ninja -C "$root/build/package" gpushare_python_steps > /dev/null 2>&1 || say "without the extension gpushare._steps"
   library="$root/build/package/bindings/c/libgpushare.so.1"
 fi
 [[ -f "$library" ]] || die "There is no library '$library'."
@@ -28,6 +31,8 @@ rm -rf "$scratch/python/build" "$scratch"/python/*.egg-info
 mkdir -p "$scratch/python/gpushare/lib"
 cp -L "$library" "$scratch/python/gpushare/lib/libgpushare.so.1"
 strip "$scratch/python/gpushare/lib/libgpushare.so.1"
+steps="$(dirname "$library")/../python/_steps.abi3.so"
+if [[ -f "$steps" ]]; then strip -o "$scratch/python/gpushare/_steps.abi3.so" "$steps"; fi
 
 log="$scratch/log"
 if ! { "$python_tools/bin/python" -m pip wheel --disable-pip-version-check --no-index --no-deps --no-build-isolation \

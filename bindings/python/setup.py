@@ -1,6 +1,7 @@
 """Packs the package: writes the declarations first, and gives a wheel with a library the tag of its platform.
 
-A wheel with a library in gpushare/lib is for its platform, but for every Python: the package has no extension.
+A wheel with a library in gpushare/lib is for its platform, but for every Python: the extension gpushare._steps,
+which it may carry, is of CPython's limited API, and without it the package uses ctypes.
 """
 
 import pathlib

@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / 'bindings/python'
 sys.path.insert(0, str(PACKAGE))
 os.environ.setdefault('GPUSHARE_LIBRARY', str(ROOT / 'build/dev/bindings/c/libgpushare.so.1'))
+os.environ.setdefault('GPUSHARE_PYTHON_STEPS', str(ROOT / 'build/dev/bindings/python/_steps.abi3.so'))
 
 import gpushare  # noqa: E402
 
@@ -52,6 +53,18 @@ def chain(runtime):
 @pytest.fixture
 def sincos(runtime):
     return runtime.register_kernel('sincos_27us')
+
+
+@pytest.fixture(params=['steps', 'ctypes'])
+def form(request, monkeypatch):
+    """Both forms of a step's calls: the extension's, where it is built, and that of ctypes."""
+    from gpushare import _library
+    _library.library()
+    if request.param == 'ctypes':
+        monkeypatch.setattr(_library, 'steps', None)
+    elif _library.steps is None:
+        pytest.skip('The extension gpushare._steps is not built: there are no headers of Python.')
+    return request.param
 
 
 @pytest.fixture

@@ -236,7 +236,7 @@ def test_a_wait_has_read_the_record_before_a_close_may_go_on(runtime, service, c
         __slots__ = ()
 
         def __exit__(self, *raised):
-            has_read.append(ticket._record is not None)
+            has_read.append(ticket._ended is not None)
             super().__exit__(*raised)
 
     # Not the class's own method: CPython 3.11 frees a method that is replaced before it forgets where it was, and

@@ -184,7 +184,7 @@ def test_nested_results_keep_their_shape(torch, capturing):
 def test_an_interrupted_query_is_waited_for_before_the_next_copy(torch, capturing, monkeypatch):
     service = torch.Service(capturing, double, Tensor([1, 2]), name='resnet50_b1')
     with monkeypatch.context() as patch:
-        patch.setattr(gpushare.Ticket, 'wait', lambda ticket: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(gpushare.Ticket, 'wait_ok', lambda ticket: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             service(Tensor([5, 6]))
     pending, found = service._pending, []
@@ -490,7 +490,7 @@ def test_an_interrupted_query_keeps_its_events_when_its_service_is_dropped(
         torch, capturing, live_events, monkeypatch):
     service = torch.Service(capturing, double, Tensor([1, 2]), name='resnet50_b1')
     with monkeypatch.context() as patch:
-        patch.setattr(gpushare.Ticket, 'wait', lambda ticket: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(gpushare.Ticket, 'wait_ok', lambda ticket: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             service(Tensor([5, 6]))
     kept, = capturing._kept

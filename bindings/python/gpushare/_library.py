@@ -11,13 +11,14 @@ import os
 import pathlib
 import threading
 
-from gpushare import abi
+from gpushare import _native, abi
 from gpushare.enums import Status
 from gpushare.errors import error_of
 
 _FILE = f'libgpushare.so.{abi.GPUSHARE_ABI_VERSION}'
 _lock = threading.Lock()
 _loaded: list[abi.Functions] = []
+steps: _native.Steps | None = None  # set with the library
 
 
 def library_path() -> str:
@@ -34,8 +35,15 @@ def library() -> abi.Functions:
     if not _loaded:
         with _lock:
             if not _loaded:
-                _loaded.append(_load(library_path()))
+                _load_all(library_path())
     return _loaded[0]
+
+
+def _load_all(path: str) -> None:
+    global steps
+    functions = _load(path)
+    steps = _native.load(functions)
+    _loaded.append(functions)
 
 
 def _load(path: str) -> abi.Functions:

@@ -69,6 +69,12 @@ def _converted(kind: type[ctypes.Structure], name: str, field_type: Any, value: 
     return value
 
 
+def int64_of(name: str, value: Any) -> int:
+    """A value that C gets as int64_t."""
+    number: int = _converted(abi.gpushare_task_options, name, ctypes.c_int64, value)
+    return number
+
+
 def text_of(name: str, value: str | bytes | os.PathLike[str]) -> bytes:
     """A string as C gets it."""
     path = os.fspath(value)

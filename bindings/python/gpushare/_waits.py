@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 
-from gpushare import abi
+from gpushare import _library, abi
 from gpushare._library import check, library
 from gpushare._use import Use
 from gpushare.enums import Status
@@ -45,3 +45,26 @@ def wait(use: Use, call: Callable[[int, int], int], timeout_s: float | None) -> 
         if status != Status.DEADLINE_EXCEEDED or until >= deadline:
             check(status)
             return
+
+
+def ticket_wait(runtime: int, ticket: int, deadline: int) -> int:
+    """Waits for one slice. The status: DEADLINE_EXCEEDED at its end too."""
+    if _library.steps is not None:
+        return _library.steps.wait(runtime, ticket, deadline, SLICE_NS)
+    until = min(deadline, now_ns(runtime) + SLICE_NS)
+    status: int = library().gpushare_ticket_wait(runtime, abi.gpushare_ticket(ticket), until)
+    return status
+
+
+def wait_for_ticket(use: Use, ticket: int, timeout_s: float | None, done: Callable[[int], None]) -> None:
+    """Waits until the task is complete, and calls `done` with the runtime: once the use ends, a close may free it."""
+    deadline = None
+    while True:
+        with use as runtime:
+            if deadline is None:
+                deadline = deadline_ns(runtime, timeout_s)
+            status = ticket_wait(runtime, ticket, deadline)
+            if status == Status.OK:
+                return done(runtime)
+            if status != Status.DEADLINE_EXCEEDED or now_ns(runtime) >= deadline:
+                check(status)

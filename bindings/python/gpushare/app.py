@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from gpushare import abi
+from gpushare import _library, _waits, abi
 from gpushare._callbacks import Inside
 from gpushare._handle import Handle, make
 from gpushare._library import check, library
 from gpushare._runtime_base import RuntimeBase
-from gpushare._structs import init
-from gpushare.enums import AppClass, AppFieldBit, TaskKind
+from gpushare._structs import init, int64_of
+from gpushare.enums import AppClass, AppFieldBit, Status, TaskKind, Verdict
 from gpushare.errors import described
 from gpushare.kernel import Kernel
 from gpushare.options import AppOptions, TaskOptions
@@ -26,6 +26,8 @@ from gpushare.ticket import Ticket
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+_TASK_SIZE = ctypes.sizeof(abi.gpushare_task_options)
 
 
 class App(Handle):
@@ -76,6 +78,11 @@ class App(Handle):
         """Queue.submit on the app's own queue."""
         return self.queue.submit(kernel, arguments=arguments, query=query, wait_tickets=wait_tickets,
                                  wait_events=wait_events, enqueue=enqueue, **options)
+
+    def run(self, kernel: Kernel, *, arguments: bytes = b'', query: Query | None = None, arrival_ns: int = 0,
+            timeout_s: float | None = None) -> None:
+        """Queue.run on the app's own queue."""
+        self.queue.run(kernel, arguments=arguments, query=query, arrival_ns=arrival_ns, timeout_s=timeout_s)
 
     def update(self, *, target_ns: int | None = None, p99_bound: float | None = None, p50_bound: float | None = None,
                p99_alone_ns: int | None = None, weight: float | None = None, priority: int | None = None) -> None:
@@ -134,6 +141,8 @@ class _QueueHandle(Handle):
         app.runtime._release_leftovers()
         with app._use as owner:
             handle = make(library().gpushare_queue_create, owner)
+            # The queue keeps the runtime alive, so a use of the queue is one of this handle.
+            self._runtime_handle = app.runtime.handle
         super().__init__(handle, app.runtime)
 
 
@@ -197,6 +206,40 @@ class Queue(_QueueHandle):
             raise
         return Ticket(self.runtime, self, value.value, enqueued)
 
+    def run(self, kernel: Kernel, *, arguments: bytes = b'', query: Query | None = None, arrival_ns: int = 0,
+            timeout_s: float | None = None) -> None:
+        """Submits one task of an LC app and waits until it is complete: submit() and wait() for a loop of short steps.
+
+        It makes neither a ticket nor a record, and is one call of C. Ctrl-C ends the wait. Raises what submit() and
+        wait() raise: TaskError, with the record, unless the task ended with Verdict.OK. After DeadlineExceededError
+        and after Ctrl-C the task goes on.
+        """
+        if not isinstance(kernel, Kernel):
+            raise TypeError(f'kernel is {kernel!r}, and it must be a Kernel, which register_kernel makes.')
+        if arrival_ns:
+            arrival_ns = int64_of('arrival_ns', arrival_ns)
+        runtime = self._runtime_handle
+        with self._use as handle, kernel._use as kernel_handle:
+            deadline = _waits.deadline_ns(runtime, timeout_s)
+            steps = _library.steps
+            run = _run_by_ctypes if steps is None else steps.run
+            ended = run(runtime, handle, kernel_handle, arguments, 0 if query is None else query.value, arrival_ns,
+                        deadline, _waits.SLICE_NS)
+            if ended is None:
+                return
+            status, _, value = ended
+            if not value:
+                check(status)
+        self._finish(Ticket(self.runtime, self, value), deadline)
+
+    def _finish(self, ticket: Ticket, deadline: int) -> None:
+        """Waits on after the first slice of a wait, and raises for a task that did not end well."""
+        timeout_s = None
+        if deadline != abi.GPUSHARE_NEVER:
+            with self.runtime._use as runtime:
+                timeout_s = max(0, deadline - _waits.now_ns(runtime)) / 1e9
+        ticket.wait_ok(timeout_s)
+
     def begin_query(self, arrival_ns: int = 0, input_size: float = 0) -> Query:
         """Begins a query of an LC app. Its tasks are submitted with query=. End it by end() or a with block.
 
@@ -221,6 +264,26 @@ class Queue(_QueueHandle):
         return Region(Ticket(self.runtime, self, value.value), stream.value or 0)
 
 
+def _run_by_ctypes(runtime: int, queue: int, kernel: int, arguments: bytes, query: int, arrival_ns: int,
+                   deadline: int, slice_ns: int) -> tuple[int, int, int] | None:
+    """As gpushare._steps.run (_native.Steps)."""
+    struct = abi.gpushare_task_options(_TASK_SIZE)
+    struct.kernel = kernel
+    if query:
+        struct.query.value = query
+    if arrival_ns:
+        struct.arrival_ns = arrival_ns
+    if arguments:
+        struct.arguments = ctypes.cast(ctypes.c_char_p(arguments), ctypes.c_void_p)
+        struct.arguments_size_bytes = len(arguments)
+    verdict, ticket = ctypes.c_int32(), abi.gpushare_ticket()
+    until = min(deadline, _waits.now_ns(runtime) + slice_ns)
+    status = library().gpushare_run_lc(queue, ctypes.byref(struct), until, ctypes.byref(verdict), ctypes.byref(ticket))
+    if status == Status.OK and verdict.value == Verdict.OK:
+        return None
+    return status, verdict.value, ticket.value
+
+
 class _OwnQueue(Queue):
     """The app's own queue. The app holds its handle and not this object: a cycle would keep a dropped app alive."""
 
@@ -230,6 +293,7 @@ class _OwnQueue(Queue):
         self.runtime = app.runtime
         self._use = shared._use
         self._shared = shared
+        self._runtime_handle = shared._runtime_handle
 
     def __del__(self) -> None:
         """The handle is the app's."""

@@ -31,13 +31,14 @@ class Ticket:
     TaskError for every other verdict. record() gives the record whatever the verdict.
     """
 
-    __slots__ = ('_enqueued', '_future', '_process', '_queue', '_record', '_runtime', '_value')
+    __slots__ = ('_ended', '_enqueued', '_future', '_process', '_queue', '_record', '_runtime', '_value')
 
     def __init__(self, runtime: RuntimeBase, queue: Handle, value: int, enqueued: Any = None) -> None:
         self._runtime = runtime
         self._queue = queue
         self._value = value
         self._enqueued = enqueued
+        self._ended: abi.gpushare_completion_record | None = None  # as C gave it
         self._record: CompletionRecord | None = None
         self._future: concurrent.futures.Future[CompletionRecord] | None = None
         self._process = os.getpid()
@@ -63,7 +64,7 @@ class Ticket:
 
     def done(self) -> bool:
         """Whether the task is complete. With Drive.POLL it does not drive the flow."""
-        if self._record is not None:
+        if self._ended is not None:
             return True
         complete = ctypes.c_int32()
         with self._runtime._use as handle:
@@ -78,35 +79,35 @@ class Ticket:
         self.wait_complete(timeout_s)
         return self.result()
 
+    def wait_ok(self, timeout_s: float | None = None) -> None:
+        """As wait(), but makes no record of a task that ended with Verdict.OK: for a loop of short steps."""
+        self.wait_complete(timeout_s)
+        if self._ended is None or self._ended.verdict != Verdict.OK or self._enqueued is not None:
+            self.result()
+
     def wait_complete(self, timeout_s: float | None = None) -> None:
         """As wait(), but returns for every verdict and raises no TaskError."""
-        if self._record is None:
-            value = self.c_value
-
-            def wait_until(runtime: int, deadline_ns: int) -> int:
-                status: int = library().gpushare_ticket_wait(runtime, value, deadline_ns)
-                if status == Status.OK:
-                    self._read_record(runtime)  # here: once this call has ended, a close may free the runtime
-                return status
-
-            _waits.wait(self._runtime._use, wait_until, timeout_s)
+        if self._ended is None:
+            _waits.wait_for_ticket(self._runtime._use, self._value, timeout_s, self._read_record)
 
     def record(self) -> CompletionRecord:
         """The completion record of the task, which must be complete."""
-        if self._record is None:
+        if self._ended is None:
             with self._runtime._use as runtime:
-                return self._read_record(runtime)
-        return self._record
-
-    def _read_record(self, runtime: int) -> CompletionRecord:
-        struct = init(abi.gpushare_completion_record)
-        check(library().gpushare_ticket_record(runtime, self.c_value, ctypes.byref(struct)))
+                self._read_record(runtime)
         with _record_lock:  # threads that ask at once get the same object
             if self._record is None:
-                self._record = CompletionRecord.from_c(struct)
-                if self._enqueued is not None:
-                    self._enqueued.drop()  # a complete task never calls its enqueue function
+                assert self._ended is not None
+                self._record = CompletionRecord.from_c(self._ended)
         return self._record
+
+    def _read_record(self, runtime: int) -> None:
+        """Keeps what the library says of the complete task, which a release of the ticket would end."""
+        struct = init(abi.gpushare_completion_record)
+        check(library().gpushare_ticket_record(runtime, self.c_value, ctypes.byref(struct)))
+        self._ended = struct
+        if self._enqueued is not None:
+            self._enqueued.drop()  # a complete task never calls its enqueue function
 
     def result(self) -> CompletionRecord:
         """The record of a complete task. Raises TaskError unless the verdict is OK.
@@ -124,7 +125,7 @@ class Ticket:
 
         A task that is cancelled in time ends with Verdict.CANCELLED.
         """
-        if self._record is not None:
+        if self._ended is not None:
             return False
         with self._runtime._use as handle:
             status = library().gpushare_ticket_cancel(handle, self.c_value)

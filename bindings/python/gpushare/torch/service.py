@@ -88,7 +88,7 @@ class Service:
             self._events[:] = [event for event in (self._read, recorded_event()) if event is not None]
             self._pending = self.app.submit(
                 self._kernel, wait_events=native_events(self._simulated, self._events))
-            self._pending.wait()
+            self._pending.wait_ok()
             self._pending = None
             result = map_tensors(lambda tensor: tensor.clone(), self._outputs)
             self._read = recorded_event()

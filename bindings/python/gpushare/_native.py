@@ -1,0 +1,56 @@
+"""Finds gpushare._steps, the C form of a step's calls (bindings/python/native). Without it the package uses ctypes.
+
+It is the file that GPUSHARE_PYTHON_STEPS names, where an empty text means none; else the one beside this file, which
+a wheel carries.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.machinery
+import importlib.util
+import logging
+import os
+import pathlib
+from typing import Any, Protocol
+
+from gpushare import abi
+
+_FILE = '_steps.abi3.so'
+_BOUND = ('gpushare_run_lc', 'gpushare_now_ns', 'gpushare_ticket_wait')
+
+
+class Steps(Protocol):
+    def bind(self, run_lc: int, now_ns: int, ticket_wait: int, /) -> None: ...
+
+    def run(self, runtime: int, queue: int, kernel: int, arguments: bytes, query: int, arrival_ns: int,
+            deadline_ns: int, slice_ns: int, /) -> tuple[int, int, int] | None:
+        """gpushare_run_lc until the deadline or the end of a slice. None: the task ended with Verdict.OK; else the
+        status, the verdict and the ticket, 0 if the caller has none."""
+
+    def wait(self, runtime: int, ticket: int, deadline_ns: int, slice_ns: int, /) -> int:
+        """gpushare_ticket_wait until the same; the status."""
+
+
+def load(functions: abi.Functions) -> Steps | None:
+    """The module, bound to the loaded library. None: there is none, or it does not fit this interpreter."""
+    given = os.environ.get('GPUSHARE_PYTHON_STEPS')
+    path = given if given is not None else str(pathlib.Path(__file__).parent / _FILE)
+    if not path or (given is None and not os.path.isfile(path)):
+        return None
+    try:
+        steps = _module_of(path)
+        steps.bind(*(ctypes.cast(getattr(functions, name), ctypes.c_void_p).value for name in _BOUND))
+    except (ImportError, AttributeError) as error:
+        logging.getLogger(__name__).warning('The package uses ctypes for each step: %s', error)
+        return None
+    return steps  # type: ignore[no-any-return]
+
+
+def _module_of(path: str) -> Any:
+    loader = importlib.machinery.ExtensionFileLoader('gpushare._steps', path)
+    spec = importlib.util.spec_from_file_location('gpushare._steps', path, loader=loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module

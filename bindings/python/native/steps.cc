@@ -1,0 +1,128 @@
+// gpushare._steps: the calls of a step for Python, where ctypes costs more than the call.
+//
+//   bind(run_lc, now_ns, ticket_wait)     addresses of the functions in the loaded library
+//   run(...) -> None, or (status, verdict, ticket)
+//   wait(...) -> status
+//
+// It adds nothing to the C ABI: gpushare/_native.py says which calls go through it, and the package
+// does the same by ctypes where it is missing. It is not linked to libgpushare, because the package
+// decides at run time which file that is. CPython's limited API of 3.10: one file for all versions.
+// Invariants: no Python object is touched without the interpreter's lock, which is released for the
+// call; the caller holds the handles (gpushare/_use.py). Threads: any.
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030A0000
+#include <Python.h>
+#include <gpushare/gpushare.h>
+
+#include <cstdint>
+
+namespace {
+
+decltype(&gpushare_run_lc) run_lc = nullptr;
+decltype(&gpushare_now_ns) now_ns = nullptr;
+decltype(&gpushare_ticket_wait) ticket_wait = nullptr;
+
+// The end of a slice of a wait (gpushare/_waits.py).
+int64_t SliceEnd(gpushare_runtime* runtime, int64_t deadline_ns, int64_t slice_ns) {
+  int64_t time_ns = 0;
+  if (now_ns(runtime, &time_ns) != GPUSHARE_OK || slice_ns >= deadline_ns - time_ns) {
+    return deadline_ns;
+  }
+  return time_ns + slice_ns;
+}
+
+// One argument as a number. False: it is none, and a Python error is set.
+template <class Number>
+bool Read(PyObject* object, Number& out) {
+  out = static_cast<Number>(PyLong_AsLongLong(object));
+  return PyErr_Occurred() == nullptr;
+}
+template <>
+bool Read<uint64_t>(PyObject* object, uint64_t& out) {
+  out = PyLong_AsUnsignedLongLong(object);
+  return PyErr_Occurred() == nullptr;
+}
+template <class Handle>
+bool ReadHandle(PyObject* object, Handle*& out) {
+  out = static_cast<Handle*>(PyLong_AsVoidPtr(object));
+  return PyErr_Occurred() == nullptr;
+}
+
+bool HasCount(Py_ssize_t count, Py_ssize_t wanted) {
+  if (count == wanted) return true;
+  PyErr_Format(PyExc_TypeError, "%zd arguments are given, and there must be %zd.", count, wanted);
+  return false;
+}
+
+// (runtime, queue, kernel, arguments, query, arrival_ns, deadline_ns, slice_ns)
+PyObject* Run(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  gpushare_task_options options = GPUSHARE_TASK_OPTIONS_INIT;
+  gpushare_runtime* runtime = nullptr;
+  gpushare_queue* queue = nullptr;
+  int64_t deadline_ns = 0;
+  int64_t slice_ns = 0;
+  char* bytes = nullptr;
+  Py_ssize_t size = 0;
+  if (!HasCount(count, 8) || !ReadHandle(given[0], runtime) || !ReadHandle(given[1], queue) ||
+      !ReadHandle(given[2], options.kernel) || PyBytes_AsStringAndSize(given[3], &bytes, &size) ||
+      !Read(given[4], options.query.value) || !Read(given[5], options.arrival_ns) ||
+      !Read(given[6], deadline_ns) || !Read(given[7], slice_ns)) {
+    return nullptr;
+  }
+  if (size > 0) {
+    options.arguments = bytes;
+    options.arguments_size_bytes = static_cast<uint64_t>(size);
+  }
+  gpushare_status status = GPUSHARE_OK;
+  gpushare_verdict verdict = GPUSHARE_VERDICT_PENDING;
+  gpushare_ticket ticket = {0};
+  Py_BEGIN_ALLOW_THREADS;
+  const int64_t until_ns = SliceEnd(runtime, deadline_ns, slice_ns);
+  status = run_lc(queue, &options, until_ns, &verdict, &ticket);
+  Py_END_ALLOW_THREADS;
+  if (status == GPUSHARE_OK && verdict == GPUSHARE_VERDICT_OK) Py_RETURN_NONE;
+  return Py_BuildValue("iiK", status, verdict, static_cast<unsigned long long>(ticket.value));
+}
+
+// (runtime, ticket, deadline_ns, slice_ns)
+PyObject* Wait(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  gpushare_runtime* runtime = nullptr;
+  gpushare_ticket ticket = {0};
+  int64_t deadline_ns = 0;
+  int64_t slice_ns = 0;
+  if (!HasCount(count, 4) || !ReadHandle(given[0], runtime) || !Read(given[1], ticket.value) ||
+      !Read(given[2], deadline_ns) || !Read(given[3], slice_ns)) {
+    return nullptr;
+  }
+  gpushare_status status = GPUSHARE_OK;
+  Py_BEGIN_ALLOW_THREADS;
+  status = ticket_wait(runtime, ticket, SliceEnd(runtime, deadline_ns, slice_ns));
+  Py_END_ALLOW_THREADS;
+  return PyLong_FromLong(status);
+}
+
+PyObject* Bind(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  if (!HasCount(count, 3)) return nullptr;
+  run_lc = reinterpret_cast<decltype(run_lc)>(PyLong_AsVoidPtr(given[0]));
+  now_ns = reinterpret_cast<decltype(now_ns)>(PyLong_AsVoidPtr(given[1]));
+  ticket_wait = reinterpret_cast<decltype(ticket_wait)>(PyLong_AsVoidPtr(given[2]));
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  Py_RETURN_NONE;
+}
+
+template <class Function>
+PyCFunction Method(Function function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef methods[] = {{"bind", Method(&Bind), METH_FASTCALL, nullptr},
+                         {"run", Method(&Run), METH_FASTCALL, nullptr},
+                         {"wait", Method(&Wait), METH_FASTCALL, nullptr},
+                         {nullptr, nullptr, 0, nullptr}};
+PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_steps", nullptr, 0, methods, nullptr, nullptr, nullptr, nullptr};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__steps(void) { return PyModule_Create(&module); }
