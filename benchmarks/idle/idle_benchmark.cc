@@ -6,6 +6,11 @@
 //            submits are cold
 //   cold_N   the same, in turn with launches of the same kernel without the library (bare): what a
 //            cold submit costs beyond a cold launch
+//   step     one task of 0.2 ms after another, submitted and awaited by one thread that works for
+//   60
+//            us in between, as an engine's loop does; step_0.7 the same with 0.7 ms. Each also with
+//            callers that sleep: what the wake-up costs. Goals: a step adds at most 20 us to the
+//            task at p50, and with --limits the program fails above 40 us
 //   be       BE tasks of 5 ms, one on the device and two behind it
 //   waiters  one query of a few microseconds after another, while 0, 8, 32 and 256 threads wait for
 //            other tickets
@@ -14,7 +19,7 @@
 // machine. Processor time and wake-ups (voluntary context switches) are those of the scheduler's
 // thread, from /proc. One JSON object on stdout, a table on stderr.
 //
-// Use: idle_benchmark [--device paced|cuda] [--seconds S] [--only CASE,...] [--rounds N]
+// Use: idle_benchmark [--device paced|cuda] [--seconds S] [--only CASE,...] [--rounds N] [--limits]
 
 #include <time.h>
 
@@ -41,6 +46,10 @@ namespace {
 constexpr char kThread[] = "gpushare-sched";
 constexpr int kWarmUps = 40;
 constexpr int kRates[] = {10, 50, 100};
+constexpr int64_t kHostWorkNs = 60'000;  // of an engine between two steps (Steps)
+// Most that a step of a caller that spins may add to its task at p50, us, with --limits. A sleep
+// and a wake-up add 50 to 80 us.
+constexpr double kStepLimitUs = 40;
 constexpr int kWaiters[] = {0, 8, 32, 256};
 
 int64_t NowNs() {
@@ -178,6 +187,39 @@ Json ColdSubmits(const Subject& subject, int rate, double seconds) {
   return row;
 }
 
+int64_t OwnCpuNs() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
+// What a step adds to its task, and what the caller's wait takes of a core.
+Json Steps(const Subject& subject, Job job, double seconds) {
+  const int64_t task_ns = job == Job::kStep ? kStepNs : kQueryNs;
+  for (int i = 0; i < kWarmUps; ++i) subject->RunLc(job);
+  std::vector<int64_t> added_ns;
+  int64_t waits_cpu_ns = 0;
+  const Use begin = UseNow();
+  const int64_t end_ns = NowNs() + static_cast<int64_t>(seconds * 1e9);
+  while (NowNs() < end_ns) {
+    const int64_t cpu_ns = OwnCpuNs();
+    const int64_t begin_ns = NowNs();
+    subject->RunLc(job);
+    const int64_t done_ns = NowNs();
+    waits_cpu_ns += OwnCpuNs() - cpu_ns;
+    added_ns.push_back(done_ns - begin_ns - task_ns);
+    while (NowNs() < done_ns + kHostWorkNs) {
+    }
+  }
+  const auto steps = static_cast<double>(added_ns.size());
+  Json row = UseSince(begin);
+  row["added_p50_us"] = Rounded(static_cast<double>(Quantile(added_ns, 0.5)) / 1000, 2);
+  row["added_p99_us"] = Rounded(static_cast<double>(Quantile(added_ns, 0.99)) / 1000, 2);
+  row["wait_cpu_us"] = Rounded(static_cast<double>(waits_cpu_ns) / steps / 1000, 2);
+  row["steps"] = added_ns.size();
+  return row;
+}
+
 // Keeps three BE tasks in the library, from the callbacks.
 struct Refill {
   IdleSubject* subject = nullptr;
@@ -257,24 +299,44 @@ int Run(Arguments& given) {
   const double seconds = given.Real("--seconds", 4, 0.1);
   const int rounds = given.Number("--rounds", 1, 1);
   const std::vector<std::string> only = given.List("--only", {});
+  const bool limits = given.Has("--limits");
   given.Finish();
-  const auto open = [&](bool spin) {
-    return device == "cuda" ? MakeCudaSubject(spin) : MakePacedSubject(spin);
+  const auto open = [&](const SubjectOptions& options) {
+    return device == "cuda" ? MakeCudaSubject(options) : MakePacedSubject(options);
   };
   Report report({{"device", device == "cuda" ? GpuModel() : "paced"}, {"seconds", seconds}},
                 "cases");
+  const auto row_of = [&](const std::string& name, const SubjectOptions& options, const auto& run) {
+    const Subject subject = open(options);
+    Json row = {{"case", name}, {"mode", options.spin ? "spin" : "balanced"}};
+    if (options.callers_sleep) row["callers"] = "sleep";
+    row.update(run(subject));
+    report.Row(row);
+    std::fprintf(stderr, "%s\n", row.dump().c_str());
+    return row;
+  };
   const auto measure = [&](const std::string& name, const auto& run) {
     if (!IsChosen(only, name)) return;
     for (int round = 0; round < rounds; ++round) {
+      for (const bool spin : {false, true}) row_of(name, {.spin = spin}, run);
+    }
+  };
+  const auto measure_steps = [&](const std::string& name, Job job) {
+    if (!IsChosen(only, name)) return;
+    const auto run = [&](const Subject& subject) { return Steps(subject, job, seconds); };
+    for (int round = 0; round < rounds; ++round) {
       for (const bool spin : {false, true}) {
-        const Subject subject = open(spin);
-        Json row = {{"case", name}, {"mode", spin ? "spin" : "balanced"}};
-        row.update(run(subject));
-        report.Row(row);
-        std::fprintf(stderr, "%s\n", row.dump().c_str());
+        row_of(name, {.spin = spin, .callers_sleep = true}, run);
+        const Json row = row_of(name, {.spin = spin}, run);
+        const double added_us = row["added_p50_us"];
+        if (limits && added_us > kStepLimitUs) {
+          Fail("A step adds " + std::to_string(added_us) + " us to its task at p50.");
+        }
       }
     }
   };
+  measure_steps("step", Job::kStep);
+  measure_steps("step_0.7", Job::kQuery);
   measure("idle", [&](const Subject& subject) { return Idle(subject, seconds); });
   for (const int rate : kRates) {
     measure("lc_" + std::to_string(rate),

@@ -14,13 +14,20 @@ namespace gpushare::benchmarks {
 
 // Durations alone on the device.
 inline constexpr int64_t kQueryNs = 700'000;
+inline constexpr int64_t kStepNs = 200'000;
 inline constexpr int64_t kShortNs = 10'000;
 inline constexpr int64_t kBeNs = 5'000'000;
 
 enum class Job : uint8_t {
   kQuery,  // LC, kQueryNs
+  kStep,   // LC, kStepNs
   kShort,  // LC, kShortNs on a GPU and no time on the paced device
   kBe,     // BE, kBeNs
+};
+
+struct SubjectOptions {
+  bool spin = false;           // the latency mode of the runtime
+  bool callers_sleep = false;  // a wait for LC work does not spin
 };
 
 class IdleSubject {
@@ -39,15 +46,17 @@ class IdleSubject {
   virtual int64_t LaunchBare() = 0;
   // Blocks until the ticket is complete, and releases it.
   virtual void Wait(uint64_t ticket) = 0;
+  // Submits an LC task and blocks until it is complete, as a caller without a ticket does.
+  virtual void RunLc(Job job) = 0;
   // A region of a third app, whose tickets complete when it ends.
   virtual uint64_t BeginRegion() = 0;
   virtual void EndRegion(uint64_t region) = 0;
   virtual void Drain() = 0;
 };
 
-std::unique_ptr<IdleSubject> MakePacedSubject(bool spin);
+std::unique_ptr<IdleSubject> MakePacedSubject(const SubjectOptions& options);
 // In a build without CUDA: Failure with kNoGpu.
-std::unique_ptr<IdleSubject> MakeCudaSubject(bool spin);
+std::unique_ptr<IdleSubject> MakeCudaSubject(const SubjectOptions& options);
 // "" in a build without CUDA.
 std::string GpuModel();
 

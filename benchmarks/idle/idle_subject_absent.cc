@@ -5,7 +5,7 @@
 
 namespace gpushare::benchmarks {
 
-std::unique_ptr<IdleSubject> MakeCudaSubject(bool /*spin*/) {
+std::unique_ptr<IdleSubject> MakeCudaSubject(const SubjectOptions& /*options*/) {
   throw Failure("This build has no CUDA.", kNoGpu);
 }
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <utility>
 
 #include "benchmarks/harness/gpu_device.h"
 #include "benchmarks/harness/gpu_kernels.h"
@@ -19,23 +20,25 @@ void Api(gpushare_status status) {
 
 class CudaSubject final : public IdleSubject {
  public:
-  explicit CudaSubject(bool spin) {
+  explicit CudaSubject(const SubjectOptions& given) {
     gpushare_runtime_options options = GPUSHARE_RUNTIME_OPTIONS_INIT;
     options.device = "cuda";
-    options.latency = spin ? GPUSHARE_LATENCY_SPIN : GPUSHARE_LATENCY_BALANCED;
+    options.latency = given.spin ? GPUSHARE_LATENCY_SPIN : GPUSHARE_LATENCY_BALANCED;
+    options.caller_spin_ns = given.callers_sleep ? -1 : 0;
     Api(gpushare_runtime_create(&options, &runtime_));
     Open(service_, "service", GPUSHARE_CLASS_LATENCY_CRITICAL);
     Open(region_, "region", GPUSHARE_CLASS_LATENCY_CRITICAL);
     Open(waiting_, "waiting", GPUSHARE_CLASS_LATENCY_CRITICAL);
     Open(training_, "training", GPUSHARE_CLASS_BEST_EFFORT);
     query_ = Register("query");
+    step_ = Register("step");
     short_ = Register("short");
     train_ = Register("train");
     Cuda(cudaStreamCreateWithFlags(&bare_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   }
   ~CudaSubject() override {
     cudaStreamDestroy(bare_);
-    for (gpushare_kernel* kernel : {query_, short_, train_}) gpushare_kernel_release(kernel);
+    for (gpushare_kernel* kernel : {query_, step_, short_, train_}) gpushare_kernel_release(kernel);
     for (const Tenant& tenant : {service_, region_, waiting_, training_}) {
       gpushare_queue_release(tenant.queue);
       gpushare_app_release(tenant.app);
@@ -45,15 +48,9 @@ class CudaSubject final : public IdleSubject {
 
   uint64_t Submit(Job job, void (*done)(void*), void* user, bool with_ticket,
                   uint64_t awaited) override {
-    const WaitParams wait = {.wait_ns = static_cast<uint64_t>(job == Job::kBe      ? kBeNs
-                                                              : job == Job::kQuery ? kQueryNs
-                                                                                   : kShortNs)};
     const gpushare_ticket awaits = {awaited};
-    gpushare_task_options task = GPUSHARE_TASK_OPTIONS_INIT;
-    task.kernel = job == Job::kBe ? train_ : job == Job::kQuery ? query_ : short_;
-    task.block_tasks = 1;
-    task.arguments = &wait;
-    task.arguments_size_bytes = sizeof(wait);
+    WaitParams wait;
+    gpushare_task_options task = TaskOf(job, wait);
     if (awaited != 0) {
       task.wait_tickets = &awaits;
       task.wait_ticket_count = 1;
@@ -84,6 +81,11 @@ class CudaSubject final : public IdleSubject {
     Api(gpushare_ticket_wait(runtime_, {ticket}, GPUSHARE_NEVER));
     Api(gpushare_ticket_release(runtime_, {ticket}));
   }
+  void RunLc(Job job) override {
+    WaitParams wait;
+    const gpushare_task_options task = TaskOf(job, wait);
+    Api(gpushare_run_lc(service_.queue, &task, GPUSHARE_NEVER, nullptr, nullptr));
+  }
   uint64_t BeginRegion() override {
     gpushare_region_options options = GPUSHARE_REGION_OPTIONS_INIT;
     options.bound_ns = 1'000'000;
@@ -105,6 +107,29 @@ class CudaSubject final : public IdleSubject {
     gpushare_queue* queue = nullptr;
   };
 
+  // Points to `wait`.
+  gpushare_task_options TaskOf(Job job, WaitParams& wait) const {
+    const auto [kernel, wait_ns] = [&]() -> std::pair<gpushare_kernel*, int64_t> {
+      switch (job) {
+        case Job::kQuery:
+          return {query_, kQueryNs};
+        case Job::kStep:
+          return {step_, kStepNs};
+        case Job::kBe:
+          return {train_, kBeNs};
+        case Job::kShort:
+          return {short_, kShortNs};
+      }
+      return {short_, kShortNs};
+    }();
+    wait = {.wait_ns = static_cast<uint64_t>(wait_ns)};
+    gpushare_task_options task = GPUSHARE_TASK_OPTIONS_INIT;
+    task.kernel = kernel;
+    task.block_tasks = 1;
+    task.arguments = &wait;
+    task.arguments_size_bytes = sizeof(wait);
+    return task;
+  }
   void Open(Tenant& tenant, const char* name, gpushare_app_class app_class) {
     gpushare_app_options options = GPUSHARE_APP_OPTIONS_INIT;
     options.name = name;
@@ -127,6 +152,7 @@ class CudaSubject final : public IdleSubject {
   gpushare_runtime* runtime_ = nullptr;
   Tenant service_, region_, waiting_, training_;
   gpushare_kernel* query_ = nullptr;
+  gpushare_kernel* step_ = nullptr;
   gpushare_kernel* short_ = nullptr;
   gpushare_kernel* train_ = nullptr;
   cudaStream_t bare_ = nullptr;
@@ -134,8 +160,8 @@ class CudaSubject final : public IdleSubject {
 
 }  // namespace
 
-std::unique_ptr<IdleSubject> MakeCudaSubject(bool spin) {
-  return std::make_unique<CudaSubject>(spin);
+std::unique_ptr<IdleSubject> MakeCudaSubject(const SubjectOptions& options) {
+  return std::make_unique<CudaSubject>(options);
 }
 
 std::string GpuModel() { return OpenGpu().model; }

@@ -15,9 +15,10 @@ namespace {
 
 class PacedSubject final : public IdleSubject {
  public:
-  explicit PacedSubject(bool spin) {
+  explicit PacedSubject(const SubjectOptions& given) {
     core::SchedulerOptions options;
-    options.wait_mode = spin ? core::WaitMode::kSpin : core::WaitMode::kBalanced;
+    options.wait_mode = given.spin ? core::WaitMode::kSpin : core::WaitMode::kBalanced;
+    options.caller_spin_ns = given.callers_sleep ? -1 : 0;
     auto device = null::MakePacedDevice();
     auto model = models::MakeOnlineModel(device->capabilities().profile);
     scheduler_ = Take(core::Scheduler::Create(options, std::move(device), std::move(model),
@@ -27,6 +28,7 @@ class PacedSubject final : public IdleSubject {
     waiting_ = MakeQueue("waiting", core::AppClass::kLatencyCritical);
     be_ = MakeQueue("training", core::AppClass::kBestEffort);
     query_ = MakeKernel("query", kQueryNs);
+    step_ = MakeKernel("step", kStepNs);
     short_ = MakeKernel("short", 0);
     train_ = MakeKernel("train", kBeNs);
     Require(scheduler_->StartThread());
@@ -37,7 +39,7 @@ class PacedSubject final : public IdleSubject {
     core::TaskSpec spec;
     const core::TicketId wait{awaited};
     spec.queue = job == Job::kBe ? be_ : awaited != 0 ? waiting_ : lc_;
-    spec.kernel = job == Job::kBe ? train_ : job == Job::kQuery ? query_ : short_;
+    spec.kernel = KernelOf(job);
     spec.work.block_tasks = 1;
     spec.detached = !with_ticket;
     if (awaited != 0) spec.wait_tickets = absl::MakeConstSpan(&wait, 1);
@@ -57,6 +59,7 @@ class PacedSubject final : public IdleSubject {
     Require(scheduler_->Wait(core::TicketId{ticket}, core::kNever));
     Require(scheduler_->ReleaseTicket(core::TicketId{ticket}));
   }
+  void RunLc(Job job) override { Wait(Submit(job, nullptr, nullptr, true, 0)); }
   uint64_t BeginRegion() override {
     void* stream = nullptr;
     return Take(scheduler_->RegionBegin(region_, 1'000'000, &stream)).value;
@@ -72,6 +75,19 @@ class PacedSubject final : public IdleSubject {
     void* user;
   };
 
+  core::KernelId KernelOf(Job job) const {
+    switch (job) {
+      case Job::kQuery:
+        return query_;
+      case Job::kStep:
+        return step_;
+      case Job::kBe:
+        return train_;
+      case Job::kShort:
+        return short_;
+    }
+    return short_;
+  }
   core::QueueId MakeQueue(const char* name, core::AppClass app_class) {
     core::AppOptions app = {.name = name, .app_class = app_class};
     return Take(scheduler_->CreateQueue(Take(scheduler_->CreateApp(app))));
@@ -86,13 +102,13 @@ class PacedSubject final : public IdleSubject {
 
   std::unique_ptr<core::Scheduler> scheduler_;
   core::QueueId lc_, region_, waiting_, be_;
-  core::KernelId query_, short_, train_;
+  core::KernelId query_, step_, short_, train_;
 };
 
 }  // namespace
 
-std::unique_ptr<IdleSubject> MakePacedSubject(bool spin) {
-  return std::make_unique<PacedSubject>(spin);
+std::unique_ptr<IdleSubject> MakePacedSubject(const SubjectOptions& options) {
+  return std::make_unique<PacedSubject>(options);
 }
 
 }  // namespace gpushare::benchmarks
