@@ -317,10 +317,8 @@ inline double CreditAt(const TailAccount& account, TimeNs now_ns) {
 // Credit that a task needs for each nanosecond that it blocks.
 inline double TailNeedPerNs(const TailAccount& account, double load, int64_t solo_ns,
                             TimeNs now_ns) {
-  // Of a load that is new the largest one counts; of one that moves, that of the last arrivals.
-  if (!IsQuiet(account, now_ns)) {
-    const double last = static_cast<double>(solo_ns) / GapNs(account);
-    return DelayedPerNs(account, LoadIsNew(account) ? kQueueLoadMax : std::max(load, last));
+  if (!IsQuiet(account, now_ns)) {  // of a load that is new the largest one counts
+    return DelayedPerNs(account, LoadIsNew(account) ? kQueueLoadMax : load);
   }
   const QuietRisk risk = QuietRiskOf(account, solo_ns, now_ns);
   const double credit = CreditAt(account, now_ns);
