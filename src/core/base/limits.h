@@ -135,6 +135,8 @@ inline constexpr uint64_t kMaxLogFileRecords = uint64_t{1} << 22;
 // Ticks of a replay at one time and log position without a new record; then the replay has stopped
 // where the recorded run went on. A Tick that adopts or plans may need a second one.
 inline constexpr int kMaxIdleReplayTicks = 4;
+// Ticks of a replay at one instant. Each starts, ends or holds something; more is a fault.
+inline constexpr int kMaxReplayTicksAtOnce = 1 << 20;
 
 // Block tasks that a worker takes with one claim. More gain nothing that can be measured: with
 // block tasks of 100 ns claims are then 6.4 us apart.

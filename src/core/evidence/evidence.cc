@@ -35,7 +35,8 @@ void Evidence::QueryBegan(AppEvidence& app, const BegunQuery& begin, ShadowQuery
   NoteArrival(app.account, begin.now_ns);
   app.arrivals.Add(begin.now_ns);
   busy_on_credit = busy_on_credit || begin.meets_credit;
-  if (queries++ == 0) busy_since_ns_ = begin.now_ns;
+  // One that arrived before the last one ended goes on with its busy period: the host was late.
+  if (queries++ == 0 && begin.arrival_ns > ended_ns_) busy_since_ns_ = begin.now_ns;
   if (app.queries++ == 0) ++apps_with_queries;
   BeginBusy(app.load, load_decay, begin.now_ns);
 }
@@ -51,7 +52,7 @@ void Evidence::QueryEnded(AppEvidence& app, const EndedQuery& end) {
   const Promise promise = PromiseInForce(app, end.promise);
   NoteQuery(app.account, promise, app.query_solo_ns, latency_ns, met_credit);
   LearnLateness(app.target, end.promise, latency_ns);
-  NoteShadow(app, end, latency_ns, met_credit);
+  NoteShadow(app, end, promise, latency_ns, met_credit);
   NoteTrial(end, promise.LatencyLimit(), latency_ns);
   if (end.solo_ns > 0) {
     app.query_solo_ns =
@@ -80,17 +81,18 @@ void Evidence::QueryReturned(AppEvidence& app, const ShadowQuery& shadow, TimeNs
   BeginBusy(app.load, load_decay, now_ns);
 }
 
-// At most, of a query that had the whole device once BE work had left it: a host that stalls delays
-// queries for longer.
+// At most. A query that had the whole device once BE work had left it waited no longer than that
+// work stayed: a host that stalls delays queries for longer.
 int64_t Evidence::DelayByBe(const EndedQuery& end) const {
+  if (!end.be_runs && be_left_ns < busy_since_ns_) return 0;
   if (end.disturbed || end.be_runs) return kNever;
-  return std::max<int64_t>(0, be_left_ns - busy_since_ns_);
+  return be_left_ns - busy_since_ns_;
 }
 
 // What nothing disturbed took what it takes alone. Else its tasks were predicted. A query that was
 // dropped takes nothing in the shadow either, and was late there if its wait left it too little.
-void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t latency_ns,
-                          bool met_credit) {
+void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, const Promise& in_force,
+                          int64_t latency_ns, bool met_credit) {
   const bool alone = end.dropped || (!end.disturbed && end.done_ns > 0);
   const int64_t alone_ns = alone || end.solo_ns <= 0 ? end.done_ns : end.solo_ns;
   const TimeNs ended_ns = end.ended_ns - YieldedNs(app, end.now_ns);
@@ -99,14 +101,15 @@ void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t laten
   const int64_t slow_ns = app.shadow.slow_ns();
   const bool is_slow = slow_ns > 0 ? shadow_ns >= slow_ns : end.waited;
   NoteDelay(app.eviction, is_slow && !end.dropped, ended_ns - end.shadow.arrival_ns - shadow_ns);
-  const int64_t limit_ns = end.promise.LatencyLimit();
+  const int64_t stated_ns = end.promise.LatencyLimit();
+  app.late_not_alone += latency_ns > stated_ns && shadow_ns <= stated_ns ? 1 : 0;
+  const int64_t limit_ns = in_force.LatencyLimit();
+  if (limit_ns == kNever) return;
   const bool late_alone = shadow_ns > limit_ns;
   const bool late = latency_ns > limit_ns;
-  app.late_not_alone += late && !late_alone ? 1 : 0;
-  if (limit_ns == kNever) return;
   const bool for_be =
       late && !late_alone && (met_credit || latency_ns - limit_ns <= DelayByBe(end));
-  NoteLateness(app.slack, end.promise, app.query_solo_ns, for_be && !met_credit,
+  NoteLateness(app.slack, in_force, app.query_solo_ns, for_be && !met_credit,
                late_alone || (late && !for_be));
 }
 

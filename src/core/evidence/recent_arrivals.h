@@ -27,10 +27,14 @@ class RecentArrivals {
     ++added_;
   }
 
-  // Arrivals a nanosecond, at most; infinite while too few have been seen, 0 before the first.
+  // Arrivals a nanosecond, at most. Infinite while too few have been seen; 0 before the first, and
+  // where these few are long ago.
   double RateAtMost(TimeNs now_ns) const {
-    if (added_ == 0) return 0;
-    if (added_ < kSamples) return std::numeric_limits<double>::infinity();
+    if (added_ < kSamples) {
+      const TimeNs last_ns = added_ == 0 ? 0 : at_ns_[static_cast<size_t>(added_ - 1)];
+      const bool silent = added_ == 0 || static_cast<double>(now_ns - last_ns) > kLoadForgottenNs;
+      return silent ? 0 : std::numeric_limits<double>::infinity();
+    }
     double most = 0;
     for (int64_t count = kSamples / 4; count <= kSamples; count *= 2) {
       const TimeNs since_ns = at_ns_[static_cast<size_t>((added_ - count) % kSamples)];

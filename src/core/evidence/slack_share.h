@@ -2,8 +2,8 @@
 //
 // A budget and the lag of a split are judged by models: of a steady load, of a tail that falls
 // exponentially, of speeds. The shadow says which queries were late that would not have been alone.
-// Of them an app may have what its own queue leaves of the queries that may be late: of a lull
-// that is what the stated p99 leaves, because the load returns.
+// Of them an app may have what its own queue leaves of the queries that may be late. A lull shows
+// few late ones of its own, so what a stated p99 lets expect counts too.
 //
 // The part falls with each such query and rises with each query's allowance, so that it rests where
 // as many are late as may be. Queries that met a task on credit are the tail account's

@@ -39,15 +39,15 @@ int64_t BudgetOfTarget(const AppEvidence& app, const LcAppView& view, const LcQu
   return view.promise.TargetSlack(p99_ns, app.target.factor);
 }
 
-// In a lull the p99 of the whole load is far away: a delay makes no query late that the queue of
-// the lull would not make late with it. Not where the load is so high that none fits.
+// In a lull the p99 of the whole load is far away: a delay makes hardly a query of it late. Those
+// of the load that ends it are counted, and take from the part of the slack.
 int64_t LullDelay(const LcAppView& view, const LcQueue& queue) {
   const int64_t limit_ns = view.promise.LatencyLimit();
   if (limit_ns == kNever || view.solo_ns <= 0 || !(queue.now < kQueueLoadMax)) return 0;
   const double latency_ns = QueueQuantile(static_cast<double>(view.solo_ns), queue.mean_service_ns,
                                           queue.now, kKeptOfSplit * kLateOfP99);
   const double left_ns = static_cast<double>(limit_ns) - latency_ns;
-  return left_ns <= 0 ? 0 : static_cast<int64_t>(left_ns);
+  return left_ns <= 0 ? 0 : static_cast<int64_t>(view.promise.slack_share * left_ns);
 }
 
 // A bound is on the p99, so a launch may be longer than the shift that the bound allows. The median

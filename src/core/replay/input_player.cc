@@ -48,8 +48,12 @@ void InputPlayer::Run() {
 }
 
 void InputPlayer::Settle() {
-  for (int ticks = 0; ticks < kMaxIdleReplayTicks && comparison_.Going(); ++ticks) {
-    if (!scheduler_.Tick()) return;
+  int ticks = 0;
+  while (comparison_.Going() && scheduler_.Tick()) {
+    if (++ticks > kMaxReplayTicksAtOnce) {
+      comparison_.Stop(absl::StrCat("The replay does not come to rest before event ",
+                                    comparison_.NumberOf(comparison_.at()), "."));
+    }
   }
 }
 

@@ -82,6 +82,36 @@ TEST_F(EvidenceTest, BeWorkDelaysAQueryByNoMoreThanItStayed) {
   EXPECT_LT(app.slack.share, share) << "BE work ran beside it, and nobody knows what that cost";
 }
 
+// Two apps make each other late, and no BE work has run.
+TEST_F(EvidenceTest, OtherLcAppsAreNoBeWork) {
+  const ShadowQuery shadow = Begin(apps[0], kMs);
+  EndedQuery end = Ended(shadow, 5 * kMs);
+  end.promise = {.p99_bound = 1.05, .p99_alone_ns = kMs};
+  end.disturbed = true;
+  evidence.QueryEnded(apps[0], end);
+  EXPECT_EQ(apps[0].slack.share, 1);
+}
+
+// A thread that runs one step after the other begins a query when the one before it has ended, and
+// says when it arrived.
+TEST_F(EvidenceTest, AQueryThatTheHostBeginsLateWaitedForBeWorkToo) {
+  const Promise promise = {.p99_bound = 1.05, .p99_alone_ns = kMs};
+  const ShadowQuery first = Begin(apps[0], 10 * kMs);
+  evidence.BePartEnded({.now_ns = 15 * kMs});
+  EndedQuery end = Ended(first, 16 * kMs);
+  end.promise = promise;
+  evidence.QueryEnded(apps[0], end);
+  const double share = apps[0].slack.share;
+  ASSERT_LT(share, 1);
+  ShadowQuery second;
+  evidence.QueryBegan(apps[0], {.now_ns = 16 * kMs, .arrival_ns = 13 * kMs, .since_ns = 16 * kMs},
+                      second);
+  end = Ended(second, 17 * kMs);
+  end.promise = promise;
+  evidence.QueryEnded(apps[0], end);
+  EXPECT_LT(apps[0].slack.share, share);
+}
+
 TEST_F(EvidenceTest, ALateQueryThatMetCreditTakesNothingFromTheSlack) {
   const ShadowQuery shadow = Begin(apps[0], kMs, true);
   evidence.BePartEnded({.now_ns = 2 * kMs});

@@ -34,6 +34,12 @@ TEST_F(RecentArrivalsTest, NothingIsKnownOfTheFirstFew) {
   EXPECT_LT(PerMs(), 4);
 }
 
+TEST_F(RecentArrivalsTest, AFewOfLongAgoAreNoLoad) {
+  Arrive(3, kMs);
+  now_ns += static_cast<int64_t>(kLoadForgottenNs) + 1;
+  EXPECT_EQ(PerMs(), 0);
+}
+
 TEST_F(RecentArrivalsTest, ALullBeginsAfterAllOfThemAndEndsAfterFour) {
   Arrive(100, kMs);
   const double loaded = PerMs();

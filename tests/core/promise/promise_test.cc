@@ -187,8 +187,9 @@ TEST(Promise, APartOfTheSlackIsAPartOfEachBudget) {
   Promise promise = BoundOf(1.2, 2'000'000);
   const Promise whole = promise;
   promise.slack_share = 0.25;
-  EXPECT_NEAR(promise.Slack(1'000'000), 0.25 * static_cast<double>(whole.Slack(1'000'000)), 2);
-  EXPECT_NEAR(promise.LagSlack(1'000'000, 0),
+  EXPECT_NEAR(static_cast<double>(promise.Slack(1'000'000)),
+              0.25 * static_cast<double>(whole.Slack(1'000'000)), 2);
+  EXPECT_NEAR(static_cast<double>(promise.LagSlack(1'000'000, 0)),
               0.25 * static_cast<double>(whole.LagSlack(1'000'000, 0)), 2);
   EXPECT_NEAR(promise.Planned(1'000'000, 0).p99_bound - 1,
               0.25 * (whole.Planned(1'000'000, 0).p99_bound - 1), 1e-9);

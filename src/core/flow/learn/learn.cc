@@ -207,7 +207,7 @@ void LearnQueryEnded(Flow& flow, const QueryState& query, int32_t queries_before
                             .promise = app.options.promise,
                             .only_waits = OnlyWaits(app, queries_before),
                             .last = queries_before == 1,
-                            .be_runs = app.options.promise.BoundsP99() && BeComputeRuns(flow),
+                            .be_runs = BeComputeRuns(flow),
                             .app_slot = static_cast<int32_t>(app.slot),
                             .trial_kernel = TrialKernel(flow, query)});
   if (app.evidence.eviction.counts) SampleDelay(flow, app.evidence.eviction);
