@@ -40,7 +40,7 @@ inline void CountQueryTask(const Task& task, int32_t listed, int32_t running) {
   query.tasks_listed += listed;
   query.tasks_running += running;
   query.queue->queries_listed += (IsListed(query) ? 1 : 0) - (was_listed ? 1 : 0);
-  query.queue->queries_running += (query.tasks_running > 0 ? 1 : 0) - (was_running ? 1 : 0);
+  query.app->on_device.queries += (query.tasks_running > 0 ? 1 : 0) - (was_running ? 1 : 0);
 }
 
 }  // namespace gpushare::core

@@ -190,6 +190,7 @@ void ResetApp(App& app) {
   app.fair_weight = 1;
   app.uses.fill({});
   app.first_query = app.last_query = nullptr;
+  app.on_device = LcOnDevice();
   app.depth_logged = -1;
   app.bound_lost_said = false;
   for (std::atomic<int64_t>* counter :

@@ -264,11 +264,6 @@ struct alignas(64) Queue {
   // LC: queries with a task in this list and none on the device. While the head waits, these
   // queries wait.
   int32_t queries_listed = 0;
-  // LC: queries with a task on the device, the predicted time of these tasks, and since when the
-  // first of them is the first.
-  int32_t queries_running = 0;
-  int64_t issued_ns = 0;
-  TimeNs first_since_ns = 0;
   // `view` is what the next snapshot has for the head, which is ready (flow/planning/head_views.h).
   bool view_is_current = false;
   // While the view is current: the head is held for this reason, as its record says, so that a hold
@@ -279,6 +274,14 @@ struct alignas(64) Queue {
   int32_t ready_run = 0;
   Task* ready_last = nullptr;
   HeadView view;
+};
+
+// What an LC app has on the device. Its queues share one lane of a place (Lanes::Pick), so that
+// work of one comes behind that of the others.
+struct LcOnDevice {
+  int32_t queries = 0;        // with a task there
+  int64_t issued_ns = 0;      // predicted time of the tasks there
+  TimeNs first_since_ns = 0;  // since when the first of these tasks is the first
 };
 
 // What an app has of a resource that BE apps share by weight: the SMs, or the copies of a
@@ -338,6 +341,7 @@ struct alignas(64) App {
   std::array<ResourceUse, kSharedResources> uses;  // by ResourceOf
   QueryState* first_query = nullptr;               // LC: its active queries by arrival
   QueryState* last_query = nullptr;
+  LcOnDevice on_device;
   // LC: active queries that only wait, as of the last plan: each of their tasks waits for tickets,
   // or stands behind one that does. They do not hold BE work, because the tickets may be of BE
   // work.

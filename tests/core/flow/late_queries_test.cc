@@ -53,6 +53,22 @@ TEST(LateQueriesTest, NoAnswerOfABurstIsLaterThanItsTargetAndOneService) {
   }
 }
 
+// All queues of an app share a lane.
+TEST(LateQueriesTest, NoAnswerOfSeveralQueuesIsLaterThanItsTargetAndOneService) {
+  for (const int32_t queues : {2, 4, 16}) {
+    for (const bool beside_be : {false, true}) {
+      OpenLoop::Service service = Service(0.3, true);
+      service.queues = queues;
+      OpenLoop loop("adaptive", service);
+      if (beside_be) loop.AddBe({.duration_ns = 5 * kMs, .block_task_ns = 27 * kUs});
+      ASSERT_NO_FATAL_FAILURE(RunBurst(loop));
+      EXPECT_LE(LongestAnswerNs(loop), kTargetNs + kSoloNs)
+          << queues << " queues, beside BE: " << beside_be;
+      EXPECT_GE(AnswersInTime(loop), 4'100);
+    }
+  }
+}
+
 // As before, where each query had its place in the queue and nothing was dropped.
 TEST(LateQueriesTest, WithinTheLoadOfTheDeviceNoQueryIsDropped) {
   OpenLoop loop("adaptive", Service(0.5, true));

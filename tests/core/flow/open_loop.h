@@ -41,6 +41,7 @@ class OpenLoop {
     int32_t nodes = 1;
     int32_t sms = 0;  // that each node occupies; 0: all
     bool drop_late = false;
+    int32_t queues = 1;  // each query goes to the next one
   };
   struct Be {
     int64_t duration_ns = 0;    // of a task alone on the whole device
@@ -76,7 +77,9 @@ class OpenLoop {
     options.promise.target_ns = service.target_ns;
     options.drop_late = service.drop_late;
     lc_app_ = *scheduler_->CreateApp(options);
-    lc_.queue = *scheduler_->CreateQueue(lc_app_);
+    for (int32_t i = 0; i < service.queues; ++i) {
+      lc_queues_.push_back(*scheduler_->CreateQueue(lc_app_));
+    }
     lc_.kernel = Graph(
         "query", {{service.solo_ns / service.nodes, Sms(service.sms), service.nodes, true, {}}},
         service.speed);
@@ -144,6 +147,7 @@ class OpenLoop {
         ASSERT_TRUE(scheduler_->PollUntil(at_ns).ok());
       }
       lc_.arrival_ns = at_ns;
+      lc_.queue = lc_queues_[sent_.size() % lc_queues_.size()];
       lc_.detached = true;
       sent_.push_back({this, at_ns});
       lc_.callback = [](void* user, const CompletionRecord& record) {
@@ -246,6 +250,7 @@ class OpenLoop {
   std::mt19937_64 random_;
   int32_t sms_ = 0;
   AppId lc_app_;
+  std::vector<QueueId> lc_queues_;
   TaskSpec lc_;
   std::deque<Sent> sent_;
   std::vector<int64_t> latencies_ns_;

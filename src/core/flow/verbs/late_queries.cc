@@ -28,13 +28,14 @@ int64_t OwnNs(const Task& task) {
   return own_ns > task.app->options.promise.target_ns ? 0 : own_ns;
 }
 
-// What is left of the queue's work on the device. The first task counts as served since it became
-// the first, at most for the mean time of one.
-int64_t AheadNs(const Flow& flow, const Queue& queue) {
-  const int32_t tasks = std::max(1, queue.in_flight.load(std::memory_order_acquire));
+// What is left of the app's work on the device. The first task counts as served since it became the
+// first, at most for the mean time of one.
+int64_t AheadNs(const Flow& flow, const App& app) {
+  const LcOnDevice& there = app.on_device;
+  const int32_t tasks = std::max(1, app.tasks_in_flight);
   const int64_t served_ns =
-      std::clamp<int64_t>(flow.now_ns - queue.first_since_ns, 0, queue.issued_ns / tasks);
-  return queue.issued_ns - served_ns;
+      std::clamp<int64_t>(flow.now_ns - there.first_since_ns, 0, there.issued_ns / tasks);
+  return there.issued_ns - served_ns;
 }
 
 // The last moment at which the waiting task's query is not too late; kNever: it has begun.
@@ -43,7 +44,7 @@ TimeNs LatestNs(const Flow& flow, const Task& task) {
   if (query.dropped) return 0;
   if (HasBegun(query)) return kNever;
   const int64_t own_ns = OwnNs(task);
-  const int64_t ahead_ns = own_ns > 0 ? AheadNs(flow, *task.queue) : 0;
+  const int64_t ahead_ns = own_ns > 0 ? AheadNs(flow, *task.app) : 0;
   return SaturatingSubtract(query.deadline_ns, own_ns + ahead_ns);
 }
 
@@ -90,17 +91,17 @@ TimeNs DropLateQueries(Flow& flow) {
 
 bool WaitsForItsTurn(Flow& flow, const Task& head) {
   if (!DropsLate(*head.app)) return false;
-  const Queue& queue = *head.queue;
+  const LcOnDevice& there = head.app->on_device;
   if (LatestNs(flow, head) < flow.now_ns) {
     flow.dirty = true;  // the next plan drops it
     return true;
   }
-  if (HasBegun(*head.query) || queue.queries_running == 0) return false;
+  if (HasBegun(*head.query) || there.queries == 0) return false;
   const int64_t own_ns = OwnNs(head);
   if (own_ns == 0 && head.progress.predicted.trained) return true;
   const TimeNs left_ns = SaturatingSubtract(head.query->deadline_ns, flow.now_ns);
-  const bool ends_early = own_ns > 0 && 2 * AheadNs(flow, queue) + own_ns <= left_ns;
-  return queue.queries_running > 1 && !ends_early;
+  const bool ends_early = own_ns > 0 && 2 * AheadNs(flow, *head.app) + own_ns <= left_ns;
+  return there.queries > 1 && !ends_early;
 }
 
 }  // namespace gpushare::core

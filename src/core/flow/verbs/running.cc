@@ -57,8 +57,9 @@ void EnterList(Flow& flow, Task& task, Form form) {
   flow.uncommitted_ns += task.progress.uncommitted_ns;
   if (task.query != nullptr) {
     task.query->issued_ns += task.progress.issued_ns;
-    if (task.query->queue->issued_ns == 0) task.query->queue->first_since_ns = flow.now_ns;
-    task.query->queue->issued_ns += task.progress.issued_ns;
+    LcOnDevice& there = task.app->on_device;
+    if (there.issued_ns == 0) there.first_since_ns = flow.now_ns;
+    there.issued_ns += task.progress.issued_ns;
   }
   if (task.work.kind == TaskKind::kMemcpy) {
     CopyState& copies = CopiesOf(flow, task);
@@ -180,8 +181,8 @@ void LeaveRunning(Flow& flow, Task& task) {
   task.progress.on_credit = false;
   flow.queued_ns -= task.progress.issued_ns;
   if (task.query != nullptr) {
-    task.query->queue->issued_ns -= task.progress.issued_ns;
-    task.query->queue->first_since_ns = flow.now_ns;
+    task.app->on_device.issued_ns -= task.progress.issued_ns;
+    task.app->on_device.first_since_ns = flow.now_ns;
   }
   flow.uncommitted_ns -= std::exchange(task.progress.uncommitted_ns, 0);
   if (!IsLc(task)) {
