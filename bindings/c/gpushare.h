@@ -488,9 +488,9 @@ typedef struct gpushare_app_options {
   int32_t priority;
   int32_t reserved;  // must be 0
   // LC: the app yields to LC apps of higher priority. While such an app has a query, tasks of this
-  // one do not begin, and its graphs, which run in segments, leave between two segments. Each task
-  // waits so for at most this long in all; then it goes on and stays. 0: it does not yield;
-  // GPUSHARE_NEVER: no limit; BE: must be 0.
+  // one do not begin, and its graphs, which run in segments, leave between two segments. The tasks
+  // of a query wait so for at most this long in all; then they go on and stay. 0: it does not
+  // yield; GPUSHARE_NEVER: no limit; BE: must be 0.
   int64_t yield_ns_max;
 } gpushare_app_options;
 #define GPUSHARE_APP_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_app_options)

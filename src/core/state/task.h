@@ -66,6 +66,9 @@ struct QueryState {
   TimeNs ended_ns = 0;        // the last one that is complete, on the device; 0: none ran
   bool waited = false;        // it began behind another one of its app
   QuerySlot* slot = nullptr;  // of an explicit query
+  // How long its tasks have waited for queries of higher priority, as of then (yields.cc).
+  int64_t yielded_ns = 0;
+  TimeNs yielded_until_ns = 0;
   TimeNs quiet_since_ns = 0;  // explicit: its begin, or when a task of it was last complete
   SerialBudget serial_budget;
   ShadowQuery shadow;
@@ -168,11 +171,8 @@ struct Progress {
   int64_t issued_ns = 0;       // predicted duration of what is launched
   int64_t uncommitted_ns = 0;  // the part of it that an eviction leaves undone: not in T_q
   TimeNs evicted_since_ns = 0;
-  TimeNs held_since_ns = 0;  // for record.hold_reason; 0: it is not held
-  // LC: how long it has waited for queries of higher priority, as of yield_wait_since_ns; that
-  // is 0 while it does not wait for them.
-  int64_t yielded_ns = 0;
-  TimeNs yield_wait_since_ns = 0;
+  TimeNs held_since_ns = 0;        // for record.hold_reason; 0: it is not held
+  TimeNs yield_wait_since_ns = 0;  // LC: it waits for queries of higher priority; 0: it does not
   Prediction predicted;
   int64_t eviction_p99_ns = kNever;  // kNever: not evictable
   bool eviction_known = false;       // that is a prediction

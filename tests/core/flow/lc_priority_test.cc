@@ -326,6 +326,41 @@ TEST_F(LcPriorityTest, NothingIsLostOrRunTwice) {
   }
 }
 
+// The higher priority is never idle. What bounds the wait is the query's, however many tasks it
+// has.
+TEST_F(LcPriorityTest, TheTasksOfAQueryWaitForYieldNsMaxInAll) {
+  constexpr int64_t kMostNs = 4 * kMs;
+  Open("adaptive", 1, 0, kMostNs);
+  const auto keep_busy = [&] {
+    TaskSpec spec;
+    spec.queue = decode_;
+    spec.kernel = decode_graph_;
+    spec.work.kind = TaskKind::kGraph;
+    spec.detached = true;
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(scheduler_->SubmitLc(spec).ok());
+  };
+  keep_busy();
+  const QueryId query = *scheduler_->BeginQuery(prefill_, 0, 0);
+  std::vector<TicketId> tasks;
+  for (int i = 0; i < 4; ++i) {
+    TaskSpec spec;
+    spec.queue = prefill_;
+    spec.query = query;
+    spec.kernel = prefill_graph_;
+    spec.work.kind = TaskKind::kGraph;
+    tasks.push_back(*scheduler_->SubmitLc(spec));
+  }
+  ASSERT_TRUE(scheduler_->EndQuery(query).ok());
+  for (const TicketId task : tasks) {
+    while (!*scheduler_->IsComplete(task)) {
+      if (scheduler_->StatsOf(decode_app_)->queue_depth < 4) keep_busy();
+      Pass(kDecodeNs);
+    }
+  }
+  EXPECT_GE(YieldedNs(), kMostNs);
+  EXPECT_LE(YieldedNs(), kMostNs + kMs);
+}
+
 // Two services with random arrivals, each at load 0.3. Decode is a chain of 16 kernels, prefill one
 // of three long ones.
 class LcPriorityTailTest : public LcPriorityTest {

@@ -20,20 +20,27 @@ bool HasQueries(const App& app) {
   return app.LoadingQueries() > app.queries_waiting || app.tasks_in_flight > 0;
 }
 
-// The wait of a task so far.
-int64_t YieldedNs(const Flow& flow, const Task& task) {
-  const Progress& progress = task.progress;
-  const int64_t now_ns =
-      progress.yield_wait_since_ns == 0 ? 0 : flow.now_ns - progress.yield_wait_since_ns;
-  return progress.yielded_ns + now_ns;
+// Since when the wait of the task adds to that of its query: a time when two of its tasks wait
+// counts once.
+TimeNs AddsSince(const Task& task) {
+  return std::max(task.progress.yield_wait_since_ns, task.query->yielded_until_ns);
 }
 
+// The wait of a task's query so far.
+int64_t YieldedNs(const Flow& flow, const Task& task) {
+  const int64_t now_ns = task.progress.yield_wait_since_ns == 0 ? 0 : flow.now_ns - AddsSince(task);
+  return task.query->yielded_ns + now_ns;
+}
+
+// Then its tasks go on.
 bool HasWaitedEnough(const Flow& flow, const Task& task) {
   return YieldedNs(flow, task) >= task.app->options.yield_ns_max;
 }
 
 void EndWait(const Flow& flow, Task& task) {
-  task.progress.yielded_ns = YieldedNs(flow, task);
+  if (task.progress.yield_wait_since_ns == 0) return;
+  task.query->yielded_ns = YieldedNs(flow, task);
+  task.query->yielded_until_ns = flow.now_ns;
   task.progress.yield_wait_since_ns = 0;
 }
 
@@ -47,9 +54,8 @@ void NoteWait(Task& task) {
 void NoteLongest(Flow& flow, const Task& head) {
   const int64_t most_ns = head.app->options.yield_ns_max;
   if (most_ns == kNever) return;
-  const Progress& progress = head.progress;
   flow.yields_until_ns =
-      std::min(flow.yields_until_ns, progress.yield_wait_since_ns + most_ns - progress.yielded_ns);
+      std::min(flow.yields_until_ns, AddsSince(head) + most_ns - head.query->yielded_ns);
 }
 
 // An evicted graph waits too, from when its segments should have ended: they may

@@ -2,9 +2,9 @@
 //
 // While an LC app of higher priority has a query that does not only wait, the heads of a yielding
 // app wait, and its graphs on the device, which run in segments, are evicted; a plan does not see
-// these heads. A task that has waited for yield_ns_max goes on and stays. A yielding app's graph
-// has a lane without an eviction word for workers, so no LC caller evicts it, only a plan does: the
-// plan that follows a launch of the fast path.
+// these heads. A query whose tasks have waited for yield_ns_max in all goes on and stays. A
+// yielding app's graph has a lane without an eviction word for workers, so no LC caller evicts it,
+// only a plan does: the plan that follows a launch of the fast path.
 //
 // The evidence of an app stands still while one of its tasks waits so (evidence/app_evidence.h).
 //
