@@ -139,6 +139,7 @@ gpushare_app_guarantee ToC(const core::AppGuarantee& guarantee) {
   out.p99_alone_estimate_ns = guarantee.shadow_p99_ns;
   out.p99_alone_error = guarantee.shadow_p99_error;
   out.bound_lost = guarantee.bound_lost ? 1 : 0;
+  out.target_lost = guarantee.target_lost ? 1 : 0;
   out.yielded_ns = guarantee.yielded_ns;
   out.tail_credit = guarantee.tail_credit;
   out.queries_late_for_be = guarantee.queries_late_for_be;

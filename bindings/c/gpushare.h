@@ -1364,7 +1364,9 @@ typedef struct gpushare_app_guarantee {
   // 1: a query alone on an idle device takes longer than p99_bound x p99_alone_ns. BE work then
   // keeps the bound on the estimate, until gpushare_app_update states another p99 alone.
   gpushare_bool bound_lost;
-  uint32_t reserved;
+  // 1: a query alone on an idle device takes at least target_ns. Its late queries then hold no BE
+  // work back, until gpushare_app_update states a longer target.
+  gpushare_bool target_lost;
   // How long the app has yielded to LC apps of higher priority, since its creation. The estimate
   // above and the accounts of BE work are without that time; p50_ns, p99_ns and late_share have it.
   int64_t yielded_ns;

@@ -14,12 +14,13 @@ namespace {
 
 class GuaranteeTest : public ::testing::Test {
  protected:
-  void Open(double p99_bound, double p50_bound, int64_t p99_alone_ns) {
+  void Open(double p99_bound, double p50_bound, int64_t p99_alone_ns, int64_t target_ns = 0) {
     api_.Open({"sim", GPUSHARE_DRIVE_POLL});
     gpushare_app_options options = AppOptionsOf(GPUSHARE_CLASS_LATENCY_CRITICAL, "bounded");
     options.p99_bound = p99_bound;
     options.p50_bound = p50_bound;
     options.p99_alone_ns = p99_alone_ns;
+    options.target_ns = target_ns;
     ASSERT_OK(gpushare_app_create(api_.runtime, &options, &app_));
     ASSERT_OK(gpushare_queue_create(app_, &queue_));
   }
@@ -40,6 +41,13 @@ class GuaranteeTest : public ::testing::Test {
       latency_ns = record.complete_ns - record.submit_ns;
     }
     return latency_ns;
+  }
+  std::string Metrics() const {
+    size_t size = 0;
+    gpushare_metrics_text(api_.runtime, nullptr, 0, &size);
+    std::string text(size, '\0');
+    EXPECT_OK(gpushare_metrics_text(api_.runtime, text.data(), text.size(), &size));
+    return text;
   }
   static gpushare_app_guarantee Of(gpushare_app* app) {
     gpushare_app_guarantee guarantee = GPUSHARE_APP_GUARANTEE_INIT;
@@ -78,10 +86,7 @@ TEST_F(GuaranteeTest, SaysWhatAnLcAppWasPromisedAndGot) {
 TEST_F(GuaranteeTest, MetricsCompareTheMedianWithOneQueryAlone) {
   Open(1.5, 1.1, kMs);
   RunQueries(200);
-  size_t size = 0;
-  gpushare_metrics_text(api_.runtime, nullptr, 0, &size);
-  std::string text(size, '\0');
-  ASSERT_OK(gpushare_metrics_text(api_.runtime, text.data(), text.size(), &size));
+  const std::string text = Metrics();
   const size_t sample = text.find("\ngpushare_app_recent_p50_over_solo{");
   ASSERT_NE(sample, std::string::npos);
   const size_t line = text.find("app=\"bounded\"", sample);
@@ -96,11 +101,7 @@ TEST_F(GuaranteeTest, WithoutAP99AloneItSaysThatLatenessIsUnknown) {
   EXPECT_EQ(Of(app_).p99_over_alone_known, 0);
   EXPECT_EQ(Of(app_).late_share_known, 0);
   const auto has_sample = [&](const std::string& family) {
-    size_t size = 0;
-    gpushare_metrics_text(api_.runtime, nullptr, 0, &size);
-    std::string text(size, '\0');
-    EXPECT_OK(gpushare_metrics_text(api_.runtime, text.data(), text.size(), &size));
-    return text.find("\n" + family + "{") != std::string::npos;
+    return Metrics().find("\n" + family + "{") != std::string::npos;
   };
   EXPECT_FALSE(has_sample("gpushare_app_recent_p99_over_alone"));
   EXPECT_FALSE(has_sample("gpushare_app_recent_late_ratio"));
@@ -155,6 +156,19 @@ TEST_F(GuaranteeTest, SaysThatABoundIsMissedEvenAlone) {
   update.p99_alone_ns = 2 * kMs;
   ASSERT_OK(gpushare_app_update(app_, &update));
   EXPECT_EQ(Of(app_).bound_lost, 0);
+}
+
+TEST_F(GuaranteeTest, SaysThatATargetIsMissedEvenAlone) {
+  Open(0, 0, 0, 100 * kUs);
+  RunQueries(50);
+  EXPECT_EQ(Of(app_).target_lost, 1);
+  EXPECT_EQ(Of(app_).bound_lost, 0);
+  EXPECT_NE(Metrics().find("gpushare_app_target_lost{"), std::string::npos);
+  gpushare_app_update_options update = GPUSHARE_APP_UPDATE_OPTIONS_INIT;
+  update.fields = GPUSHARE_APP_FIELD_TARGET_NS;
+  update.target_ns = 100 * kMs;
+  ASSERT_OK(gpushare_app_update(app_, &update));
+  EXPECT_EQ(Of(app_).target_lost, 0);
 }
 
 TEST_F(GuaranteeTest, CountsQueriesBeyondTheBound) {

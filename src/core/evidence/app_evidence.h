@@ -23,6 +23,7 @@
 #include "src/core/evidence/tail_account.h"
 #include "src/core/evidence/target_tail.h"
 #include "src/core/promise/promise.h"
+#include "src/core/promise/tuning.h"
 
 namespace gpushare::core {
 
@@ -40,6 +41,7 @@ struct AppEvidence {
   EvictionDelay eviction;
   SlackShare slack;
   bool bound_lost = false;     // the bound is missed even alone (Promise::BoundIsLost)
+  bool target_lost = false;    // the target is (Promise::TargetIsLost)
   int64_t late_not_alone = 0;  // queries that were late, and in the shadow were not
   LatencyTail tail;            // of queries that met no task on credit
   RecentLatencies delivered;   // of all queries
@@ -80,7 +82,7 @@ inline void BeginApp(AppEvidence& app, int64_t solo_ns, const Promise& promise, 
   app.shadow = Shadow();
   app.eviction = EvictionDelay();
   app.slack = SlackShare();
-  app.bound_lost = false;
+  app.bound_lost = app.target_lost = false;
   app.late_not_alone = 0;
   app.tail.Clear();
   app.delivered.Clear();
@@ -118,6 +120,30 @@ inline Promise PromiseInForce(const AppEvidence& app, const Promise& stated) {
   return promise;
 }
 
+// By what a query is late for BE work. A target that is lost says nothing of that: without a bound
+// the app counts as one that states nothing.
+inline Promise PromiseOfLateness(const AppEvidence& app, const Promise& stated) {
+  Promise promise = PromiseInForce(app, stated);
+  if (!app.target_lost) return promise;
+  promise.target_ns = 0;
+  if (!promise.BoundsP99()) {
+    promise.p99_bound = kUnstatedInflation;
+    promise.p99_alone_ns = app.shadow.p99_ns();
+  }
+  return promise;
+}
+
+// A target is lost from where a query alone takes as long as the target, until it takes clearly
+// less.
+inline void NoteTargetLost(AppEvidence& app, const Promise& stated, TimeNs now_ns) {
+  const int64_t margin_ns =
+      static_cast<int64_t>(RecentLatencies::kResolution * static_cast<double>(stated.target_ns));
+  const bool lost = stated.TargetIsLost(app.query_solo_ns + (app.target_lost ? margin_ns : 0));
+  if (lost == app.target_lost) return;
+  app.target_lost = lost;
+  BeginAnew(app.account, now_ns);
+}
+
 // A bound is lost from where a query alone takes longer than the bound allows until it takes no
 // longer than the stated p99 alone.
 inline void NoteBoundLost(AppEvidence& app, const Promise& stated, TimeNs now_ns) {
@@ -147,6 +173,7 @@ inline void UpdateApp(AppEvidence& app, const Promise& before, const Promise& no
   }
   if (other_p99 && stated) ServeAnotherModel(app, now_ns);
   app.bound_lost = app.bound_lost && now.BoundIsLost(app.query_solo_ns);
+  app.target_lost = app.target_lost && now.TargetIsLost(app.query_solo_ns);
 }
 
 }  // namespace gpushare::core

@@ -49,7 +49,7 @@ void Evidence::QueryEnded(AppEvidence& app, const EndedQuery& end) {
   if (--queries == 0) busy_on_credit = false;
   if (!met_credit) app.tail.Add(latency_ns);
   app.delivered.Add(delivered_ns, delivered_ns > end.promise.LatencyLimit());
-  const Promise promise = PromiseInForce(app, end.promise);
+  const Promise promise = PromiseOfLateness(app, end.promise);
   NoteQuery(app.account, promise, app.query_solo_ns, latency_ns, met_credit);
   LearnLateness(app.target, end.promise, latency_ns);
   NoteShadow(app, end, promise, latency_ns, met_credit);
@@ -61,6 +61,7 @@ void Evidence::QueryEnded(AppEvidence& app, const EndedQuery& end) {
             : app.query_solo_ns + ((end.solo_ns - app.query_solo_ns) >> kQuerySoloShift);
   }
   NoteBoundLost(app, end.promise, end.now_ns);
+  NoteTargetLost(app, end.promise, end.now_ns);
   AddSolo(app.load, LoadOf(end, latency_ns));
   if (end.done_ns > 0) NoteLcWork(segment_gains, end.solo_ns);
   NoteDuty(app, end);

@@ -655,6 +655,7 @@ absl::StatusOr<AppGuarantee> Scheduler::GuaranteeOf(AppId id) const {
   guarantee.shadow_p99_ns = alone.p99_ns;
   guarantee.shadow_p99_error = alone.error;
   guarantee.bound_lost = app->evidence.bound_lost;
+  guarantee.target_lost = app->evidence.target_lost;
   guarantee.yielded_ns = YieldedNs(app->evidence, now_ns);
   guarantee.queries_late_not_alone = app->evidence.late_not_alone;
   for (const Queue* queue : flow.backlog) {  // and what is held now

@@ -127,6 +127,13 @@ std::string Promise::BoundLostText(absl::string_view app, int64_t solo_ns) const
                       "until an update of the app states another p99 alone.");
 }
 
+std::string Promise::TargetLostText(absl::string_view app, int64_t solo_ns) const {
+  return absl::StrCat("App '", app, "' misses its target even alone: a query takes ", solo_ns,
+                      " ns on an idle device, and the target is ", target_ns,
+                      " ns. Its late queries hold no BE work back, until an update of the app ",
+                      "states a longer target.");
+}
+
 PromiseUpdate PromiseUpdate::Of(const Promise& promise) {
   return {promise.target_ns, promise.p99_bound, promise.p50_bound, promise.p99_alone_ns};
 }

@@ -139,6 +139,7 @@ struct Promise {
   absl::Status CheckBounds(absl::string_view app) const;
   // A sentence for the application that BoundIsLost(solo_ns).
   std::string BoundLostText(absl::string_view app, int64_t solo_ns) const;
+  std::string TargetLostText(absl::string_view app, int64_t solo_ns) const;
 };
 
 // What an app states anew of its promise; what is left out stays. 0 as in Promise.

@@ -110,6 +110,7 @@ struct AppGuarantee {
   int64_t shadow_p99_ns = 0;    // 0: no query has ended
   double shadow_p99_error = 0;  // standard error, as a share of it
   bool bound_lost = false;      // the p99 bound is missed even alone (Promise::BoundIsLost)
+  bool target_lost = false;     // the target is (Promise::TargetIsLost)
   int64_t queries_late_not_alone = 0;
   int64_t yielded_ns = 0;  // to LC apps of higher priority, since it was created
 };

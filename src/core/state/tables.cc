@@ -192,7 +192,7 @@ void ResetApp(App& app) {
   app.first_query = app.last_query = nullptr;
   app.on_device = LcOnDevice();
   app.depth_logged = -1;
-  app.bound_lost_said = false;
+  app.bound_lost_said = app.target_lost_said = false;
   for (std::atomic<int64_t>* counter :
        {&app.submitted, &app.completed, &app.failed, &app.dropped, &app.cancelled, &app.rejected,
         &app.evictions, &app.device_ns, &app.work_ns, &app.block_tasks}) {

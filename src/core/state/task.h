@@ -358,6 +358,7 @@ struct alignas(64) App {
   int64_t depth_logged = -1;                    // in the event log
   AppEvidence evidence;                         // LC: what its queries have shown
   bool bound_lost_said = false;                 // by the log (AppEvidence::bound_lost)
+  bool target_lost_said = false;                // likewise
 
   std::atomic<int64_t> completed{0};
   std::atomic<int64_t> failed{0};

@@ -115,6 +115,31 @@ TEST(AppUpdateTest, WhereTheBoundIsMissedEvenAloneBeIsNotHeldForIt) {
   EXPECT_LE(beside.P99Ns() / alone.P99Ns(), over_alone + 0.05);
 }
 
+// Each query misses the target, whatever BE work does. What opaque work has on credit is then as
+// beside a bound on the p99 that the library finds.
+TEST(AppUpdateTest, WhereTheTargetIsMissedEvenAloneItsLateQueriesHoldNoBe) {
+  const auto share = [](const OpenLoop::Service& service) {
+    OpenLoop loop("adaptive", service);
+    const int be = loop.AddBe({.duration_ns = kMs, .opaque = true});
+    loop.Run(6'000);
+    const AppGuarantee guarantee = loop.Guarantee();
+    const bool lost = service.target_ns > 0;
+    EXPECT_EQ(guarantee.target_lost, lost);
+    EXPECT_FALSE(guarantee.bound_lost);
+    if (lost) {
+      EXPECT_EQ(guarantee.late_share, 1);
+      EXPECT_THAT(loop.reports(), ElementsAre(HasSubstr("misses its target even alone")));
+      loop.Update({.target_ns = 100 * kMs});
+      EXPECT_FALSE(loop.Guarantee().target_lost);
+    }
+    return loop.Rate(be);
+  };
+  const double beside_bound = share(
+      {.load = 0.3, .p99_bound = 1.05, .p99_alone_ns = ModelSwap::P99AloneNs({0.3, 667 * kUs})});
+  EXPECT_GT(beside_bound, 0);
+  EXPECT_GE(share({.load = 0.3, .target_ns = 300 * kUs}), 0.8 * beside_bound) << beside_bound;
+}
+
 class WeightUpdateTest : public SimulatedSchedulerTest {
  protected:
   struct Tenant {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -106,14 +107,21 @@ void EndTrial(Flow& flow) {
   flow.evidence.TrialEnded(flow.now_ns);
 }
 
-// Says it once, until the bound can be kept again.
-void ReportBoundLost(Flow& flow, App& app) {
-  const bool lost = app.evidence.bound_lost;
-  if (std::exchange(app.bound_lost_said, lost) == lost || !lost) return;
+// Says each once, until the bound or the target can be kept again.
+void ReportLost(Flow& flow, App& app) {
+  const AppEvidence& evidence = app.evidence;
+  const bool said_bound = std::exchange(app.bound_lost_said, evidence.bound_lost);
+  const bool said_target = std::exchange(app.target_lost_said, evidence.target_lost);
+  const Promise& promise = app.options.promise;
+  const std::string& name = app.options.name;
   try {
-    flow.reports.push_back(
-        app.options.promise.BoundLostText(app.options.name, app.evidence.query_solo_ns));
-  } catch (const std::bad_alloc&) {  // for the sentence
+    if (evidence.bound_lost && !said_bound) {
+      flow.reports.push_back(promise.BoundLostText(name, evidence.query_solo_ns));
+    }
+    if (evidence.target_lost && !said_target) {
+      flow.reports.push_back(promise.TargetLostText(name, evidence.query_solo_ns));
+    }
+  } catch (const std::bad_alloc&) {  // for the sentences
   }
 }
 
@@ -211,7 +219,7 @@ void LearnQueryEnded(Flow& flow, const QueryState& query, int32_t queries_before
                             .app_slot = static_cast<int32_t>(app.slot),
                             .trial_kernel = TrialKernel(flow, query)});
   if (app.evidence.eviction.counts) SampleDelay(flow, app.evidence.eviction);
-  ReportBoundLost(flow, app);
+  ReportLost(flow, app);
 }
 
 void LearnQueryLeft(Flow& flow, const QueryState& query, int32_t queries_before) {
