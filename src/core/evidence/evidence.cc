@@ -92,7 +92,7 @@ int64_t Evidence::DelayByBe(const EndedQuery& end) const {
 
 // What nothing disturbed took what it takes alone. Else its tasks were predicted. A query that was
 // dropped takes nothing in the shadow either, and was late there if its wait left it too little.
-void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, const Promise& in_force,
+void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, const Promise& promise,
                           int64_t latency_ns, bool met_credit) {
   const bool alone = end.dropped || (!end.disturbed && end.done_ns > 0);
   const int64_t alone_ns = alone || end.solo_ns <= 0 ? end.done_ns : end.solo_ns;
@@ -104,13 +104,13 @@ void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, const Promise
   NoteDelay(app.eviction, is_slow && !end.dropped, ended_ns - end.shadow.arrival_ns - shadow_ns);
   const int64_t stated_ns = end.promise.LatencyLimit();
   app.late_not_alone += latency_ns > stated_ns && shadow_ns <= stated_ns ? 1 : 0;
-  const int64_t limit_ns = in_force.LatencyLimit();
+  const int64_t limit_ns = promise.LatencyLimit();
   if (limit_ns == kNever) return;
   const bool late_alone = shadow_ns > limit_ns;
   const bool late = latency_ns > limit_ns;
   const bool for_be =
       late && !late_alone && (met_credit || latency_ns - limit_ns <= DelayByBe(end));
-  NoteLateness(app.slack, in_force, app.query_solo_ns, for_be && !met_credit,
+  NoteLateness(app.slack, promise, app.query_solo_ns, for_be && !met_credit,
                late_alone || (late && !for_be));
 }
 

@@ -25,17 +25,17 @@ SpinWindow SpinWindowOf(TimeNs start_ns, TimeNs end_ns, int64_t error_ns, WaitMo
           .until_ns = end_ns + std::min(late_ns, spin_ns / 2)};
 }
 
-// The LC tasks of a queue run in order: the end of this one is that of all that the queue has on
-// the device.
+// The LC tasks of an app run in order: the end of this one is that of all that the app has on the
+// device.
 void PublishSpinWindow(const Flow& flow, Task& task, const Part& part) {
   const int64_t spin_ns = CallerSpinNs(flow.options);
   if (spin_ns == 0 || !IsLc(task) || task.query == nullptr || !task.progress.predicted.trained) {
     return;
   }
-  const Queue& queue = *task.query->queue;
-  const bool first = queue.issued_ns == task.progress.issued_ns;
-  const TimeNs start_ns = first ? part.launched_ns : queue.first_since_ns;
-  const double left_ns = static_cast<double>(queue.issued_ns) / SpeedOn(flow, task, part.place);
+  const LcOnDevice& there = task.app->on_device;
+  const bool first = there.issued_ns == task.progress.issued_ns;
+  const TimeNs start_ns = first ? part.launched_ns : there.first_since_ns;
+  const double left_ns = static_cast<double>(there.issued_ns) / SpeedOn(flow, task, part.place);
   const SpinWindow window =
       SpinWindowOf(start_ns, start_ns + static_cast<TimeNs>(left_ns),
                    task.progress.predicted.error_ns, flow.options.wait_mode, spin_ns);
