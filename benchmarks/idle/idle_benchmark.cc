@@ -6,11 +6,10 @@
 //            submits are cold
 //   cold_N   the same, in turn with launches of the same kernel without the library (bare): what a
 //            cold submit costs beyond a cold launch
-//   step     one task of 0.2 ms after another, submitted and awaited by one thread that works for
-//   60
-//            us in between, as an engine's loop does; step_0.7 the same with 0.7 ms. Each also with
-//            callers that sleep: what the wake-up costs. Goals: a step adds at most 20 us to the
-//            task at p50, and with --limits the program fails above 40 us
+//   step     one task of 0.2 ms after another: one thread submits it, awaits it, and then works on
+//            its own for a while (60 us), as an engine's loop does; step_0.7 the same with 0.7 ms.
+//            Each also with callers that sleep: what the wake-up costs. Goals: a step adds at most
+//            20 us to the task at p50, and with --limits the program fails above 40 us
 //   be       BE tasks of 5 ms, one on the device and two behind it
 //   waiters  one query of a few microseconds after another, while 0, 8, 32 and 256 threads wait for
 //            other tickets
