@@ -129,7 +129,7 @@ TEST(AppUpdateTest, WhereTheTargetIsMissedEvenAloneItsLateQueriesHoldNoBe) {
     if (lost) {
       EXPECT_EQ(guarantee.late_share, 1);
       EXPECT_THAT(loop.reports(), ElementsAre(HasSubstr("misses its target even alone")));
-      loop.Update({.target_ns = 100 * kMs});
+      loop.Update({.promise = {.target_ns = 100 * kMs}});
       EXPECT_FALSE(loop.Guarantee().target_lost);
     }
     return loop.Rate(be);
