@@ -312,6 +312,25 @@ def test_a_call_that_a_signal_handler_interrupts_to_close_keeps_its_handle():
     assert is_released(handle)
 
 
+def test_a_queue_that_is_made_beside_a_close_is_released(monkeypatch):
+    it = Open()
+    handle = it.runtime.handle
+    closing = threading.Thread(target=it.runtime.close)
+    create = gpushare.library().gpushare_queue_create
+
+    def create_beside_a_close(*arguments):
+        status = create(*arguments)
+        closing.start()
+        while not it.runtime.closed:
+            time.sleep(0.001)
+        return status
+    with monkeypatch.context() as patch:
+        patch.setattr(gpushare.library(), 'gpushare_queue_create', create_beside_a_close)
+        it.app.create_queue().close()
+    closing.join(30)
+    assert is_released(handle)
+
+
 def test_a_release_that_fails_can_be_repeated(service, chain, monkeypatch):
     ticket, query = service.submit(chain), service.queue.begin_query()
     ticket.wait()
