@@ -164,6 +164,18 @@ def test_threads_run_steps_beside_each_other(form, runtime, service, chain):
     assert service.stats().completed == 200
 
 
+def test_a_python_without_the_stable_abi_uses_ctypes(run_python):
+    said = run_python("""
+        import importlib.machinery, gpushare
+        from gpushare import _library
+        importlib.machinery.EXTENSION_SUFFIXES[:] = ['.cpython-313t-x86_64-linux-gnu.so', '.so']  # a free-threaded one
+        with gpushare.Runtime(device='sim') as runtime:
+            runtime.create_app('service', gpushare.LATENCY_CRITICAL).run(runtime.register_kernel('chain1'))
+        print(_library.steps)
+    """)
+    assert said == 'None\n'
+
+
 def test_a_file_that_is_no_extension_is_left_out(run_python, tmp_path):
     path = tmp_path / '_steps.abi3.so'
     path.write_bytes(b'not a library')

@@ -38,6 +38,9 @@ def load(functions: abi.Functions) -> Steps | None:
     path = given if given is not None else str(pathlib.Path(__file__).parent / _FILE)
     if not path or (given is None and not os.path.isfile(path)):
         return None
+    # A file that is given by its path is loaded whatever its suffix, and a free-threaded Python would crash in it.
+    if '.abi3.so' not in importlib.machinery.EXTENSION_SUFFIXES:
+        return None
     try:
         steps = _module_of(path)
         steps.bind(*(ctypes.cast(getattr(functions, name), ctypes.c_void_p).value for name in _BOUND))
