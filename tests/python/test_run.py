@@ -131,6 +131,27 @@ def test_a_run_can_be_interrupted(form, run_python):
     assert said == 'interrupted\n'
 
 
+def test_an_interrupted_run_leaves_no_ticket(form, run_python):
+    said = run_python("""
+        import os, signal, threading, gpushare
+        runtime = gpushare.Runtime(device='null')  # its clock is real: a slice lasts 100 ms
+        app = runtime.create_app('service', gpushare.LATENCY_CRITICAL, tasks_max=1)
+        kernel = runtime.register_kernel('chain1')
+        runtime.quiesce()
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()  # in the first slice
+        try:
+            app.run(kernel)
+        except KeyboardInterrupt:
+            print('interrupted')
+        runtime.resume()
+        runtime.drain()
+        app.run(kernel)  # its one slot is free again
+        print(app.stats().completed)
+        runtime.close()
+    """, **({} if form == 'steps' else {'GPUSHARE_PYTHON_STEPS': ''}))
+    assert said == 'interrupted\n2\n'
+
+
 def test_a_close_ends_the_runs_of_other_threads(form, runtime, service, chain):
     runtime.quiesce()
     failures = []

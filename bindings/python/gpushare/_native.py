@@ -17,16 +17,16 @@ from typing import Any, Protocol
 from gpushare import abi
 
 _FILE = '_steps.abi3.so'
-_BOUND = ('gpushare_run_lc', 'gpushare_now_ns', 'gpushare_ticket_wait')
+_BOUND = ('gpushare_run_lc', 'gpushare_now_ns', 'gpushare_ticket_wait', 'gpushare_ticket_release')
 
 
 class Steps(Protocol):
-    def bind(self, run_lc: int, now_ns: int, ticket_wait: int, /) -> None: ...
+    def bind(self, run_lc: int, now_ns: int, ticket_wait: int, ticket_release: int, /) -> None: ...
 
     def run(self, runtime: int, queue: int, kernel: int, arguments: bytes, query: int, arrival_ns: int,
             deadline_ns: int, slice_ns: int, /) -> tuple[int, int, int] | None:
         """gpushare_run_lc until the deadline or the end of a slice. None: the task ended with Verdict.OK; else the
-        status, the verdict and the ticket, 0 if the caller has none."""
+        status, the verdict and the ticket, 0 if the caller has none. An exception leaves no ticket."""
 
     def wait(self, runtime: int, ticket: int, deadline_ns: int, slice_ns: int, /) -> int:
         """gpushare_ticket_wait until the same; the status."""

@@ -279,7 +279,13 @@ def _run_by_ctypes(runtime: int, queue: int, kernel: int, arguments: bytes, quer
         struct.arguments_size_bytes = len(arguments)
     verdict, ticket = ctypes.c_int32(), abi.gpushare_ticket()
     until = min(deadline, _waits.now_ns(runtime) + slice_ns)
-    status = library().gpushare_run_lc(queue, ctypes.byref(struct), until, ctypes.byref(verdict), ctypes.byref(ticket))
+    try:
+        status = library().gpushare_run_lc(queue, ctypes.byref(struct), until, ctypes.byref(verdict),
+                                           ctypes.byref(ticket))
+    except BaseException:  # Ctrl-C: the caller never gets the ticket
+        if ticket.value:
+            library().gpushare_ticket_release(runtime, ticket)
+        raise
     if status == Status.OK and verdict.value == Verdict.OK:
         return None
     return status, verdict.value, ticket.value

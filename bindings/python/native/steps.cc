@@ -1,6 +1,6 @@
 // gpushare._steps: the calls of a step for Python, where ctypes costs more than the call.
 //
-//   bind(run_lc, now_ns, ticket_wait)     addresses of the functions in the loaded library
+//   bind(run_lc, now_ns, ticket_wait, ticket_release)   addresses in the loaded library
 //   run(...) -> None, or (status, verdict, ticket)
 //   wait(...) -> status
 //
@@ -22,6 +22,7 @@ namespace {
 decltype(&gpushare_run_lc) run_lc = nullptr;
 decltype(&gpushare_now_ns) now_ns = nullptr;
 decltype(&gpushare_ticket_wait) ticket_wait = nullptr;
+decltype(&gpushare_ticket_release) ticket_release = nullptr;
 
 // The end of a slice of a wait (gpushare/_waits.py).
 int64_t SliceEnd(gpushare_runtime* runtime, int64_t deadline_ns, int64_t slice_ns) {
@@ -81,6 +82,11 @@ PyObject* Run(PyObject*, PyObject* const* given, Py_ssize_t count) {
   const int64_t until_ns = SliceEnd(runtime, deadline_ns, slice_ns);
   status = run_lc(queue, &options, until_ns, &verdict, &ticket);
   Py_END_ALLOW_THREADS;
+  // Otherwise Python handles a signal before the caller has the ticket, and nobody releases it.
+  if (PyErr_CheckSignals() != 0) {
+    if (ticket.value != 0) ticket_release(runtime, ticket);
+    return nullptr;
+  }
   if (status == GPUSHARE_OK && verdict == GPUSHARE_VERDICT_OK) Py_RETURN_NONE;
   return Py_BuildValue("iiK", status, verdict, static_cast<unsigned long long>(ticket.value));
 }
@@ -103,10 +109,11 @@ PyObject* Wait(PyObject*, PyObject* const* given, Py_ssize_t count) {
 }
 
 PyObject* Bind(PyObject*, PyObject* const* given, Py_ssize_t count) {
-  if (!HasCount(count, 3)) return nullptr;
+  if (!HasCount(count, 4)) return nullptr;
   run_lc = reinterpret_cast<decltype(run_lc)>(PyLong_AsVoidPtr(given[0]));
   now_ns = reinterpret_cast<decltype(now_ns)>(PyLong_AsVoidPtr(given[1]));
   ticket_wait = reinterpret_cast<decltype(ticket_wait)>(PyLong_AsVoidPtr(given[2]));
+  ticket_release = reinterpret_cast<decltype(ticket_release)>(PyLong_AsVoidPtr(given[3]));
   if (PyErr_Occurred() != nullptr) return nullptr;
   Py_RETURN_NONE;
 }
