@@ -52,7 +52,7 @@ void Evidence::QueryEnded(AppEvidence& app, const EndedQuery& end) {
   const Promise promise = PromiseOfLateness(app, end.promise);
   NoteQuery(app.account, promise, app.query_solo_ns, latency_ns, met_credit);
   LearnLateness(app.target, end.promise, latency_ns);
-  NoteShadow(app, end, promise, latency_ns, met_credit);
+  NoteShadow(app, end, latency_ns, met_credit);
   NoteTrial(end, promise.LatencyLimit(), latency_ns);
   if (end.solo_ns > 0) {
     app.query_solo_ns =
@@ -92,8 +92,8 @@ int64_t Evidence::DelayByBe(const EndedQuery& end) const {
 
 // What nothing disturbed took what it takes alone. Else its tasks were predicted. A query that was
 // dropped takes nothing in the shadow either, and was late there if its wait left it too little.
-void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, const Promise& promise,
-                          int64_t latency_ns, bool met_credit) {
+void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t latency_ns,
+                          bool met_credit) {
   const bool alone = end.dropped || (!end.disturbed && end.done_ns > 0);
   const int64_t alone_ns = alone || end.solo_ns <= 0 ? end.done_ns : end.solo_ns;
   const TimeNs ended_ns = end.ended_ns - YieldedNs(app, end.now_ns);
@@ -102,15 +102,14 @@ void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, const Promise
   const int64_t slow_ns = app.shadow.slow_ns();
   const bool is_slow = slow_ns > 0 ? shadow_ns >= slow_ns : end.waited;
   NoteDelay(app.eviction, is_slow && !end.dropped, ended_ns - end.shadow.arrival_ns - shadow_ns);
-  const int64_t stated_ns = end.promise.LatencyLimit();
-  app.late_not_alone += latency_ns > stated_ns && shadow_ns <= stated_ns ? 1 : 0;
-  const int64_t limit_ns = promise.LatencyLimit();
-  if (limit_ns == kNever) return;
+  const int64_t limit_ns = end.promise.LatencyLimit();
   const bool late_alone = shadow_ns > limit_ns;
   const bool late = latency_ns > limit_ns;
+  app.late_not_alone += late && !late_alone ? 1 : 0;
+  if (limit_ns == kNever) return;
   const bool for_be =
       late && !late_alone && (met_credit || latency_ns - limit_ns <= DelayByBe(end));
-  NoteLateness(app.slack, promise, app.query_solo_ns, for_be && !met_credit,
+  NoteLateness(app.slack, end.promise, app.query_solo_ns, for_be && !met_credit,
                late_alone || (late && !for_be));
 }
 

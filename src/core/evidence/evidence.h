@@ -135,8 +135,7 @@ struct Evidence {
  private:
   void NoteTrial(const EndedQuery& end, int64_t limit_ns, int64_t latency_ns);
   void NoteDuty(AppEvidence& app, const EndedQuery& end);
-  void NoteShadow(AppEvidence& app, const EndedQuery& end, const Promise& promise,
-                  int64_t latency_ns, bool met_credit);
+  void NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t latency_ns, bool met_credit);
   int64_t DelayByBe(const EndedQuery& end) const;
   void NoteGain(const EndedBePart& end);
 

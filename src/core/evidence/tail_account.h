@@ -132,10 +132,13 @@ inline void NoteQuery(TailAccount& account, const Promise& promise, int64_t solo
   // Without a known limit nothing shows what the app's own queue leaves.
   const bool known = limit_ns != kNever;
   account.earned =
-      known ? LeftOfLate(kTailShare, account.late_share, promise, solo_ns) : kTailShareUnknown;
-  const double repaid = std::min(account.earned, account.advance);
+      known ? std::max(kTailShare - account.late_share, kTailShareMin) : kTailShareUnknown;
+  // Beside a load that has a lull the load is expected back.
+  const double earned =
+      known ? LeftOfLate(kTailShare, account.late_share, promise, solo_ns) : account.earned;
+  const double repaid = std::min(earned, account.advance);
   account.advance -= repaid;
-  AddCredit(account, account.earned - repaid);
+  AddCredit(account, earned - repaid);
   if (met_credit) {
     const bool spends = late || !known;
     if (spends) {

@@ -86,7 +86,7 @@ TEST(AppUpdateTest, AfterAModelSwapTheNewP99AloneGivesBeItsShareBack) {
   EXPECT_GE(stated.be_share(), 0.48) << "0.52 are left";
   EXPECT_LE(stated.P99Ns(), 1.05 * alone.P99Ns());
   serve(kSmall, 12'000);  // the share varies by 0.2 of it from 4,000 queries to the next
-  EXPECT_GE(stated.be_share(), 0.9 * share);
+  EXPECT_GE(stated.be_share(), 0.85 * share);
   EXPECT_LE(stated.P99Ns() / alone.P99Ns(), over_alone + 0.05);
 }
 
@@ -111,7 +111,7 @@ TEST(AppUpdateTest, WhereTheBoundIsMissedEvenAloneBeIsNotHeldForIt) {
   EXPECT_LE(beside.P99Ns(), 1.05 * alone.P99Ns()) << "the bound over the estimate is kept";
   serve(kSmall, 12'000);
   EXPECT_FALSE(beside.Guarantee().bound_lost);
-  EXPECT_GE(beside.be_share(), 0.9 * share);
+  EXPECT_GE(beside.be_share(), 0.85 * share);
   EXPECT_LE(beside.P99Ns() / alone.P99Ns(), over_alone + 0.05);
 }
 
