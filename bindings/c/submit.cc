@@ -236,11 +236,14 @@ gpushare_status gpushare_run_lc(gpushare_queue* queue, const gpushare_task_optio
     if (out_verdict != nullptr) *out_verdict = GPUSHARE_VERDICT_PENDING;
     if (out_ticket != nullptr) out_ticket->value = 0;
     GPUSHARE_FIND(object, queue);
-    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckRun(options, deadline_ns));
+    Scheduler& scheduler = *object->runtime->scheduler;
+    if (absl::Status bad = gpushare::abi::CheckRun(options, deadline_ns); !bad.ok()) {
+      scheduler.CountRejected(object->id);
+      return bad;
+    }
     const auto ticket = gpushare::abi::SubmitTo(*object, options, false, &Scheduler::SubmitLc);
     if (!ticket.ok()) return ticket.status();
-    return gpushare::abi::FinishRun(*object->runtime->scheduler, *ticket, deadline_ns, out_verdict,
-                                    out_ticket);
+    return gpushare::abi::FinishRun(scheduler, *ticket, deadline_ns, out_verdict, out_ticket);
   });
 }
 

@@ -178,6 +178,12 @@ TEST_P(CApiTest, ARunThatIsRefusedSubmitsNothing) {
   task.detached = 1;
   EXPECT_FAILS(gpushare_run_lc(api_.lc_queue, &task, GPUSHARE_NEVER, nullptr, nullptr),
                GPUSHARE_INVALID_ARGUMENT, "detached");
+  task = api_.LcTask();
+  task.struct_size = 1;
+  EXPECT_FAILS(gpushare_run_lc(api_.lc_queue, &task, GPUSHARE_NEVER, nullptr, nullptr),
+               GPUSHARE_INVALID_ARGUMENT, "struct_size");
+  EXPECT_EQ(Api::AppStats(api_.lc_app).rejected, 4);
+  EXPECT_EQ(Api::AppStats(api_.be_app).rejected, 1);
   struct Inside {
     Api* api;
     gpushare_status status;
@@ -193,6 +199,7 @@ TEST_P(CApiTest, ARunThatIsRefusedSubmitsNothing) {
   EXPECT_OK(gpushare_runtime_shutdown(api_.runtime, api_.Deadline()));  // behind the callback
   EXPECT_EQ(inside.status, GPUSHARE_FAILED_PRECONDITION);
   EXPECT_EQ(Api::AppStats(api_.lc_app).submitted, 1);
+  EXPECT_EQ(Api::AppStats(api_.lc_app).rejected, 5);
 }
 
 TEST_P(CApiTest, ACallbackRunsOnceMaySubmitAndMayNotWait) {
