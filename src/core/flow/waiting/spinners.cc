@@ -30,7 +30,8 @@ void Spinners::Leave(const Spun& spun) {
   count_.fetch_sub(1, std::memory_order_relaxed);
   const int64_t before_ns = rest_ns_.load(std::memory_order_relaxed);
   if (!spun.crowded) {
-    if (before_ns != 0) rest_ns_.store(0, std::memory_order_relaxed);
+    // A spin that ended before its first yield knows nothing of the core.
+    if (spun.yielded && before_ns != 0) rest_ns_.store(0, std::memory_order_relaxed);
     return;
   }
   const int64_t rest_ns = std::clamp(2 * before_ns, kCrowdedRestNsMin, kCrowdedRestNsMax);
@@ -49,9 +50,10 @@ Spun SpinWhile(const Device& device, absl::FunctionRef<bool(TimeNs)> goes_on,
                absl::FunctionRef<bool()> done) {
   TimeNs now_ns = device.NowNs();
   TimeNs yield_ns = now_ns + kCallerYieldNs;
+  bool yielded = false;
   while (goes_on(now_ns)) {
     for (int i = 0; i < kPausesPerClock; ++i) {
-      if (done()) return {device.NowNs()};
+      if (done()) return {device.NowNs(), false, yielded};
       Pause();
     }
     now_ns = device.NowNs();
@@ -59,10 +61,11 @@ Spun SpinWhile(const Device& device, absl::FunctionRef<bool(TimeNs)> goes_on,
     sched_yield();
     const TimeNs yielded_ns = std::exchange(now_ns, device.NowNs());
     // A yield to nobody takes less than a microsecond.
-    if (now_ns - yielded_ns > kCallerYieldNs) return {now_ns, true};
+    if (now_ns - yielded_ns > kCallerYieldNs) return {now_ns, true, yielded};
+    yielded = true;
     yield_ns = now_ns + kCallerYieldNs;
   }
-  return {now_ns};
+  return {now_ns, false, yielded};
 }
 
 }  // namespace gpushare::core

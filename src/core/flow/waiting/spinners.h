@@ -25,6 +25,7 @@ namespace gpushare::core {
 struct Spun {
   TimeNs ended_ns = 0;
   bool crowded = false;  // another thread wants the core
+  bool yielded = false;  // it yielded the core, and got it back at once
 };
 
 class alignas(64) Spinners {
@@ -44,7 +45,7 @@ class alignas(64) Spinners {
  private:
   const int most_;
   std::atomic<int> count_{0};
-  std::atomic<int64_t> rest_ns_{0};  // the last rest; 0: the last spin ended well
+  std::atomic<int64_t> rest_ns_{0};  // the last rest; 0: a spin has since yielded to nobody
   std::atomic<TimeNs> rest_until_ns_{0};
 };
 

@@ -98,10 +98,23 @@ TEST(SpinnersTest, NobodySpinsForAWhileAfterACrowdedSpin) {
     now_ns += kCrowdedRestNsMax;
   }
   ASSERT_TRUE(spinners.TryEnter(now_ns));
-  spinners.Leave({now_ns, false});  // the core is its own again
+  spinners.Leave({now_ns, false, true});  // the core is its own again
   ASSERT_TRUE(spinners.TryEnter(now_ns));
   spinners.Leave({now_ns, true});
   EXPECT_TRUE(spinners.TryEnter(now_ns + kCrowdedRestNsMin));
+}
+
+TEST(SpinnersTest, ASpinWithoutAYieldDoesNotEndTheRests) {
+  Spinners spinners(1);
+  ASSERT_TRUE(spinners.TryEnter(0));
+  spinners.Leave({0, true});
+  TimeNs now_ns = kCrowdedRestNsMin;
+  ASSERT_TRUE(spinners.TryEnter(now_ns));
+  spinners.Leave({now_ns, false, false});  // over before it saw who wants the core
+  ASSERT_TRUE(spinners.TryEnter(now_ns));
+  spinners.Leave({now_ns, true});
+  EXPECT_FALSE(spinners.TryEnter(now_ns + 2 * kCrowdedRestNsMin - 1));
+  EXPECT_TRUE(spinners.TryEnter(now_ns + 2 * kCrowdedRestNsMin));
 }
 
 // Against a device whose clock does not matter: the spin ends by `done` or by the time.
@@ -112,10 +125,12 @@ TEST(SpinnersTest, ASpinEndsByItsConditionOrItsTime) {
   const Spun seen = SpinWhile(*device, always, [&] { return ++looks == 5; });
   EXPECT_EQ(looks, 5);
   EXPECT_FALSE(seen.crowded);
+  EXPECT_FALSE(seen.yielded) << "it ended before its first look at the clock";
   const TimeNs end_ns = device->NowNs() + 200 * kUs;
   const Spun late = SpinWhile(
       *device, [&](TimeNs now_ns) { return now_ns < end_ns; }, [] { return false; });
   EXPECT_TRUE(late.crowded || late.ended_ns >= end_ns);
+  EXPECT_TRUE(late.crowded || late.yielded);
 }
 
 // --- waits ---
