@@ -140,8 +140,8 @@ class _QueueHandle(Handle):
     def __init__(self, app: App) -> None:
         app.runtime._release_leftovers()
         with app._use as owner:
-            # The queue keeps the runtime alive, so a use of the queue is one of this handle. Read first: it raises where
-            # another thread closes the runtime, and nobody would release the queue.
+            # The queue keeps the runtime alive, so a use of the queue is one of this handle. Read before the queue is
+            # made: it raises where another thread closes the runtime, and nobody would release the queue.
             self._runtime_handle = app.runtime.handle
             handle = make(library().gpushare_queue_create, owner)
         super().__init__(handle, app.runtime)
