@@ -20,8 +20,9 @@ import gpushare
 from gpushare import _library
 
 BLOCK = 200
-# The library and the hand-over take 3 to 8 us, the package 2 to 5; a sleep and a wake-up alone take more.
-LIMIT_US = 40
+# A debug build on two cores that others load takes 24 to 34 us at p50, over several runs. The limit is more than twice
+# that, so that a busy machine does not fail it.
+LIMIT_US = 80
 
 
 def without_extension(call):
