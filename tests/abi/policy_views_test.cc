@@ -104,7 +104,9 @@ TEST_F(PolicyViewsTest, AnAppThatPromisesNothingHasNoLimits) {
 }
 
 TEST_F(PolicyViewsTest, LateQueriesTakeFromTheSlackAndNotFromTheLimit) {
+  lc_.promise = {.p99_bound = 1.2, .p99_alone_ns = 2'000'000};
   const gpushare_lc_app_view before = Convert().lc_apps[0];
+  ASSERT_GT(before.p99_slack_ns, 100'000);
   lc_.promise.slack_share = 0.5;
   const gpushare_lc_app_view& seen = Convert().lc_apps[0];
   EXPECT_LE(std::abs(seen.p99_slack_ns - before.p99_slack_ns / 2), 1);

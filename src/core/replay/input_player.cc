@@ -29,7 +29,7 @@ InputPlayer::InputPlayer(Comparison& comparison, ReplayDevice& device, Scheduler
 void InputPlayer::Run() {
   int idle_ticks = 0;
   while (comparison_.Going()) {
-    if (comparison_.Next().time_ns > device_.NowNs()) Settle();
+    if (comparison_.Next().time_ns > device_.NowNs()) PassTime(comparison_.Next().time_ns);
     if (!comparison_.Going()) break;
     device_.AdvanceTo(comparison_.Next().time_ns);
     const size_t before = comparison_.at();
@@ -47,7 +47,9 @@ void InputPlayer::Run() {
   }
 }
 
-void InputPlayer::Settle() {
+// Plans that nothing but their time asked for leave no event where they change nothing to see, and
+// others start from what they decided.
+void InputPlayer::PassTime(TimeNs until_ns) {
   int ticks = 0;
   while (comparison_.Going() && scheduler_.Tick()) {
     if (++ticks > kMaxReplayTicksAtOnce) {
@@ -55,6 +57,9 @@ void InputPlayer::Settle() {
                                     comparison_.NumberOf(comparison_.at()), "."));
     }
   }
+  if (!comparison_.Going() || until_ns - 1 <= device_.NowNs()) return;
+  const absl::Status status = scheduler_.PollUntil(until_ns - 1);
+  if (!status.ok()) comparison_.Stop(std::string(status.message()));
 }
 
 void InputPlayer::PerformInputs() {

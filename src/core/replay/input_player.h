@@ -29,7 +29,7 @@ class InputPlayer {
  private:
   // Virtual time advances once nothing is left to do: a plan without events, as of LC work alone,
   // may have published a route, and the next input may take the fast path there.
-  void Settle();
+  void PassTime(TimeNs until_ns);
   // Inputs of callbacks stand right after the Tick that ran them, and are performed before the next
   // Tick.
   void PerformInputs();

@@ -42,15 +42,15 @@ TEST_F(SlackShareTest, MoreLateQueriesThanMayBeTakeIt) {
 }
 
 TEST_F(SlackShareTest, WhatIsLateAloneIsNotLeft) {
-  Run(20'000, 400);
+  Run(20'000, 200);
   ASSERT_GE(PartOf(slack), 1 - kKeptOfSplit);
-  Run(40'000, 400, 125);
-  EXPECT_LT(PartOf(slack), 0.2) << "0.0025 beside 0.008 are more than a hundredth";
+  Run(40'000, 200, 125);
+  EXPECT_LT(PartOf(slack), 0.2) << "0.005 beside 0.008 are more than a hundredth";
 }
 
 TEST_F(SlackShareTest, AStatedTailCountsBeforeItIsSeen) {
   solo_ns = kMs;
-  Run(20'000, 400);
+  Run(20'000, 200);
   EXPECT_LT(PartOf(slack), 0.2);
 }
 
