@@ -1,10 +1,10 @@
 // A caller that waits for an LC task while the scheduler's thread drives the flow: it sleeps until
 // the end is near, spins, and sleeps again if the end does not come.
 //
-// Invariants: one wait spins for at most CallerSpinNs in all. A caller that spins is in no list: where
-// it did not sleep first, the end of its task costs Tick nothing. A sleep marks the task as awaited,
-// and Tick then looks for its waiters. Nobody spins for BE work, in virtual time, or where the
-// caller drives the flow itself. Threads: any caller.
+// Invariants: one wait spins for at most CallerSpinNs in all. A caller that spins is in no list:
+// where it did not sleep first, the end of its task costs Tick nothing. A sleep marks the task as
+// awaited, and Tick then looks for its waiters. Nobody spins for BE work, in virtual time, or where
+// the caller drives the flow itself. Threads: any caller.
 
 #include <algorithm>
 
