@@ -51,8 +51,8 @@ def load(functions: abi.Functions) -> Steps | None:
 
 
 def _module_of(path: str) -> Any:
-    loader = importlib.machinery.ExtensionFileLoader('gpushare._steps', path)
-    spec = importlib.util.spec_from_file_location('gpushare._steps', path, loader=loader)
+    loader = importlib.machinery.ExtensionFileLoader('gpushare.steps', path)
+    spec = importlib.util.spec_from_file_location('gpushare.steps', path, loader=loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)

@@ -1,4 +1,5 @@
-// gpushare._steps: the calls of a step for Python, where ctypes costs more than the call.
+// The module steps, in the file gpushare/_steps.abi3.so: the calls of a step for Python, where
+// ctypes costs more than the call.
 //
 //   bind(run_lc, now_ns, ticket_wait, ticket_release)   addresses in the loaded library
 //   run(...) -> None, or (status, verdict, ticket)
@@ -128,8 +129,8 @@ PyMethodDef methods[] = {{"bind", Method(&Bind), METH_FASTCALL, nullptr},
                          {"wait", Method(&Wait), METH_FASTCALL, nullptr},
                          {nullptr, nullptr, 0, nullptr}};
 PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_steps", nullptr, 0, methods, nullptr, nullptr, nullptr, nullptr};
+    PyModuleDef_HEAD_INIT, "steps", nullptr, 0, methods, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 
-PyMODINIT_FUNC PyInit__steps(void) { return PyModule_Create(&module); }
+PyMODINIT_FUNC PyInit_steps(void) { return PyModule_Create(&module); }
