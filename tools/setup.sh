@@ -33,7 +33,7 @@ development_packages=(
   git ccache
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev
   clang clang-format clang-tidy libclang-rt-dev lld
-  abigail-tools
+  abigail-tools python3-dev
   dpkg-dev debootstrap
 )
 
