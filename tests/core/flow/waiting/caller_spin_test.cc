@@ -240,14 +240,22 @@ TEST_P(CallerSpinTest, ACallerOfAShortQueryDoesNotSleep) {
   EXPECT_LE(least, kRuns / 2);
 }
 
+// Compared with a caller that may not spin: what a sleep costs depends on the machine.
 TEST_P(CallerSpinTest, ACallerOfBestEffortWorkSleeps) {
+  const auto least_ns = [this] {
+    int64_t least = kMs;
+    for (int attempt = 0; attempt < 5; ++attempt) {
+      least = std::min(least, CostOf(be_, long_, 1).cpu_ns);
+    }
+    return least;
+  };
+  Open(-1);
+  const int64_t asleep_ns = least_ns();
+  TearDown();
   Open(0);
   EXPECT_GE(CostOf(be_, short_, 50).sleeps, 40);
-  int64_t least_ns = kMs;
-  for (int attempt = 0; attempt < 5; ++attempt) {
-    least_ns = std::min(least_ns, CostOf(be_, long_, 1).cpu_ns);
-  }
-  EXPECT_LE(least_ns, kCallerFirstSpinNs * 9 / 10) << "not even while nobody knows the end";
+  EXPECT_LE(least_ns(), asleep_ns + kCallerFirstSpinNs * 3 / 4)
+      << "not even while nobody knows the end";
 }
 
 // Unlike a wait for BE work it has something to spin on.
