@@ -278,6 +278,18 @@ TEST_F(RawRunTest, EveryArrivalIsAnsweredOnceAndNotBeforeItsWorkIsDone) {
   ExpectBeWork(outcome);
 }
 
+TEST_F(RawRunTest, ASwappedModelRunsItsPassesInSomeQueriesOnly) {
+  for (int64_t i = 0; i < 20; ++i) plan_.lc[0].arrivals_ns.push_back(i * 2'000'000);
+  lc_.swap = {.first_query = 5, .queries = 4, .passes = 3};
+  const RunOutcome outcome = ExecuteRun(plan_);
+  ASSERT_EQ(outcome.lc[0].latencies_ns.size(), 20u);
+  for (size_t i = 0; i < 20; ++i) {
+    EXPECT_GE(outcome.lc[0].latencies_ns[i], i >= 5 && i < 9 ? 900'000 : 300'000);
+  }
+  EXPECT_EQ(workloads_.launches["lc"], (20 + 4 * 2 + 10) * 3);
+  EXPECT_EQ(workloads_.verified["lc"], (20 + 4 * 2 + 10) * 3);
+}
+
 TEST_F(RawRunTest, AQueryWaitsForTheOneBeforeIt) {
   plan_.lc[0].arrivals_ns.assign(40, 0);
   const RunOutcome outcome = ExecuteRun(plan_);

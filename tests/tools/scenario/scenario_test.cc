@@ -85,6 +85,32 @@ TEST(ScenarioTest, AnLcAppHasAPriorityAndMayYield) {
   ExpectSentence(with(R"("yield_ns_max": -2)"), "lc[0].yield_ns_max is -2");
 }
 
+TEST(ScenarioTest, AnLcAppHasQueuesAndMaySwapItsModel) {
+  const LcApp plain = ParseScenario(kGood, "s.json").lc[0];
+  EXPECT_EQ(plain.queues, 1);
+  EXPECT_EQ(plain.swap.PassesOf(0), 1);
+  const auto with = [](const std::string& keys) {
+    return Changed(R"("p50_bound": 1.2,)", R"("p50_bound": 1.2, )" + keys + ",");
+  };
+  const LcApp app =
+      ParseScenario(with(R"("queues": 4, "swap": {"first_query": 10, "queries": 5, "passes": 3})"),
+                    "s.json")
+          .lc[0];
+  EXPECT_EQ(app.queues, 4);
+  EXPECT_EQ(app.swap.PassesOf(9), 1);
+  EXPECT_EQ(app.swap.PassesOf(10), 3);
+  EXPECT_EQ(app.swap.PassesOf(14), 3);
+  EXPECT_EQ(app.swap.PassesOf(15), 1);
+  ExpectSentence(with(R"("queues": 17)"), "lc[0].queues is 17");
+  ExpectSentence(with(R"("swap": {"queries": 5})"), "lc[0].swap.passes is missing");
+  ExpectSentence(with(R"("swap": {"passes": 3})"), "lc[0].swap.queries is missing");
+  const std::string tasks =
+      R"("tasks": [{"copy": "host_to_device", "bytes": 4096}, {"kernel": "k"}])";
+  ExpectSentence(Changed(tasks, tasks + R"(, "swap": {"queries": 5, "passes": 129})"),
+                 "lc[1].swap.passes makes more than 256 tasks of a query");
+  ExpectSentence(with(R"("swap": {"queries": 5, "passes": 257})"), "lc[0].swap.passes is 257");
+}
+
 TEST(ScenarioTest, TasksAndGroupsRepeat) {
   const std::string tasks = R"([{"copy": "host_to_device", "bytes": 4096}, {"kernel": "k"}])";
   const auto with = [&](const std::string& list) { return Changed(tasks, list); };

@@ -10,10 +10,14 @@ namespace gpushare::tool {
 
 namespace {
 
-QueueHandle CreateQueue(gpushare_app* app) {
-  gpushare_queue* queue = nullptr;
-  Check(gpushare_queue_create(app, &queue));
-  return QueueHandle(queue);
+std::vector<QueueHandle> CreateQueues(gpushare_app* app, int count) {
+  std::vector<QueueHandle> queues;
+  for (int i = 0; i < count; ++i) {
+    gpushare_queue* queue = nullptr;
+    Check(gpushare_queue_create(app, &queue));
+    queues.emplace_back(queue);
+  }
+  return queues;
 }
 
 gpushare_app_guarantee GuaranteeOf(gpushare_app* app) {
@@ -51,7 +55,7 @@ LcDriver::LcDriver(gpushare_runtime* runtime, const LcPlan& plan, KernelTable& k
       fault_(fault),
       runtime_(runtime),
       app_(CreateLcApp(runtime, plan, tasks_max)),
-      queue_(CreateQueue(app_.get())),
+      queues_(CreateQueues(app_.get(), plan.app->queues)),
       tasks_(BindTasks(plan.app->name, plan.app->tasks, kernels)),
       think_random_(plan.think_seed) {}
 
@@ -143,8 +147,12 @@ void LcDriver::SubmitDue(int64_t now_ns) {
 }
 
 void LcDriver::Enqueue(int64_t arrival_ns, int32_t client, bool counted) {
+  const int passes = counted ? plan_.app->swap.PassesOf(Started()) : 1;
+  const size_t queue = queries_.size() % queues_.size();
   Query& query = queries_.emplace_back();
   query.driver = this;
+  query.tasks = passes * static_cast<int32_t>(tasks_.size());
+  query.queue = queue;
   query.arrival_ns = arrival_ns;
   query.client = client;
   query.counted = counted;
@@ -159,7 +167,7 @@ void LcDriver::Pump() {
   while (first_unsubmitted_ < queries_.size() && !fault_.any()) {
     Query& query = queries_[first_unsubmitted_];
     if (!SubmitNextTask(query)) break;
-    if (query.submitted < static_cast<int32_t>(tasks_.size())) continue;
+    if (query.submitted < query.tasks) continue;
     if (query.handle.value != 0 && gpushare_query_end(runtime_, query.handle) != GPUSHARE_OK) {
       fault_.Set(gpushare_last_error_message());
     }
@@ -169,14 +177,14 @@ void LcDriver::Pump() {
 }
 
 bool LcDriver::SubmitNextTask(Query& query) {
-  const auto task = static_cast<size_t>(query.submitted);
+  gpushare_queue* queue = queues_[query.queue].get();
   gpushare_status status = GPUSHARE_OK;
-  if (tasks_.size() > 1 && task == 0 && query.handle.value == 0) {
-    status = gpushare_query_begin(queue_.get(), query.arrival_ns, &query.handle);
+  if (query.tasks > 1 && query.submitted == 0 && query.handle.value == 0) {
+    status = gpushare_query_begin(queue, query.arrival_ns, &query.handle);
   }
   if (status == GPUSHARE_OK) {
-    gpushare_task_options options = tasks_[task];
-    if (tasks_.size() > 1) {
+    gpushare_task_options options = tasks_[static_cast<size_t>(query.submitted) % tasks_.size()];
+    if (query.tasks > 1) {
       options.query = query.handle;
     } else {
       options.arrival_ns = query.arrival_ns;
@@ -185,7 +193,7 @@ bool LcDriver::SubmitNextTask(Query& query) {
     options.callback_user = &query;
     ++query.submitted;  // before the submit, whose callback may run inside it
     count_.accepted.fetch_add(1, std::memory_order_relaxed);
-    status = gpushare_submit_lc(queue_.get(), &options, nullptr);
+    status = gpushare_submit_lc(queue, &options, nullptr);
     if (status == GPUSHARE_OK) return true;
     --query.submitted;
     count_.accepted.fetch_sub(1, std::memory_order_relaxed);
@@ -203,7 +211,7 @@ void LcDriver::Complete(Query& query, const gpushare_completion_record& record) 
   count_.completed.fetch_add(1, std::memory_order_relaxed);
   if (record.verdict != GPUSHARE_VERDICT_OK) fault_.Set(VerdictSentence(plan_.app->name, record));
   const int32_t completed = query.completed.fetch_add(1, std::memory_order_acq_rel) + 1;
-  if (completed == static_cast<int32_t>(tasks_.size())) {
+  if (completed == query.tasks) {
     query.latency_ns = record.complete_ns - query.arrival_ns;
     if (query.client >= 0) Answer(query.client, record.complete_ns);
     completed_queries_.fetch_add(1, std::memory_order_release);
@@ -244,8 +252,10 @@ void LcDriver::TakeAnswers() {
 
 BeDriver::BeDriver(gpushare_runtime* runtime, const BePlan& plan, KernelTable& kernels,
                    RunFault& fault)
-    : plan_(plan), fault_(fault), app_(CreateBeApp(runtime, plan)) {
-  for (int i = 0; i < plan.app->queues; ++i) queues_.push_back(CreateQueue(app_.get()));
+    : plan_(plan),
+      fault_(fault),
+      app_(CreateBeApp(runtime, plan)),
+      queues_(CreateQueues(app_.get(), plan.app->queues)) {
   tasks_ = BindTasks(plan.app->name, plan.app->tasks, kernels);
   next_item_ = std::make_unique<std::atomic<size_t>[]>(queues_.size());
 }

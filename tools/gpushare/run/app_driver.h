@@ -81,11 +81,13 @@ class LcDriver {
   struct Query {
     LcDriver* driver = nullptr;
     int64_t arrival_ns = 0;
-    int32_t submitted = 0;  // tasks; of the load thread
+    int32_t tasks = 0;
+    int32_t submitted = 0;  // of the tasks; of the load thread
     int32_t client = -1;
     bool counted = true;
+    size_t queue = 0;
     gpushare_query handle = {0};
-    std::atomic<int32_t> completed{0};  // tasks
+    std::atomic<int32_t> completed{0};  // of the tasks
     // Written by the callback of the last task before it raises completed_queries_.
     int64_t latency_ns = -1;
   };
@@ -105,8 +107,8 @@ class LcDriver {
   RunFault& fault_;
   gpushare_runtime* runtime_;
   AppHandle app_;
-  QueueHandle queue_;
-  std::vector<gpushare_task_options> tasks_;  // tasks of one query
+  std::vector<QueueHandle> queues_;           // queries take them in turn
+  std::vector<gpushare_task_options> tasks_;  // of one pass of a query
   std::deque<Query> queries_;                 // a deque, because callbacks hold addresses
   size_t first_unsubmitted_ = 0;              // queries_ before it have all their tasks submitted
   std::atomic<int64_t> completed_queries_{0};

@@ -44,8 +44,9 @@ int64_t WallNs() {
 }
 
 size_t QueriesInFlight(const LcApp& app) {
-  return std::clamp<size_t>(kLaunchesInFlightMax / std::max<size_t>(1, app.tasks.size()), 1,
-                            kQueriesInFlightMax);
+  const size_t passes = app.swap.queries > 0 ? static_cast<size_t>(app.swap.passes) : 1;
+  return std::clamp<size_t>(kLaunchesInFlightMax / std::max<size_t>(1, app.tasks.size() * passes),
+                            1, kQueriesInFlightMax);
 }
 
 class RawLc {
@@ -60,7 +61,7 @@ class RawLc {
 
   void WarmUp(int64_t now_ns) {
     ++warm_ups_;
-    queries_.push_back({now_ns, -1, false});
+    queries_.push_back({now_ns, -1, Pass(), false});
   }
 
   void Start(int64_t start_ns) {
@@ -122,17 +123,21 @@ class RawLc {
     return samples;
   }
   int64_t TasksCompleted() const {
-    return static_cast<int64_t>(answered_ * plan_.app->tasks.size());
+    size_t tasks = 0;
+    for (size_t i = 0; i < answered_; ++i) tasks += queries_[i].tasks;
+    return static_cast<int64_t>(tasks);
   }
 
  private:
   struct Query {
     int64_t arrival_ns = 0;
     int32_t client = -1;
+    size_t tasks = 0;
     bool counted = true;
     int64_t latency_ns = -1;
   };
 
+  size_t Pass() const { return plan_.app->tasks.size(); }  // tasks
   bool ClosedLoop() const { return plan_.closed_queries > 0; }
 
   int64_t NextArrivalNs() const {
@@ -150,14 +155,15 @@ class RawLc {
     } else {
       ++next_arrival_;
     }
-    queries_.push_back({arrival_ns, client, true});
+    const auto passes = static_cast<size_t>(plan_.app->swap.PassesOf(Started()));
+    queries_.push_back({arrival_ns, client, passes * Pass(), true});
   }
 
   // One task a call, so that answers are seen during the launches of a long chain.
   bool LaunchNext() {
     if (launched_ == queries_.size() || launched_ - answered_ >= window_) return false;
-    app_->Launch(next_task_++);
-    if (next_task_ == plan_.app->tasks.size()) {
+    app_->Launch(next_task_++ % Pass());
+    if (next_task_ == queries_[launched_].tasks) {
       app_->Mark(launched_ % window_);
       next_task_ = 0;
       ++launched_;

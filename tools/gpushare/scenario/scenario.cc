@@ -197,6 +197,22 @@ std::vector<WorkItem> ReadWork(ObjectReader& in, const std::string& file,
   return work;
 }
 
+ModelSwap ReadSwap(const Json& json, const LcApp& app, const std::string& file,
+                   const std::string& where) {
+  ObjectReader in(json, file, where);
+  ModelSwap swap;
+  swap.first_query = in.Integer("first_query", 0, 0, kQueriesMax);
+  swap.queries = in.Integer("queries", 0, 1, kQueriesMax);
+  if (swap.queries == 0) in.Fail("queries", "is missing");
+  swap.passes = static_cast<int>(in.Integer("passes", 1, 2, kTasksPerQueryMax));
+  if (swap.passes == 1) in.Fail("passes", "is missing");
+  if (app.tasks.size() * static_cast<size_t>(swap.passes) > kTasksPerQueryMax) {
+    in.Fail("passes", "makes more than " + std::to_string(kTasksPerQueryMax) + " tasks of a query");
+  }
+  in.Finish();
+  return swap;
+}
+
 LcApp ReadLcApp(const Json& json, const std::string& file, const std::string& where) {
   ObjectReader in(json, file, where);
   LcApp app;
@@ -218,6 +234,10 @@ LcApp ReadLcApp(const Json& json, const std::string& file, const std::string& wh
   app.solo_ns = in.Integer("solo_ns", 0, 1, kDurationNsMax);
   app.priority = static_cast<int>(in.Integer("priority", 0, -kPriorityMax, kPriorityMax));
   app.yield_ns_max = in.Integer("yield_ns_max", 0, kNoYieldLimit, kDurationNsMax);
+  app.queues = static_cast<int>(in.Integer("queues", 1, 1, kQueuesPerAppMax));
+  if (const Json* swap = in.Member("swap")) {
+    app.swap = ReadSwap(*swap, app, file, where + ".swap");
+  }
   in.Finish();
   return app;
 }

@@ -69,6 +69,18 @@ struct WorkItem {
 
 inline constexpr int64_t kNoYieldLimit = -1;
 
+// A heavier model for a while: each of `queries` counted queries from first_query on runs the app's
+// tasks `passes` times in a row.
+struct ModelSwap {
+  int64_t first_query = 0;
+  int64_t queries = 0;  // 0: none
+  int passes = 1;
+
+  int PassesOf(int64_t query) const {
+    return query >= first_query && query - first_query < queries ? passes : 1;
+  }
+};
+
 struct LcApp {
   std::string name;
   std::vector<WorkItem> tasks;  // of one query, in order
@@ -83,6 +95,8 @@ struct LcApp {
   int64_t solo_ns = 0;       // of one query alone; 0: measured before the first run
   int priority = 0;          // among the LC apps; higher goes first
   int64_t yield_ns_max = 0;  // 0: it does not yield; kNoYieldLimit: without a limit
+  int queues = 1;            // which its queries take in turn
+  ModelSwap swap;
 };
 
 struct BeApp {
