@@ -23,7 +23,6 @@
 #include "src/core/evidence/tail_account.h"
 #include "src/core/evidence/target_tail.h"
 #include "src/core/promise/promise.h"
-#include "src/core/promise/tuning.h"
 
 namespace gpushare::core {
 
@@ -120,17 +119,10 @@ inline Promise PromiseInForce(const AppEvidence& app, const Promise& stated) {
   return promise;
 }
 
-// By what a query is late for BE work. A target that is lost says nothing of that: without a bound
-// the app counts as one that states nothing.
+// By what a query is late for BE work. A target that is lost says nothing of that.
 inline Promise PromiseOfLateness(const AppEvidence& app, const Promise& stated) {
-  Promise promise = PromiseInForce(app, stated);
-  if (!app.target_lost) return promise;
-  promise.target_ns = 0;
-  if (!promise.BoundsP99()) {
-    promise.p99_bound = kUnstatedInflation;
-    promise.p99_alone_ns = app.shadow.p99_ns();
-  }
-  return promise;
+  const Promise promise = PromiseInForce(app, stated);
+  return app.target_lost ? promise.WithoutTarget(app.shadow.p99_ns()) : promise;
 }
 
 // A target is lost from where a query alone takes as long as the target, until it takes clearly

@@ -48,6 +48,16 @@ double StatedTail::P99(double inflation, double queue_on_side_ns, double tail) c
   return regular ? stated : std::max(stated, queue_on_side_ns * tail);
 }
 
+Promise Promise::WithoutTarget(int64_t found_p99_ns) const {
+  Promise left = *this;
+  left.target_ns = 0;
+  if (!BoundsP99()) {
+    left.p99_bound = kUnstatedInflation;
+    left.p99_alone_ns = found_p99_ns;
+  }
+  return left;
+}
+
 int64_t Promise::LatencyLimit() const {
   int64_t limit_ns = target_ns > 0 ? target_ns : kNever;
   if (p99_bound > 0 && p99_alone_ns > 0) {

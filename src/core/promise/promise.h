@@ -111,6 +111,9 @@ struct Promise {
            static_cast<double>(solo_ns) > p99_bound * static_cast<double>(p99_alone_ns);
   }
 
+  // What is left where the target is lost: the bounds, and without a bound on p99 what an app that
+  // states nothing has, beside the p99 alone that was found (0: unknown).
+  Promise WithoutTarget(int64_t found_p99_ns) const;
   // A latency above this is late; kNever while that is unknown.
   int64_t LatencyLimit() const;
   // The share of queries that are late alone, from a stated p99: of a tail that falls

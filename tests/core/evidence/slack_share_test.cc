@@ -41,6 +41,16 @@ TEST_F(SlackShareTest, MoreLateQueriesThanMayBeTakeIt) {
   EXPECT_EQ(PartOf(slack), 1);
 }
 
+TEST_F(SlackShareTest, SomethingIsLeftWhereMoreAreLateAlone) {
+  EXPECT_EQ(LeftOfLate(kLateShare, 1, promise, solo_ns), kTailShareMin);
+}
+
+TEST_F(SlackShareTest, OneLateQueryOfManyCountsAsOneOfTheWindow) {
+  Run(static_cast<int>(kTailShareWindow), 0);
+  Run(1, 0, 1);
+  EXPECT_DOUBLE_EQ(slack.late_alone, 1.0 / static_cast<double>(kTailShareWindow));
+}
+
 TEST_F(SlackShareTest, WhatIsLateAloneIsNotLeft) {
   Run(20'000, 200);
   ASSERT_GE(PartOf(slack), 1 - kKeptOfSplit);

@@ -159,6 +159,20 @@ TEST(PlannedPromise, ABareTargetNeedsAKnownQuery) {
   EXPECT_FALSE(known.Keeps({.tail_p99_ns = kPlannedShare * 2'510'000}, 0));
 }
 
+TEST(Promise, WithoutALostTargetTheBoundsRemain) {
+  const Promise bounded = {
+      .target_ns = 5'000'000, .p99_bound = 1.2, .p50_bound = 1.1, .p99_alone_ns = 1'000'000};
+  const Promise left = bounded.WithoutTarget(3'000'000);
+  EXPECT_EQ(left.target_ns, 0);
+  EXPECT_EQ(left.p99_bound, 1.2);
+  EXPECT_EQ(left.p50_bound, 1.1);
+  EXPECT_EQ(left.LatencyLimit(), 1'200'000);
+  // Without one it may take 5 % more than what was found, and nobody knows that yet at 0.
+  const Promise target = {.target_ns = 5'000'000, .p99_alone_ns = 1'000'000};
+  EXPECT_EQ(target.WithoutTarget(2'000'000).LatencyLimit(), 2'100'000);
+  EXPECT_EQ(target.WithoutTarget(0).LatencyLimit(), kNever);
+}
+
 TEST(PlannedPromise, TheWorstIsTheOneClosestToItsLimit) {
   Promise both = BoundOf(1.5, 2'000'000);
   both.target_ns = 10'000'000;
