@@ -31,8 +31,8 @@
 #     samples_more    rows that models of queries, copies and fused ratios need: blind shapes, whole queries at several sizes,
 #                     then 14 kernels with their copies, contention and fused kernels; GPUSHARE_SAMPLES names the file
 #     resnet          examples/pytorch/resnet50.py
-#     python          gpushare.torch: tests/python/gpu/torch_check.py, with FOLDER's wheel (tools/python_wheel.sh) if it has
-#                     one; GPUSHARE_PYTHON_ARGUMENTS are its arguments
+#     python          gpushare.torch and gpushare.triton: tests/python/gpu/torch_check.py and compiled_check.py, with FOLDER's
+#                     wheel (tools/python_wheel.sh) if it has one; GPUSHARE_PYTHON_ARGUMENTS are the first one's arguments
 #     faults          the faults of docs/reliability.md that need a GPU, each in a process of its own;
 #                     GPUSHARE_FAULTS_ARGUMENTS chooses cases (--cases a,b)
 #   --limit GROUP=S   seconds that a group may take; a group that is cut off has failed
@@ -477,7 +477,7 @@ group_resnet() {
 }
 
 group_python() {
-  local library wheel site arguments variables file="$out/python.txt"
+  local library wheel site arguments variables
   library="$(find "$folder" -name 'libgpushare.so.1' -print -quit)"
   wheel="$(find "$folder" -maxdepth 1 -name 'gpushare-*.whl' -print -quit)"
   if [[ -n "$wheel" ]]; then
@@ -495,15 +495,22 @@ group_python() {
     return
   fi
   read -ra arguments <<< "${GPUSHARE_PYTHON_ARGUMENTS:-}"
-  execute "$file" env "${variables[@]}" python3 -B "$root/tests/python/gpu/torch_check.py" --out "$out/python.json" \
-    ${arguments[@]+"${arguments[@]}"}
+  python_check torch_check "$out/python.json" ${arguments[@]+"${arguments[@]}"}
+  python_check compiled_check "$out/compiled.json"
+}
+
+# python_check NAME JSON [ARGUMENT...]: a script of tests/python/gpu, with the variables of its caller
+python_check() {
+  local name="$1" json="$2" file="$out/$1.txt"
+  shift 2
+  execute "$file" env "${variables[@]}" python3 -B "$root/tests/python/gpu/$name.py" --out "$json" "$@"
   cat "$file"
   case $rc in
-    0) report python torch_check ok "$took" "$(tail -n 1 "$file")" ;;
-    77) report python torch_check skipped "$took" "$(tail -n 1 "$file")" ;;
+    0) report python "$name" ok "$took" "$(tail -n 1 "$file")" ;;
+    77) report python "$name" skipped "$took" "$(tail -n 1 "$file")" ;;
     *)
       tail -n 40 "$file.log"
-      report python torch_check FAILED "$took" "$(reason "$file")"
+      report python "$name" FAILED "$took" "$(reason "$file")"
       ;;
   esac
 }

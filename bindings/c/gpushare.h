@@ -724,6 +724,14 @@ typedef struct gpushare_memory_range {
   uint64_t size_bytes;
 } gpushare_memory_range;
 
+// What a function of a module was loaded from (docs/compiled-kernels.md).
+typedef struct gpushare_function_image {
+  const void* function;  // CUfunction, of the device's primary context; must be given
+  const void* image;     // a cubin, of which the library copies what it needs
+  uint64_t image_bytes;  // at most 256 MiB
+  const char* name;      // of the kernel in the image
+} gpushare_function_image;
+
 // A kernel, graph or library call to register. A zero in a field whose comment names the profile
 // takes the value of the kernel of that name in the runtime's profile, if there is one. Otherwise
 // it takes what the comment says next. "The function" is original_function or worker_function.
@@ -796,6 +804,15 @@ typedef struct gpushare_kernel_options {
   const gpushare_memory_range* warm_memory;
   uint32_t warm_memory_count;
   int32_t reserved4;  // must be 0
+  // GRAPH: what its functions were loaded from, where CUDA knows no CUkernel of them: those of
+  // Triton, Inductor and other users of cuModuleGetFunction. Such a kernel belongs to one context;
+  // with its image the graph is confinable and cut into segments like any other. Functions that the
+  // graph does not have are ignored, so all that are known may be given. Of two images of one
+  // function the last one counts. Read during the registration. At most 65536. Ignored on simulated
+  // devices.
+  const gpushare_function_image* function_images;
+  uint32_t function_image_count;
+  int32_t reserved5;  // must be 0
 } gpushare_kernel_options;
 #define GPUSHARE_KERNEL_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_kernel_options)
 

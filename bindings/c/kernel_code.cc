@@ -52,6 +52,7 @@ absl::Status CheckPartsOfKind(const gpushare_kernel_options& options, core::Task
         Part{options.measure_nodes != 0, core::TaskKind::kGraph, "measure_nodes"},
         Part{options.measure_places != 0, core::TaskKind::kGraph, "measure_places"},
         Part{options.warm_memory_count != 0, core::TaskKind::kGraph, "warm memory"},
+        Part{options.function_image_count != 0, core::TaskKind::kGraph, "images of functions"},
         Part{options.library != nullptr, core::TaskKind::kLibrary, "a library call"}}) {
     if (!part.given || part.of_kind == kind) continue;
     return absl::InvalidArgumentError(
@@ -77,6 +78,34 @@ absl::Status ReadWarmMemory(const gpushare_kernel_options& options, core::GraphC
   return absl::OkStatus();
 }
 
+absl::Status ReadFunctionImages(const gpushare_kernel_options& options, core::GraphCode& out) {
+  if (options.function_image_count > core::kMaxFunctionImages) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("kernel_options.function_image_count is ", options.function_image_count,
+                     ", and the limit is ", core::kMaxFunctionImages, "."));
+  }
+  if (options.function_image_count > 0) {
+    GPUSHARE_RETURN_IF_ERROR(
+        CheckNotNull("kernel_options.function_images", options.function_images));
+  }
+  out.function_images.reserve(options.function_image_count);
+  for (uint32_t i = 0; i < options.function_image_count; ++i) {
+    const gpushare_function_image& image = options.function_images[i];
+    const bool complete = image.function != nullptr && image.image != nullptr &&
+                          image.name != nullptr && image.name[0] != 0;
+    if (!complete || image.image_bytes == 0 || image.image_bytes > core::kMaxImageBytes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "kernel_options.function_images[", i, "] lacks its function, its image or its name, or ",
+          image.image_bytes, " bytes are not 1 to ", core::kMaxImageBytes, "."));
+    }
+    out.function_images.push_back(
+        {image.function,
+         {static_cast<const char*>(image.image), static_cast<size_t>(image.image_bytes)},
+         image.name});
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<core::GraphCode> ReadGraph(const gpushare_kernel_options& options) {
   if (options.graph_exec != nullptr && options.confinable == GPUSHARE_CHOICE_YES) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -93,6 +122,7 @@ absl::StatusOr<core::GraphCode> ReadGraph(const gpushare_kernel_options& options
   out.measure_nodes = options.measure_nodes == 1;
   out.measure_places = options.measure_places == 1;
   GPUSHARE_RETURN_IF_ERROR(ReadWarmMemory(options, out));
+  GPUSHARE_RETURN_IF_ERROR(ReadFunctionImages(options, out));
   return out;
 }
 

@@ -489,6 +489,25 @@ TEST_P(BadInputTest, KernelShapesAndGraphs) {
   EXPECT_FAILS(warmed(ranges, 2, -1), GPUSHARE_INVALID_ARGUMENT, "Range 1");
   EXPECT_FAILS(warmed(nullptr, 1, -1), GPUSHARE_INVALID_ARGUMENT, "warm_memory");
   EXPECT_FAILS(warmed(ranges, 4097, -1), GPUSHARE_INVALID_ARGUMENT, "4097");
+  const auto with_images = [&](const gpushare_function_image* images, uint32_t count) {
+    return enroll([&](auto& o) {
+      o.kind = GPUSHARE_TASK_GRAPH;
+      o.graph = &some;
+      o.function_images = images;
+      o.function_image_count = count;
+    });
+  };
+  const gpushare_function_image images[] = {{&some, &some, 4, "softmax"}, {&some, &some, 4, ""}};
+  EXPECT_FAILS(with_images(images, 2), GPUSHARE_INVALID_ARGUMENT, "function_images[1]");
+  const gpushare_function_image huge = {&some, &some, uint64_t{1} << 29, "softmax"};
+  EXPECT_FAILS(with_images(&huge, 1), GPUSHARE_INVALID_ARGUMENT, "536870912");
+  EXPECT_FAILS(with_images(nullptr, 1), GPUSHARE_INVALID_ARGUMENT, "function_images");
+  EXPECT_FAILS(with_images(images, 65537), GPUSHARE_INVALID_ARGUMENT, "65537");
+  EXPECT_FAILS(enroll([&](auto& o) {
+                 o.function_images = images;
+                 o.function_image_count = 1;
+               }),
+               GPUSHARE_INVALID_ARGUMENT, "images of functions");
   EXPECT_EQ(kernel, nullptr);
 }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpushare import abi
 from gpushare._callbacks import Inside
+from gpushare._function_images import function_images
 from gpushare._handle import Handle, make
 from gpushare._library import library
 from gpushare._runtime_base import RuntimeBase
@@ -50,6 +51,10 @@ class KernelSpec:
         if capture is not None:
             self.struct.kind = TaskKind.GRAPH
             self.struct.capture = _capture_callback(capture, self._raised)
+        images = function_images.array() if self.struct.kind == TaskKind.GRAPH else None
+        if images is not None:
+            self.struct.function_images = images
+            self.struct.function_image_count = len(images)
 
     def raise_captured(self, cause: BaseException) -> None:
         """Raises the exception that `capture` raised, if it did."""

@@ -165,6 +165,7 @@ absl::Status Prepare(Device& device, KernelDesc& kernel) {
   absl::Status status = device.PrepareKernel(kernel);
   GraphCode* const graph = kernel.graph();
   if (!status.ok() || graph == nullptr) return status;
+  graph->function_images.clear();
   graph->cut = device.CutOf(kernel);
   kernel.evictable = kernel.segments() > 1;
   if (graph->measure_places && kernel.simulation.speed.empty()) {

@@ -18,6 +18,7 @@ void DropHandles(KernelCode& code) {
     graph->graph = nullptr;
     graph->graph_exec = nullptr;
     graph->warm_memory.clear();
+    graph->function_images.clear();
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include "src/core/base/types.h"
 #include "src/core/queueing/segment_blocking.h"
+#include "src/core/seams/function_image.h"
 #include "src/core/seams/library_call.h"
 
 namespace gpushare::core {
@@ -63,6 +64,8 @@ struct GraphCode {
   // Of a graph that is never cut: read into L2 beside its first nodes, because BE work displaces
   // it.
   std::vector<MemoryRange> warm_memory = {};
+  // Of its functions that belong to one context. Only during the registration.
+  std::vector<FunctionImage> function_images = {};
   // What the device made of it (graph_cut.h). Scheduler::RegisterKernel writes it, and makes the
   // kernel evictable where there are several segments.
   GraphCut cut = {};

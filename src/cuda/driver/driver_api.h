@@ -34,6 +34,7 @@ namespace gpushare::cuda {
   X(cuEventQuery)                                \
   X(cuEventRecord)                               \
   X(cuFuncGetAttribute)                          \
+  X(cuFuncGetName)                               \
   X(cuFuncGetParamInfo)                          \
   X(cuFuncLoad)                                  \
   X(cuFuncSetAttribute)                          \
@@ -68,6 +69,9 @@ namespace gpushare::cuda {
   X(cuGreenCtxStreamCreate)                      \
   X(cuInit)                                      \
   X(cuKernelGetFunction)                         \
+  X(cuLibraryGetKernel)                          \
+  X(cuLibraryLoadData)                           \
+  X(cuLibraryUnload)                             \
   X(cuLaunchKernel)                              \
   X(cuLaunchKernelEx)                            \
   X(cuMemAlloc)                                  \

@@ -97,11 +97,10 @@ absl::Status NodeAttributes::Set(const DriverApi& api, CUgraphNode node) const {
   return absl::OkStatus();
 }
 
-absl::Status GraphBinder::CopyFunctionAttributes(CUkernel kernel) {
+absl::Status GraphBinder::CopyFunctionAttributes(CUkernel kernel, CUfunction from) {
   if (!matched_.insert(kernel).second) return absl::OkStatus();
-  CUfunction from = nullptr;
   CUfunction to = nullptr;
-  GPUSHARE_CU_RETURN(api_, cuKernelGetFunction(&from, kernel));
+  if (from == nullptr) GPUSHARE_CU_RETURN(api_, cuKernelGetFunction(&from, kernel));
   std::array<int, kFunctionAttributes.size()> values{};
   for (size_t i = 0; i < values.size(); ++i) {
     GPUSHARE_CU_RETURN(api_, cuFuncGetAttribute(&values[i], kFunctionAttributes[i], from));
@@ -118,9 +117,17 @@ absl::Status GraphBinder::CopyFunctionAttributes(CUkernel kernel) {
 }
 
 absl::StatusOr<bool> GraphBinder::BindParams(CUDA_KERNEL_NODE_PARAMS& params) {
-  if (place_ == core::kWholeDevice) return true;
-  if (params.kern == nullptr) return false;
-  if (absl::Status status = CopyFunctionAttributes(params.kern); !status.ok()) return status;
+  if (place_ == core::kWholeDevice || params.ctx == target_) return true;
+  CUfunction from = nullptr;  // null: the kernel's own in the first context
+  if (params.kern == nullptr) {
+    from = params.func;
+    params.kern = functions_ == nullptr ? nullptr : functions_->KernelOf(from);
+    if (params.kern == nullptr) {
+      unbound_ = from;
+      return false;
+    }
+  }
+  if (absl::Status status = CopyFunctionAttributes(params.kern, from); !status.ok()) return status;
   params.func = nullptr;
   params.ctx = target_;
   return true;

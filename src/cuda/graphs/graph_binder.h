@@ -1,7 +1,8 @@
 // Moves the kernels of a graph to the context of a place.
 //
 // A graph binds its nodes to the context of its capture. A kernel node can change context if its
-// CUkernel is known, but not if only its CUfunction is, which belongs to one context. What the
+// CUkernel is known, or if its CUfunction, which belongs to one context, has one
+// (function_kernels.h). What the
 // application or a library set on the function in the first context (dynamic shared memory above
 // 48 KB, cluster sizes that are not portable) is set on the place's function too.
 // Threads: one at a time; the primary context is current.
@@ -18,6 +19,7 @@
 #include "src/core/base/types.h"
 #include "src/cuda/driver/context.h"
 #include "src/cuda/driver/places.h"
+#include "src/cuda/graphs/function_kernels.h"
 
 namespace gpushare::cuda {
 
@@ -44,11 +46,18 @@ class NodeAttributes {
 
 class GraphBinder {
  public:
-  GraphBinder(const Context& context, const Places& places, core::PlaceIndex place)
-      : api_(context.api()), place_(place), target_(places.place(place).context) {}
+  // `functions`: the graph's; null: only kernels that are known leave their context.
+  GraphBinder(const Context& context, const Places& places, core::PlaceIndex place,
+              FunctionKernels* functions = nullptr)
+      : api_(context.api()),
+        place_(place),
+        target_(places.place(place).context),
+        functions_(functions) {}
 
   // The context that the nodes of the place are bound to.
   CUcontext target() const { return target_; }
+  // The last function that cannot leave its context; null: none.
+  CUfunction unbound() const { return unbound_; }
   // Binds the parameters of one kernel node. False if the kernel cannot leave its context.
   absl::StatusOr<bool> BindParams(CUDA_KERNEL_NODE_PARAMS& params);
   // Binds every kernel of the graph and of its child graphs; false if one cannot leave its context.
@@ -56,11 +65,14 @@ class GraphBinder {
   absl::StatusOr<bool> BindGraph(CUgraph graph, int depth = 0);
 
  private:
-  absl::Status CopyFunctionAttributes(CUkernel kernel);
+  // Sets on the kernel's function here what is set on `from`.
+  absl::Status CopyFunctionAttributes(CUkernel kernel, CUfunction from);
 
   const DriverApi& api_;
   const core::PlaceIndex place_;
   const CUcontext target_;
+  FunctionKernels* const functions_;
+  CUfunction unbound_ = nullptr;
   std::unordered_set<CUkernel> matched_;  // kernels whose functions here have the attributes
 };
 

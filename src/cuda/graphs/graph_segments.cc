@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<CUgraphNode>> NodesOf(const DriverApi& api, CUgraph g
 // Why the graph must run whole: the first of the nodes that cannot be copied. Empty if all can be.
 absl::StatusOr<std::string> WholeReasonOf(const DriverApi& api,
                                           const std::vector<CUgraphNode>& nodes, bool confinable,
-                                          int depth) {
+                                          FunctionKernels* functions, int depth) {
   for (size_t i = 0; i < nodes.size(); ++i) {
     CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
     GPUSHARE_CU_RETURN(api, cuGraphNodeGetType(nodes[i], &type));
@@ -61,9 +61,13 @@ absl::StatusOr<std::string> WholeReasonOf(const DriverApi& api,
       case CU_GRAPH_NODE_TYPE_KERNEL: {
         CUDA_KERNEL_NODE_PARAMS params = {};
         GPUSHARE_CU_RETURN(api, cuGraphKernelNodeGetParams(nodes[i], &params));
-        if (params.kern == nullptr && confinable) {
-          return absl::StrCat("The kernel of node ", i,
-                              " is bound to its context (a CUfunction of a module).");
+        if (params.kern == nullptr && confinable &&
+            (functions == nullptr || functions->KernelOf(params.func) == nullptr)) {
+          return absl::StrCat("The kernel of node ", i, " is bound to its context",
+                              functions == nullptr
+                                  ? " (a CUfunction of a module)"
+                                  : absl::StrCat(": ", functions->WhyNot(params.func)),
+                              ".");
         }
         const char* const lost = NodeAttributes::LostByCopy(api, nodes[i]);
         if (lost == nullptr) break;
@@ -78,7 +82,8 @@ absl::StatusOr<std::string> WholeReasonOf(const DriverApi& api,
         }
         absl::StatusOr<std::vector<CUgraphNode>> inner = NodesOf(api, child);
         if (!inner.ok()) return inner.status();
-        absl::StatusOr<std::string> reason = WholeReasonOf(api, *inner, confinable, depth + 1);
+        absl::StatusOr<std::string> reason =
+            WholeReasonOf(api, *inner, confinable, functions, depth + 1);
         if (!reason.ok() || !reason->empty()) return reason;
         break;
       }
@@ -264,14 +269,15 @@ size_t SegmentRoom::SegmentsMax() const {
 
 absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
                                         const core::KernelDesc& kernel, const SegmentRoom& room,
-                                        const NodeTimer& timer) {
+                                        const NodeTimer& timer, FunctionKernels* functions) {
   SegmentedGraph out;
   absl::StatusOr<std::vector<CUgraphNode>> nodes = NodesOf(api, graph);
   if (!nodes.ok()) return nodes.status();
   out.nodes = *std::move(nodes);
   out.whole_reason = core::WholeReasonOf(kernel);
   if (out.whole_reason.empty()) {
-    absl::StatusOr<std::string> reason = WholeReasonOf(api, out.nodes, kernel.confinable, 0);
+    absl::StatusOr<std::string> reason =
+        WholeReasonOf(api, out.nodes, kernel.confinable, functions, 0);
     if (!reason.ok()) return reason.status();
     out.whole_reason = *std::move(reason);
   }

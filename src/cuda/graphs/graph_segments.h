@@ -62,10 +62,11 @@ using NodeTimer =
 // Cuts the graph. With measure_nodes, each segment takes nodes until `timer`'s durations fill
 // segment_ns. Otherwise segments have equal numbers of nodes, at least one: as many as fit into
 // segment_ns at the mean duration of the graph's nodes, or at kGraphNodeNs a node if the graph's
-// duration is unknown. Segments are longer if the room is small.
+// duration is unknown. Segments are longer if the room is small. `functions`: as GraphBinder's.
 absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
                                         const core::KernelDesc& kernel, const SegmentRoom& room,
-                                        const NodeTimer& timer);
+                                        const NodeTimer& timer,
+                                        FunctionKernels* functions = nullptr);
 
 // Adds a copy of the node to another graph, for the binder's place and without edges.
 absl::Status AddNodeCopy(const DriverApi& api, CUgraph graph, CUgraphNode node, GraphBinder& binder,

@@ -63,6 +63,7 @@ PreparedGraphs::~PreparedGraphs() {
   const ScopedContext current(context_);
   const ScopedRelaxedCapture relaxed(context_.api());
   graphs_ = {};
+  libraries_.Unload();
 }
 
 void PreparedGraphs::Leak() {
@@ -76,7 +77,8 @@ void PreparedGraphs::Describe(core::KernelDesc& kernel) {
   if (graph != nullptr && graph->graph_exec != nullptr) kernel.confinable = false;
 }
 
-absl::StatusOr<GraphHandle> PreparedGraphs::Capture(const core::KernelDesc& kernel,
+// A function of a module keeps its context in a capture on another one's stream.
+absl::StatusOr<GraphHandle> PreparedGraphs::Capture(PreparedGraph& prepared,
                                                     core::PlaceIndex place) const {
   const DriverApi& api = context_.api();
   absl::StatusOr<CUstream> stream = places_.MakeStream(place, 0);
@@ -87,26 +89,38 @@ absl::StatusOr<GraphHandle> PreparedGraphs::Capture(const core::KernelDesc& kern
   absl::Status status =
       GPUSHARE_CU(api, cuStreamBeginCapture(*stream, CU_STREAM_CAPTURE_MODE_RELAXED));
   if (status.ok()) {
-    answer = core::CallCapture(kernel, *stream, places_.place(place).sms);
+    answer = core::CallCapture(prepared.desc, *stream, places_.place(place).sms);
     status = GPUSHARE_CU(api, cuStreamEndCapture(*stream, &captured));
   }
   GraphHandle graph(captured, {&api});
   api.cuStreamDestroy(*stream);
-  if (answer.ok() && status.ok()) return graph;
-  return answer.ok() ? status : answer;
+  if (!answer.ok()) return answer;
+  if (!status.ok()) return status;
+  return Bind(prepared, std::move(graph), place);
 }
 
-// Copies the caller's graph so that its kernels run in the place. Null if they cannot be confined.
-absl::StatusOr<GraphHandle> PreparedGraphs::CloneFor(CUgraph graph, core::PlaceIndex place) const {
-  CUgraph made = nullptr;
-  GPUSHARE_CU_RETURN(context_.api(), cuGraphClone(&made, graph));
-  GraphHandle clone(made, {&context_.api()});
-  if (place == core::kWholeDevice) return clone;
-  GraphBinder binder(context_, places_, place);
-  absl::StatusOr<bool> bound = binder.BindGraph(made);
+// The same graph, whose kernels run in the place. INVALID_ARGUMENT if one cannot leave its context.
+absl::StatusOr<GraphHandle> PreparedGraphs::Bind(PreparedGraph& prepared, GraphHandle graph,
+                                                 core::PlaceIndex place) const {
+  if (place == core::kWholeDevice) return graph;
+  GraphBinder binder(context_, places_, place, &prepared.functions);
+  absl::StatusOr<bool> bound = binder.BindGraph(graph.get());
   if (!bound.ok()) return bound.status();
-  if (!*bound) clone = nullptr;
-  return clone;
+  if (*bound) return graph;
+  return absl::InvalidArgumentError(
+      absl::StrCat("Graph '", prepared.desc.name, "' has a kernel that is bound to its context (",
+                   binder.unbound() == nullptr ? "its child graphs are too deep"
+                                               : prepared.functions.WhyNot(binder.unbound()),
+                   "), so it cannot be confined; register it as not confinable."));
+}
+
+// Copies the caller's graph so that its kernels run in the place.
+absl::StatusOr<GraphHandle> PreparedGraphs::CloneFor(PreparedGraph& prepared,
+                                                     core::PlaceIndex place) const {
+  CUgraph made = nullptr;
+  const auto graph = static_cast<CUgraph>(prepared.code().graph);
+  GPUSHARE_CU_RETURN(context_.api(), cuGraphClone(&made, graph));
+  return Bind(prepared, GraphHandle(made, {&context_.api()}), place);
 }
 
 // Adds the nodes that warm L2. `graph` belongs to the library: a capture, or a copy of the
@@ -134,16 +148,9 @@ absl::StatusOr<GraphHandle> PreparedGraphs::Instantiate(PreparedGraph& prepared,
     return none;
   }
   if (place != core::kWholeDevice && !kernel.confinable) return none;
-  absl::StatusOr<GraphHandle> graph = code.capture != nullptr
-                                          ? Capture(kernel, place)
-                                          : CloneFor(static_cast<CUgraph>(code.graph), place);
+  absl::StatusOr<GraphHandle> graph =
+      code.capture != nullptr ? Capture(prepared, place) : CloneFor(prepared, place);
   if (!graph.ok()) return graph.status();
-  if (*graph == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Graph '", kernel.name,
-                     "' has a kernel that is bound to its context (a CUfunction of a "
-                     "module), so it cannot be confined; register it as not confinable."));
-  }
   if (absl::Status status = AddWarmNodesTo(graph->get(), code.warm_memory, place); !status.ok()) {
     return status;
   }
@@ -254,9 +261,10 @@ absl::Status PreparedGraphs::CutIntoSegments(PreparedGraph& prepared) const {
   SegmentRoom room;
   room.places = kernel.confinable ? static_cast<size_t>(places_.made()) : 1;
   room.used = SegmentInstances();
-  absl::StatusOr<SegmentedGraph> cut =
-      CutGraph(context_.api(), graph, kernel, room,
-               [this](const std::vector<CUgraphNode>& nodes) { return TimeNodes(nodes); });
+  absl::StatusOr<SegmentedGraph> cut = CutGraph(
+      context_.api(), graph, kernel, room,
+      [this](const std::vector<CUgraphNode>& nodes) { return TimeNodes(nodes); },
+      &prepared.functions);
   if (!cut.ok()) return cut.status();
   prepared.cut = *std::move(cut);
   return absl::OkStatus();
@@ -271,7 +279,7 @@ absl::Status PreparedGraphs::InstantiateSegments(PreparedGraph& prepared,
   if (cut.begins.size() < 2) return absl::OkStatus();
   if (place != core::kWholeDevice && !prepared.desc.confinable) return absl::OkStatus();
   const DriverApi& api = context_.api();
-  GraphBinder binder(context_, places_, place);
+  GraphBinder binder(context_, places_, place, &prepared.functions);
   const std::vector<CUgraphExec>& whole = prepared.segments[core::kWholeDevice];
   std::vector<CUgraphExec>& segments = prepared.segments[static_cast<size_t>(place)];
   segments.reserve(cut.begins.size());
@@ -345,8 +353,12 @@ absl::Status PreparedGraphs::PrepareGraph(PreparedGraph& prepared) const {
 
 absl::Status PreparedGraphs::Prepare(const core::KernelDesc& kernel) {
   const ScopedContext current(context_);
-  auto prepared = std::make_unique<PreparedGraph>(context_.api(), kernel);
-  if (absl::Status status = PrepareGraph(*prepared); !status.ok()) {
+  auto prepared = std::make_unique<PreparedGraph>(context_.api(), kernel, libraries_);
+  prepared->functions.Offer(kernel.graph()->function_images);
+  prepared->desc.graph()->function_images.clear();
+  absl::Status status = PrepareGraph(*prepared);
+  prepared->functions.Close();
+  if (!status.ok()) {
     // The library makes no call to a device that is lost.
     if (absl::IsDataLoss(status)) prepared->Leak();
     return status;

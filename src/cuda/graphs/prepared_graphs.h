@@ -22,6 +22,7 @@
 #include "src/cuda/code/kernel_table.h"
 #include "src/cuda/driver/context.h"
 #include "src/cuda/driver/places.h"
+#include "src/cuda/graphs/function_kernels.h"
 #include "src/cuda/graphs/graph_handle.h"
 #include "src/cuda/graphs/graph_segments.h"
 #include "src/cuda/graphs/measured_places.h"
@@ -31,8 +32,8 @@ namespace gpushare::cuda {
 
 // Owns its graphs and their instances. The primary context is current when it is destroyed.
 struct PreparedGraph {
-  PreparedGraph(const DriverApi& driver, const core::KernelDesc& kernel)
-      : api(driver), desc(kernel), original(nullptr, {&api}) {}
+  PreparedGraph(const DriverApi& driver, const core::KernelDesc& kernel, KernelLibraries& libraries)
+      : api(driver), desc(kernel), functions(driver, libraries), original(nullptr, {&api}) {}
   ~PreparedGraph();
   PreparedGraph(const PreparedGraph&) = delete;
   PreparedGraph& operator=(const PreparedGraph&) = delete;
@@ -56,6 +57,7 @@ struct PreparedGraph {
 
   const DriverApi& api;
   core::KernelDesc desc;
+  FunctionKernels functions;  // of its kernels
   GraphInstances instances{};
   // How the graph is cut, and the instances of its segments by place. If a segment does not fit a
   // place, the place has the whole device's instance. Complete before the place's first lane is
@@ -73,7 +75,7 @@ class PreparedGraphs {
  public:
   // `warm_kernel`: WarmKernel, or a test's.
   PreparedGraphs(const Context& context, const Places& places, void* (*warm_kernel)() = &WarmKernel)
-      : context_(context), places_(places), warm_kernel_(warm_kernel) {}
+      : context_(context), places_(places), warm_kernel_(warm_kernel), libraries_(context.api()) {}
   ~PreparedGraphs();
   PreparedGraphs(const PreparedGraphs&) = delete;
   PreparedGraphs& operator=(const PreparedGraphs&) = delete;
@@ -108,8 +110,10 @@ class PreparedGraphs {
   absl::StatusOr<GraphHandle> Instantiate(PreparedGraph& prepared, core::PlaceIndex place) const;
   absl::Status InstantiateEverywhere(PreparedGraph& prepared,
                                      std::vector<GraphHandle>& graphs) const;
-  absl::StatusOr<GraphHandle> Capture(const core::KernelDesc& kernel, core::PlaceIndex place) const;
-  absl::StatusOr<GraphHandle> CloneFor(CUgraph graph, core::PlaceIndex place) const;
+  absl::StatusOr<GraphHandle> Capture(PreparedGraph& prepared, core::PlaceIndex place) const;
+  absl::StatusOr<GraphHandle> CloneFor(PreparedGraph& prepared, core::PlaceIndex place) const;
+  absl::StatusOr<GraphHandle> Bind(PreparedGraph& prepared, GraphHandle graph,
+                                   core::PlaceIndex place) const;
   absl::Status AddWarmNodesTo(CUgraph graph, absl::Span<const core::MemoryRange> memory,
                               core::PlaceIndex place) const;
   absl::StatusOr<CUgraphExec> MakeUploaded(CUgraph graph, core::PlaceIndex place) const;
@@ -129,6 +133,7 @@ class PreparedGraphs {
   const Places& places_;
   void* (*const warm_kernel_)();
   bool leaked_ = false;
+  KernelLibraries libraries_;  // of kernels that the graphs have
   KernelTable<PreparedGraph> graphs_;
 };
 

@@ -1,0 +1,80 @@
+// Kernels for functions that belong to one context.
+//
+// Triton, Inductor and others load a cubin as a module, whose function runs in its context only.
+// The same cubin loaded again as a library has a kernel that runs in the context of every place. It
+// is the same code with the same parameters: that is checked. A module with variables of its own is
+// not loaded again, because the kernel would have others.
+// Threads: one at a time; the primary context is current.
+
+#ifndef GPUSHARE_SRC_CUDA_GRAPHS_FUNCTION_KERNELS_H_
+#define GPUSHARE_SRC_CUDA_GRAPHS_FUNCTION_KERNELS_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "src/core/seams/function_image.h"
+#include "src/cuda/driver/driver_api.h"
+
+namespace gpushare::cuda {
+
+// The libraries of a device, each loaded once, until the device ends.
+class KernelLibraries {
+ public:
+  explicit KernelLibraries(const DriverApi& api) : api_(api) {}
+  KernelLibraries(const KernelLibraries&) = delete;
+  KernelLibraries& operator=(const KernelLibraries&) = delete;
+
+  // The kernel of that image. FAILED_PRECONDITION: its module has variables; RESOURCE_EXHAUSTED:
+  // all images together would have more than kMaxImageBytes; otherwise the driver's error.
+  absl::StatusOr<CUkernel> KernelOf(const core::FunctionImage& image);
+  // No instance uses their kernels any more.
+  void Unload();
+
+ private:
+  const DriverApi& api_;
+  // By digest and size.
+  std::map<std::pair<size_t, size_t>, CUlibrary> loaded_;
+  size_t bytes_ = 0;
+};
+
+// Of one graph: the kernels that its functions have in other places.
+class FunctionKernels {
+ public:
+  FunctionKernels(const DriverApi& api, KernelLibraries& libraries)
+      : api_(&api), libraries_(&libraries) {}
+
+  // The images that the graph's registration came with. They are read until Close.
+  void Offer(absl::Span<const core::FunctionImage> images) { offered_ = images; }
+  // What was found stays.
+  void Close() { offered_ = {}; }
+
+  // Null where no image is known, or it is of no use: WhyNot says why.
+  CUkernel KernelOf(CUfunction function);
+  // The end of a sentence: "the kernel 'softmax', a function of a module without an image".
+  std::string WhyNot(CUfunction function) const;
+
+ private:
+  struct Found {
+    CUkernel kernel = nullptr;
+    std::string why_not;
+  };
+  absl::StatusOr<CUkernel> Load(CUfunction function);
+  absl::Status CheckSame(CUfunction function, CUkernel kernel) const;
+
+  const DriverApi* api_;
+  KernelLibraries* libraries_;
+  absl::Span<const core::FunctionImage> offered_;
+  std::unordered_map<CUfunction, Found> found_;
+};
+
+}  // namespace gpushare::cuda
+
+#endif  // GPUSHARE_SRC_CUDA_GRAPHS_FUNCTION_KERNELS_H_

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Kernels of Triton and of torch.compile on a GPU: they run on the SMs of their place, with the same bits.
+
+  compiled_check.py [--out FILE]
+
+Needs torch and triton; GPUSHARE_LIBRARY names the library. Prints one line a case and writes JSON with the figures.
+Exit code 0: every case passed; 1: one failed; 77: there is no GPU, no PyTorch or no Triton.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+import traceback
+
+try:
+    import torch
+    import triton
+    import triton.language as tl
+except ImportError:
+    print('skipped: PyTorch or Triton is not installed')
+    sys.exit(77)
+if not torch.cuda.is_available():
+    print('skipped: PyTorch sees no GPU')
+    sys.exit(77)
+
+import gpushare
+import gpushare.torch as gt
+import gpushare.triton
+
+LIMIT_S = 60  # of one wait
+ROWS, COLUMNS = 4096, 1024
+PLACES = (0, 32, 64, 96)  # SMs that are reserved; 0: the whole device
+
+
+@triton.jit
+def softmax_kernel(out, sms, x, columns, block: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, block)
+    values = tl.load(x + row * columns + at, mask=at < columns, other=-float('inf'))
+    values = tl.exp(values - tl.max(values, axis=0))
+    tl.store(out + row * columns + at, values / tl.sum(values, axis=0), mask=at < columns)
+    sm = tl.inline_asm_elementwise('mov.u32 $0, %smid;', '=r', [], dtype=tl.int32, is_pure=False, pack=1)
+    tl.store(sms + row, sm)
+
+
+@triton.jit
+def matmul_kernel(c, a, b, n, k, bm: tl.constexpr, bn: tl.constexpr, bk: tl.constexpr):
+    rows = tl.program_id(0) * bm + tl.arange(0, bm)
+    columns = tl.program_id(1) * bn + tl.arange(0, bn)
+    total = tl.zeros((bm, bn), dtype=tl.float32)
+    for start in range(0, k, bk):
+        inner = start + tl.arange(0, bk)
+        total = tl.dot(tl.load(a + rows[:, None] * k + inner[None, :]),
+                       tl.load(b + inner[:, None] * n + columns[None, :]), total)
+    tl.store(c + rows[:, None] * n + columns[None, :], total.to(tl.bfloat16))
+
+
+def kernels(x, a, b):
+    """A softmax that says where it ran, and a product that needs more than 48 KB of shared memory."""
+    out, sms = torch.empty_like(x), torch.empty(x.shape[0], dtype=torch.int32, device='cuda')
+    softmax_kernel[(x.shape[0],)](out, sms, x, x.shape[1], block=COLUMNS)
+    c = torch.empty(a.shape[0], b.shape[1], dtype=torch.bfloat16, device='cuda')
+    matmul_kernel[(a.shape[0] // 128, b.shape[1] // 128)](
+        c, a, b, b.shape[1], a.shape[1], bm=128, bn=128, bk=64, num_warps=8, num_stages=3)
+    return out, c, sms
+
+
+def inputs():
+    torch.manual_seed(1)
+    return (torch.randn(ROWS, COLUMNS, device='cuda'), torch.randn(2048, 1024, device='cuda').bfloat16(),
+            torch.randn(1024, 2048, device='cuda').bfloat16())
+
+
+def network():
+    torch.manual_seed(2)
+    layer = torch.nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True, activation='gelu', dropout=0.0)
+    return torch.nn.Sequential(layer, torch.nn.LayerNorm(512), torch.nn.GELU()).cuda().half().eval()
+
+
+def without_images(_figures):
+    """The registration of a function of a module without its image names the kernel."""
+    x, a, b = inputs()
+    with gpushare.Runtime() as runtime:
+        try:
+            service = gt.Service(runtime, kernels, (x, a, b), name='unknown', measure=False)
+        except gpushare.Error as error:
+            assert 'softmax_kernel' in str(error) and 'no image' in str(error), str(error)
+            return
+        # Service may fall back to the whole device, and says so.
+        assert 'softmax_kernel' in (getattr(service, 'unconfinable', None) or ''), 'it ran confined'
+
+
+def in_places(name, fn, examples, figures, sm_output=None):
+    """The service's answers in several places, and on how many SMs the kernel that says so ran."""
+    expected = fn(*examples)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    seen = []
+    for reserved in PLACES:
+        with gpushare.Runtime(policy='smguard:packed') as runtime:
+            service = gt.Service(runtime, fn, examples, name=name, measure=False)
+            assert not getattr(service, 'unconfinable', None), service.unconfinable
+            if reserved:
+                service.app.reserve_capsms(reserved, packed=True)
+            for _ in range(3):
+                results = service(*examples)
+                results = results if isinstance(results, tuple) else (results,)
+                for i, (result, right) in enumerate(zip(results, expected, strict=True)):
+                    if i != sm_output:
+                        assert torch.equal(result, right), f'{name}: output {i} differs with {reserved} SMs'
+            if sm_output is not None:
+                seen.append((reserved, len(results[sm_output].unique())))
+    if sm_output is not None:
+        figures['sms'] = seen
+        for reserved, sms in seen[1:]:
+            assert sms < seen[0][1], f'{sms} SMs with {reserved} reserved, and {seen[0][1]} on the whole device'
+            assert sms <= reserved + 16, f'{sms} SMs with {reserved} reserved'
+
+
+def triton_in_places(figures):
+    in_places('triton', kernels, inputs(), figures, sm_output=2)
+
+
+def compiled_in_places(figures):
+    torch.manual_seed(3)
+    net, x = network(), torch.randn(16, 128, 512, device='cuda').half()
+    compiled = torch.compile(net, dynamic=False)
+    with torch.no_grad():
+        before = gpushare.triton.known_functions()
+        compiled(x)
+        figures['functions'] = gpushare.triton.known_functions() - before
+        assert figures['functions'] > 0, 'torch.compile loaded no function that gpushare has seen'
+        in_places('compiled', compiled, (x,), figures)
+
+
+def compiled_step_in_segments(figures):
+    def make():
+        torch.manual_seed(4)
+        net = torch.nn.Sequential(torch.nn.Linear(1024, 4096), torch.nn.GELU(), torch.nn.LayerNorm(4096),
+                                  torch.nn.Linear(4096, 1024)).cuda()
+        optimizer = torch.optim.SGD(net.parameters(), lr=1e-3, momentum=0.9)
+        x, y = torch.randn(2048, 1024, device='cuda'), torch.randn(2048, 1024, device='cuda')
+        loss_of = torch.compile(lambda x, y: torch.nn.functional.mse_loss(net(x), y), dynamic=False)
+
+        def step():
+            optimizer.zero_grad(set_to_none=True)
+            loss = loss_of(x, y)
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+        return net, optimizer, step
+
+    _, _, step = make()
+    alone = [step().item() for _ in range(20)]
+    net, optimizer, step = make()
+    with gpushare.Runtime() as runtime:
+        training = gt.Training(runtime, step, state=(net, optimizer))
+        figures['unconfinable'] = training.unconfinable
+        assert not training.unconfinable, training.unconfinable
+        losses = []
+        for _ in range(20):
+            training.submit(1)[0].wait(LIMIT_S)
+            losses.append(training.outputs.item())
+        figures['alone'], figures['losses'] = alone[-1], losses[-1]
+        assert losses == alone, f'{losses} and alone {alone}'
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--out', type=pathlib.Path)
+    options = parser.parse_args()
+    figures, failed = {}, 0
+    for case in (without_images, triton_in_places, compiled_in_places, compiled_step_in_segments):
+        if case is triton_in_places:
+            gpushare.triton.enable()
+            softmax_kernel.device_caches.clear()  # loads them again, where they are seen
+            matmul_kernel.device_caches.clear()
+        figures[case.__name__] = {}
+        try:
+            case(figures[case.__name__])
+            print(f'passed  {case.__name__} {figures[case.__name__]}', flush=True)
+        except Exception:
+            failed += 1
+            traceback.print_exc()
+            print(f'FAILED  {case.__name__}', flush=True)
+    if options.out is not None:
+        options.out.write_text(json.dumps(figures, indent=1) + '\n')
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
