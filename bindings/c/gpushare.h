@@ -827,7 +827,9 @@ typedef struct gpushare_kernel_options {
 // device, no simulation record and none in the profile. ALREADY_EXISTS a kernel has this name;
 // RESOURCE_EXHAUSTED 1024 kernels; DEADLINE_EXCEEDED the device takes nothing for 10 s, or the
 // graph that is measured runs for longer: it still runs, and its buffers are in use; UNAVAILABLE
-// cuBLASLt or cuDNN is not installed; FAILED_PRECONDITION shut down, or inside a capture callback.
+// cuBLASLt or cuDNN is not installed; UNIMPLEMENTED a confinable graph has a kernel that cannot
+// leave its context: register it with confinable NO; FAILED_PRECONDITION shut down, or inside a
+// capture callback.
 GPUSHARE_API gpushare_status
 gpushare_kernel_register(gpushare_runtime* runtime, const gpushare_kernel_options* options,
                          gpushare_kernel** out_kernel) GPUSHARE_NOEXCEPT;

@@ -29,17 +29,20 @@ def torch(monkeypatch):
 
 
 class CapturingRuntime(gpushare.Runtime):
-    """Registers simulated kernels, and refuses graphs that `refused` says. One that is measured runs `step` twice."""
+    """Registers simulated kernels, and refuses graphs with the error `refused`, unless they stay on the whole device.
 
-    refused = ''
+    One that is measured runs `step` twice.
+    """
+
+    refused = None
     step = None
 
     def register_kernel(self, name, *, capture=None, **options):
         if capture is not None:
             for index, sms in enumerate(PLACES):
                 capture(0x100 + index, sms)
-        elif self.refused and options.get('confinable') != gpushare.Choice.NO:
-            raise gpushare.InvalidArgumentError(3, self.refused)
+        elif self.refused is not None and options.get('confinable') != gpushare.Choice.NO:
+            raise self.refused
         self.options = options
         if options.get('measure_nodes') and self.step is not None:
             calls.append(('measure',))
@@ -315,7 +318,7 @@ def test_the_steps_that_measure_are_undone_and_run_behind_the_capture(torch, cap
 def test_a_registration_that_fails_leaves_the_model_as_it_was(torch, capturing):
     weight = Tensor([1, 2])
     optimizer = Optimizer(weight)
-    capturing.refused = 'A reason.'
+    capturing.refused = gpushare.InvalidArgumentError(gpushare.Status.INVALID_ARGUMENT, 'A reason.')
     with pytest.raises(gpushare.InvalidArgumentError, match='A reason'):
         torch.Training(capturing, optimizer.step, state=[weight, optimizer], name='chain1')
     assert weight.values == [1, 2]
@@ -498,11 +501,12 @@ def test_an_interrupted_query_keeps_its_events_when_its_service_is_dropped(
     assert any(event in part for event in live_events for part in kept if isinstance(part, list))
 
 
-def test_a_graph_that_cannot_be_confined_runs_on_the_whole_device(torch, capturing):
-    capturing.refused = "Graph 'chain1' has a kernel that is bound to its context, so it cannot be confined."
+def test_a_graph_that_cannot_be_confined_runs_on_the_whole_device(torch, capturing, caplog):
+    capturing.refused = gpushare.UnimplementedError(gpushare.Status.UNIMPLEMENTED, 'A kernel is bound to its context.')
     training = torch.Training(capturing, lambda: None, name='chain1')
-    assert training.unconfinable == capturing.refused
+    assert training.unconfinable == capturing.refused.message
     assert capturing.options['confinable'] == gpushare.Choice.NO
-    capturing.refused = 'Another reason.'
-    with pytest.raises(gpushare.InvalidArgumentError, match='Another reason'):
+    assert caplog.messages == ["Graph 'chain1' runs on the whole device only: A kernel is bound to its context."]
+    capturing.refused = gpushare.InvalidArgumentError(gpushare.Status.INVALID_ARGUMENT, 'It cannot be confined.')
+    with pytest.raises(gpushare.InvalidArgumentError, match='It cannot be confined'):
         torch.Training(capturing, lambda: None, name='decode16')

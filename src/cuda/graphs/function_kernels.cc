@@ -74,19 +74,22 @@ absl::StatusOr<CUkernel> KernelLibraries::KernelOf(const core::FunctionImage& im
 }
 
 CUkernel FunctionKernels::KernelOf(CUfunction function) {
-  const auto known = found_.find(function);
-  if (known != found_.end()) return known->second.kernel;
-  absl::StatusOr<CUkernel> loaded = Load(function);
-  Found& found = found_[function];
-  if (loaded.ok()) found.kernel = *loaded;
-  if (!loaded.ok()) found.why_not = std::string(loaded.status().message());
-  return found.kernel;
+  auto known = found_.find(function);
+  if (known == found_.end()) {
+    absl::StatusOr<CUkernel> loaded = Load(function);
+    known = found_.try_emplace(function).first;
+    if (loaded.ok()) known->second.kernel = *loaded;
+    if (!loaded.ok()) known->second.why_not = std::string(loaded.status().message());
+  }
+  if (known->second.kernel == nullptr) refused_ = function;
+  return known->second.kernel;
 }
 
-std::string FunctionKernels::WhyNot(CUfunction function) const {
-  const auto known = found_.find(function);
-  return absl::StrCat("the kernel '", NameOf(*api_, function), "', a function of a module: ",
-                      known == found_.end() ? "no image of it is known" : known->second.why_not);
+std::string FunctionKernels::WhyNot() const {
+  const auto known = found_.find(refused_);
+  if (known == found_.end()) return "its child graphs are too deep";
+  return absl::StrCat("'", NameOf(*api_, refused_), "' is a function of a module, and ",
+                      known->second.why_not);
 }
 
 absl::StatusOr<CUkernel> FunctionKernels::Load(CUfunction function) {

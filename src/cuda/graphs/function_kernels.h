@@ -58,8 +58,9 @@ class FunctionKernels {
 
   // Null where no image is known, or it is of no use: WhyNot says why.
   CUkernel KernelOf(CUfunction function);
-  // The end of a sentence: "the kernel 'softmax', a function of a module without an image".
-  std::string WhyNot(CUfunction function) const;
+  // Why the last function without a kernel has none: "'softmax' is a function of a module, and no
+  // image of it is known". What follows a colon.
+  std::string WhyNot() const;
 
  private:
   struct Found {
@@ -73,6 +74,7 @@ class FunctionKernels {
   KernelLibraries* libraries_;
   absl::Span<const core::FunctionImage> offered_;
   std::unordered_map<CUfunction, Found> found_;
+  CUfunction refused_ = nullptr;  // the last one without a kernel
 };
 
 }  // namespace gpushare::cuda

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "src/cuda/driver/errors.h"
 
 namespace gpushare::cuda {
@@ -54,6 +55,35 @@ constexpr std::array kLost = {
            return value.nvlinkUtilCentricScheduling != 0;
          }},
 };
+
+using KernelVisitor =
+    absl::FunctionRef<absl::StatusOr<bool>(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS& params)>;
+
+// Visits the kernels of the graph and of its child graphs until one visit answers false.
+absl::StatusOr<bool> VisitKernels(const DriverApi& api, CUgraph graph, KernelVisitor visit,
+                                  int depth = 0) {
+  size_t count = 0;
+  GPUSHARE_CU_RETURN(api, cuGraphGetNodes(graph, nullptr, &count));
+  std::vector<CUgraphNode> nodes(count);
+  GPUSHARE_CU_RETURN(api, cuGraphGetNodes(graph, nodes.data(), &count));
+  for (CUgraphNode node : nodes) {
+    CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+    GPUSHARE_CU_RETURN(api, cuGraphNodeGetType(node, &type));
+    if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
+      CUgraph child = nullptr;
+      GPUSHARE_CU_RETURN(api, cuGraphChildGraphNodeGetGraph(node, &child));
+      if (depth == kGraphDepthMax) return false;
+      absl::StatusOr<bool> all = VisitKernels(api, child, visit, depth + 1);
+      if (!all.ok() || !*all) return all;
+    }
+    if (type != CU_GRAPH_NODE_TYPE_KERNEL) continue;
+    CUDA_KERNEL_NODE_PARAMS params = {};
+    GPUSHARE_CU_RETURN(api, cuGraphKernelNodeGetParams(node, &params));
+    absl::StatusOr<bool> visited = visit(node, params);
+    if (!visited.ok() || !*visited) return visited;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -122,10 +152,7 @@ absl::StatusOr<bool> GraphBinder::BindParams(CUDA_KERNEL_NODE_PARAMS& params) {
   if (params.kern == nullptr) {
     from = params.func;
     params.kern = functions_ == nullptr ? nullptr : functions_->KernelOf(from);
-    if (params.kern == nullptr) {
-      unbound_ = from;
-      return false;
-    }
+    if (params.kern == nullptr) return false;
   }
   if (absl::Status status = CopyFunctionAttributes(params.kern, from); !status.ok()) return status;
   params.func = nullptr;
@@ -133,29 +160,23 @@ absl::StatusOr<bool> GraphBinder::BindParams(CUDA_KERNEL_NODE_PARAMS& params) {
   return true;
 }
 
-absl::StatusOr<bool> GraphBinder::BindGraph(CUgraph graph, int depth) {
-  size_t count = 0;
-  GPUSHARE_CU_RETURN(api_, cuGraphGetNodes(graph, nullptr, &count));
-  std::vector<CUgraphNode> nodes(count);
-  GPUSHARE_CU_RETURN(api_, cuGraphGetNodes(graph, nodes.data(), &count));
-  for (CUgraphNode node : nodes) {
-    CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-    GPUSHARE_CU_RETURN(api_, cuGraphNodeGetType(node, &type));
-    if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
-      CUgraph child = nullptr;
-      GPUSHARE_CU_RETURN(api_, cuGraphChildGraphNodeGetGraph(node, &child));
-      if (depth == kGraphDepthMax) return false;
-      absl::StatusOr<bool> bound = BindGraph(child, depth + 1);
-      if (!bound.ok() || !*bound) return bound;
-    }
-    if (type != CU_GRAPH_NODE_TYPE_KERNEL) continue;
-    CUDA_KERNEL_NODE_PARAMS params = {};
-    GPUSHARE_CU_RETURN(api_, cuGraphKernelNodeGetParams(node, &params));
-    absl::StatusOr<bool> bound = BindParams(params);
-    if (!bound.ok() || !*bound) return bound;
-    GPUSHARE_CU_RETURN(api_, cuGraphKernelNodeSetParams(node, &params));
-  }
-  return true;
+absl::StatusOr<bool> GraphBinder::BindGraph(CUgraph graph) {
+  return VisitKernels(
+      api_, graph,
+      [this](CUgraphNode node, CUDA_KERNEL_NODE_PARAMS& params) -> absl::StatusOr<bool> {
+        absl::StatusOr<bool> bound = BindParams(params);
+        if (!bound.ok() || !*bound) return bound;
+        GPUSHARE_CU_RETURN(api_, cuGraphKernelNodeSetParams(node, &params));
+        return true;
+      });
+}
+
+absl::StatusOr<bool> GraphBinder::CanBind(const DriverApi& api, CUgraph graph,
+                                          FunctionKernels& functions) {
+  return VisitKernels(api, graph, [&](CUgraphNode, CUDA_KERNEL_NODE_PARAMS& params) {
+    return absl::StatusOr<bool>(params.kern != nullptr ||
+                                functions.KernelOf(params.func) != nullptr);
+  });
 }
 
 }  // namespace gpushare::cuda

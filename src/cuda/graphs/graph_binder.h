@@ -56,13 +56,14 @@ class GraphBinder {
 
   // The context that the nodes of the place are bound to.
   CUcontext target() const { return target_; }
-  // The last function that cannot leave its context; null: none.
-  CUfunction unbound() const { return unbound_; }
   // Binds the parameters of one kernel node. False if the kernel cannot leave its context.
   absl::StatusOr<bool> BindParams(CUDA_KERNEL_NODE_PARAMS& params);
   // Binds every kernel of the graph and of its child graphs; false if one cannot leave its context.
   // Memory copies need no SM and stay in their context.
-  absl::StatusOr<bool> BindGraph(CUgraph graph, int depth = 0);
+  absl::StatusOr<bool> BindGraph(CUgraph graph);
+  // Whether BindGraph can bind the graph to the context of any place.
+  static absl::StatusOr<bool> CanBind(const DriverApi& api, CUgraph graph,
+                                      FunctionKernels& functions);
 
  private:
   // Sets on the kernel's function here what is set on `from`.
@@ -72,7 +73,6 @@ class GraphBinder {
   const core::PlaceIndex place_;
   const CUcontext target_;
   FunctionKernels* const functions_;
-  CUfunction unbound_ = nullptr;
   std::unordered_set<CUkernel> matched_;  // kernels whose functions here have the attributes
 };
 

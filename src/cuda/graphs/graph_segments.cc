@@ -64,9 +64,8 @@ absl::StatusOr<std::string> WholeReasonOf(const DriverApi& api,
         if (params.kern == nullptr && confinable &&
             (functions == nullptr || functions->KernelOf(params.func) == nullptr)) {
           return absl::StrCat("The kernel of node ", i, " is bound to its context",
-                              functions == nullptr
-                                  ? " (a CUfunction of a module)"
-                                  : absl::StrCat(": ", functions->WhyNot(params.func)),
+                              functions == nullptr ? " (a CUfunction of a module)"
+                                                   : absl::StrCat(": ", functions->WhyNot()),
                               ".");
         }
         const char* const lost = NodeAttributes::LostByCopy(api, nodes[i]);

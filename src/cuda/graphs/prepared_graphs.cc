@@ -16,6 +16,15 @@
 #include "src/cuda/graphs/warm_nodes.h"
 
 namespace gpushare::cuda {
+namespace {
+
+absl::Status CannotBeConfined(const PreparedGraph& prepared) {
+  return absl::UnimplementedError(absl::StrCat(
+      "Graph '", prepared.desc.name, "' has a kernel that is bound to its context: ",
+      prepared.functions.WhyNot(), ". So it cannot be confined; register it as not confinable."));
+}
+
+}  // namespace
 
 PreparedGraph::~PreparedGraph() {
   if (leaked) return;
@@ -99,19 +108,15 @@ absl::StatusOr<GraphHandle> PreparedGraphs::Capture(PreparedGraph& prepared,
   return Bind(prepared, std::move(graph), place);
 }
 
-// The same graph, whose kernels run in the place. INVALID_ARGUMENT if one cannot leave its context.
+// The same graph, whose kernels run in the place. UNIMPLEMENTED if one cannot leave its context.
 absl::StatusOr<GraphHandle> PreparedGraphs::Bind(PreparedGraph& prepared, GraphHandle graph,
                                                  core::PlaceIndex place) const {
   if (place == core::kWholeDevice) return graph;
   GraphBinder binder(context_, places_, place, &prepared.functions);
   absl::StatusOr<bool> bound = binder.BindGraph(graph.get());
   if (!bound.ok()) return bound.status();
-  if (*bound) return graph;
-  return absl::InvalidArgumentError(
-      absl::StrCat("Graph '", prepared.desc.name, "' has a kernel that is bound to its context (",
-                   binder.unbound() == nullptr ? "its child graphs are too deep"
-                                               : prepared.functions.WhyNot(binder.unbound()),
-                   "), so it cannot be confined; register it as not confinable."));
+  if (!*bound) return CannotBeConfined(prepared);
+  return graph;
 }
 
 // Copies the caller's graph so that its kernels run in the place.
@@ -313,7 +318,8 @@ size_t PreparedGraphs::SegmentInstances() const {
   return count;
 }
 
-// Places that are made later need the graph when the application may have destroyed its own.
+// Places that are made later need the graph when the application may have destroyed its own. One
+// that they cannot have would refuse them to every graph, so it is refused itself.
 absl::Status PreparedGraphs::CopyOriginal(PreparedGraph& prepared) const {
   core::GraphCode& code = *prepared.desc.graph();
   if (code.graph == nullptr || code.capture != nullptr) return absl::OkStatus();
@@ -321,7 +327,10 @@ absl::Status PreparedGraphs::CopyOriginal(PreparedGraph& prepared) const {
   GPUSHARE_CU_RETURN(context_.api(), cuGraphClone(&copy, static_cast<CUgraph>(code.graph)));
   prepared.original.reset(copy);
   code.graph = copy;
-  return absl::OkStatus();
+  if (!prepared.desc.confinable) return absl::OkStatus();
+  absl::StatusOr<bool> moves = GraphBinder::CanBind(context_.api(), copy, prepared.functions);
+  if (!moves.ok()) return moves.status();
+  return *moves ? absl::OkStatus() : CannotBeConfined(prepared);
 }
 
 absl::Status PreparedGraphs::PrepareGraph(PreparedGraph& prepared) const {

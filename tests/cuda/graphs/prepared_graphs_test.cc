@@ -107,6 +107,18 @@ TEST_F(PreparedGraphsTest, ARegistrationThatFailsPartWayLeavesNoInstance) {
   }
 }
 
+// No place exists when it is registered; each that is made later would be refused for its sake.
+TEST_F(PreparedGraphsTest, AGraphThatCannotBeConfinedIsRefusedBeforeItRefusesPlaces) {
+  PreparedGraphs graphs(context_, places_);
+  core::KernelDesc chain = Chain(3);
+  graphs_.back()->nodes[1]->kernel.kern = nullptr;  // of a module
+  EXPECT_EQ(graphs.Prepare(chain).code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(Alive(), 0U);
+  chain.confinable = false;
+  ASSERT_TRUE(graphs.Prepare(chain).ok());
+  EXPECT_TRUE(graphs.AddPlace(MakePlace()).ok());
+}
+
 TEST_F(PreparedGraphsTest, AGraphWhoseSegmentsFailRunsWholeAndKeepsNoneOfThem) {
   for (int i = 0; i < 3; ++i) MakePlace();
   for (const int made : {0, 1, 5, 13, 19}) {

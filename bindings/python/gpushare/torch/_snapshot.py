@@ -92,8 +92,8 @@ class Snapshot:
                 _, first = self._made.get(tensor.data_ptr(), (None, None))
             if first is None:
                 raise UnimplementedError(
-                    Status.UNIMPLEMENTED, f"The first step makes {_words(place)} of the state from its own values, so "
-                    'the warm-up cannot be undone. Run one step yourself before you make the Training.')
+                    Status.UNIMPLEMENTED, f"The first run makes {_words(place)} of the state from its own values, so "
+                    'the warm-up cannot be undone. Run it once yourself before the registration.')
             pairs.append((tensor, first))
         self._copy(pairs)
 

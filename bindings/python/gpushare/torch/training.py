@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Sequence
@@ -11,11 +10,12 @@ from typing import Any
 
 import torch
 
-from gpushare.enums import AppClass, Choice, TaskKind
-from gpushare.errors import InvalidArgumentError
+from gpushare.enums import AppClass
 from gpushare.kernel import Kernel
 from gpushare.runtime import Runtime
 from gpushare.ticket import Ticket
+from gpushare.torch._capture import captured
+from gpushare.torch._registration import register_graph
 from gpushare.torch._snapshot import Snapshot
 from gpushare.torch._tensors import native_events, own_workspaces, recorded_event, require_cuda, warm_up
 
@@ -81,20 +81,15 @@ class Training:
         self._graph = torch.cuda.CUDAGraph(keep_graph=True)
         stream.wait_stream(torch.cuda.current_stream())
         with own_workspaces(), torch.cuda.stream(stream):
-            self.outputs = _captured(self._graph, step)
+            self.outputs = captured(self._graph, step)
         # The registration may execute the step, on a stream of its own. A wait for the whole GPU would break a
         # capture of another thread.
         torch.cuda.current_stream().synchronize()
 
     def _register(self, options: dict[str, Any]) -> Kernel:
-        given = {'kind': TaskKind.GRAPH, 'graph': int(self._graph.raw_cuda_graph()), **options}
-        try:
-            return self._runtime.register_kernel(self.name, **given)
-        except InvalidArgumentError as error:
-            if 'confined' not in error.message:
-                raise
-            self.unconfinable = error.message
-        return self._runtime.register_kernel(self.name, **{**given, 'confinable': Choice.NO})
+        kernel, self.unconfinable = register_graph(
+            self._runtime, self.name, graph=int(self._graph.raw_cuda_graph()), **options)
+        return kernel
 
     def submit(self, n: int = 1) -> list[Ticket]:
         """Submits n steps, which run one after another. Returns their tickets. A step that fails also
@@ -151,16 +146,3 @@ class Training:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _captured(graph: Any, step: Callable[[], Any]) -> Any:
-    # relaxed: other threads may allocate memory during the capture.
-    graph.capture_begin(capture_error_mode='relaxed')
-    try:
-        outputs = step()
-    except BaseException:
-        with contextlib.suppress(Exception):  # the step's own exception says more
-            graph.capture_end()
-        raise
-    graph.capture_end()
-    return outputs
