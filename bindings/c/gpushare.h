@@ -435,7 +435,7 @@ GPUSHARE_API gpushare_status gpushare_poll(gpushare_runtime* runtime,
 GPUSHARE_API gpushare_status gpushare_poll_until(gpushare_runtime* runtime,
                                                  int64_t time_ns) GPUSHARE_NOEXCEPT;
 
-// Reads the device's clock, in nanoseconds.
+// Reads the device's clock, in nanoseconds: CLOCK_MONOTONIC of a device in real time.
 // Threads: any. Owns: nothing. Blocks: no.
 // Errors: INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status gpushare_now_ns(gpushare_runtime* runtime,

@@ -1,6 +1,7 @@
 """What a runtime tells of itself: device, counters, metrics, traces, profiles, calibration, log."""
 
 import math
+import time
 
 import pytest
 
@@ -138,3 +139,13 @@ def test_the_log_callback_gets_sentences():
     for level, text in said:
         assert level in gpushare.LogLevel
         assert text.endswith('.')
+
+
+def test_pythons_monotonic_clock_is_that_of_a_device_in_real_time():
+    with gpushare.Runtime(device='null') as runtime:
+        before = runtime.from_monotonic_ns(time.monotonic_ns())
+        now_ns = runtime.now_ns()
+        assert before <= now_ns <= runtime.from_monotonic_ns(time.monotonic_ns())
+    with gpushare.Runtime(device='sim') as runtime, pytest.raises(
+            gpushare.FailedPreconditionError, match='clock of this device is virtual'):
+        runtime.from_monotonic_ns(0)

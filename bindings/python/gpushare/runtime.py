@@ -13,7 +13,8 @@ from gpushare._library import check, library
 from gpushare._runtime_base import RuntimeBase
 from gpushare._structs import init, read_text, text_of
 from gpushare.app import App
-from gpushare.enums import AppClass, Drive, GuaranteeBit, LogLevel, TaskKind
+from gpushare.enums import AppClass, Drive, GuaranteeBit, LogLevel, Status, TaskKind
+from gpushare.errors import FailedPreconditionError
 from gpushare.kernel import Capture, FusedKernel, Kernel, KernelSpec
 from gpushare.options import AppOptions, FusedKernelOptions, KernelOptions, LibraryCall, RuntimeOptions, TraceOptions
 from gpushare.records import DeviceInfo, KernelInfo, RuntimeStats, TraceSummary
@@ -39,6 +40,7 @@ class Runtime(RuntimeBase):
             struct.log = self._log
         self.drive = Drive(struct.drive)
         self.device_ordinal: int = struct.device_ordinal
+        self._virtual: bool | None = None  # whether the clock is; None: not asked yet
         super().__init__(make(library().gpushare_runtime_create, ctypes.byref(struct)))
 
     def __repr__(self) -> str:
@@ -80,6 +82,19 @@ class Runtime(RuntimeBase):
         """The device's clock. A simulated device has a virtual one."""
         with self._use as handle:
             return _waits.now_ns(handle)
+
+    def from_monotonic_ns(self, time_ns: int) -> int:
+        """A time of time.monotonic_ns() on the device's clock, as arrival_ns and records have it.
+
+        A GPU's runtime reads the same clock, CLOCK_MONOTONIC, so it is the same number. Raises FailedPreconditionError
+        on a simulated device, whose clock is virtual.
+        """
+        if self._virtual is None:
+            self._virtual = self.device().virtual_time
+        if self._virtual:
+            raise FailedPreconditionError(
+                Status.FAILED_PRECONDITION, 'The clock of this device is virtual and unrelated to time.monotonic_ns().')
+        return time_ns
 
     def drain(self, timeout_s: float | None = None) -> None:
         """Waits until no task is pending. Other threads may still submit."""
