@@ -4,11 +4,13 @@ GPUSHARE_LIBRARY names the library under test; unset, it is that of build/dev. T
 source tree.
 """
 
+import importlib
 import os
 import pathlib
 import subprocess
 import sys
 import textwrap
+import weakref
 
 import pytest
 
@@ -17,6 +19,8 @@ PACKAGE = ROOT / 'bindings/python'
 sys.path.insert(0, str(PACKAGE))
 os.environ.setdefault('GPUSHARE_LIBRARY', str(ROOT / 'build/dev/bindings/c/libgpushare.so.1'))
 os.environ.setdefault('GPUSHARE_PYTHON_STEPS', str(ROOT / 'build/dev/bindings/python/_steps.abi3.so'))
+
+import fake_torch  # noqa: E402
 
 import gpushare  # noqa: E402
 
@@ -77,3 +81,33 @@ def run_python():
         assert done.returncode == expected, f'exit code {done.returncode}\n{done.stdout}\n{done.stderr}'
         return done.stdout + done.stderr
     return run
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    """gpushare.torch with a PyTorch that needs no GPU."""
+    fake_torch.install(monkeypatch)
+    yield importlib.import_module('gpushare.torch')
+    for name in [name for name in sys.modules if name.startswith('gpushare.torch')]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def capturing():
+    """A simulated runtime that calls capture callbacks."""
+    with fake_torch.CapturingRuntime(device='sim') as opened:
+        yield opened
+
+
+@pytest.fixture
+def live_events(monkeypatch):
+    """The events of the PyTorch without a GPU that exist."""
+    events = weakref.WeakSet()
+
+    class Event(fake_torch.Event):
+        def __init__(self):
+            super().__init__()
+            events.add(self)
+
+    monkeypatch.setattr(fake_torch.cuda, 'Event', Event)
+    return events

@@ -1,6 +1,7 @@
 """What gpushare.torch uses of PyTorch, without a GPU: tensors are lists, and every call on a stream is written down.
 
 `install` puts the module in the place of torch and returns it. `calls` lists what happened, in order.
+The simulated device captures nothing; CapturingRuntime calls the capture callback as a CUDA device does.
 """
 
 import contextlib
@@ -8,10 +9,15 @@ import itertools
 import sys
 import types
 
+import gpushare
+
+PLACES = (132, 96, 36)  # the SMs of the places in which a CapturingRuntime captures
+
 
 class Tensor:
     pointers = itertools.count(0x1000, 0x100)
     is_cuda = True
+    pinned = False
     layout = 'strided'
 
     def __init__(self, values, dtype='float32'):
@@ -31,8 +37,18 @@ class Tensor:
     def detach(self):
         return self
 
+    def is_pinned(self):
+        return self.pinned
+
+    def pin_memory(self):
+        copy = self.clone()
+        copy.is_cuda, copy.pinned = False, True
+        return copy
+
     def clone(self):
-        return Tensor(self.values, self.dtype)
+        copy = Tensor(self.values, self.dtype)
+        copy.is_cuda = self.is_cuda
+        return copy
 
     def copy_(self, other, non_blocking=False):
         self.values[:] = other.values
@@ -92,20 +108,31 @@ class Event:
         calls.append(('event',))
 
 
+class MemPool:
+    numbers = itertools.count(1)
+
+    def __init__(self):
+        self.id = (0, next(MemPool.numbers))
+
+
 class CUDAGraph:
-    refuses = False
+    numbers = itertools.count(0xabc, 0x10)
 
-    def __init__(self, keep_graph):
-        assert keep_graph
+    def __init__(self, keep_graph=False):
+        self.keep_graph = keep_graph
+        self.raw = next(CUDAGraph.numbers)
 
-    def capture_begin(self, capture_error_mode):
-        calls.append(('capture_begin', cuda.current_stream().name, capture_error_mode))
+    def capture_begin(self, capture_error_mode, pool=None):
+        calls.append(('capture_begin', cuda.current_stream().name, capture_error_mode, *([pool] if pool else [])))
 
     def capture_end(self):
         calls.append(('capture_end',))
 
     def raw_cuda_graph(self):
-        return 0xabc
+        if not self.keep_graph:
+            raise RuntimeError('You cannot access the raw cudaGraph_t instance unless CUDAGraph was initialized with '
+                               'keep_graph=true')
+        return self.raw
 
 
 L2_CACHE = 1 << 20
@@ -141,8 +168,8 @@ def _set_carve_out(value):
 cuda = types.SimpleNamespace(
     Stream=Stream, Event=Event, CUDAGraph=CUDAGraph, stream=_stream,
     ExternalStream=lambda stream: Stream(f'external {stream:#x}'),
-    MemPool=type('MemPool', (), {}),
-    use_mem_pool=lambda pool: _noted('pool'),
+    MemPool=MemPool,
+    use_mem_pool=lambda pool: _noted('pool', pool.id),
     current_stream=lambda: _streams[-1],
     current_device=lambda: 0,
     is_available=lambda: True,
@@ -155,6 +182,8 @@ def install(monkeypatch):
     del _streams[1:]
     random_state.values[:] = [0]
     carve_out[0] = None
+    CUDAGraph.numbers = itertools.count(0xabc, 0x10)
+    MemPool.numbers = itertools.count(1)
     module = types.ModuleType('torch')
     module.Tensor, module.cuda = Tensor, cuda
     module.empty_like = lambda tensor: Tensor([float('nan')] * len(tensor.values), tensor.dtype)
@@ -173,3 +202,39 @@ def install(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, 'torch', module)
     return module
+
+
+class CapturingRuntime(gpushare.Runtime):
+    """Registers simulated kernels of the profile, or graphs of one node of `node_ns`, whatever their names.
+
+    It refuses graphs with the error `refused`, unless they stay on the whole device. One that is measured runs `step`
+    twice.
+    """
+
+    refused = None
+    step = None
+    node_ns = 0
+
+    def register_kernel(self, name, *, capture=None, **options):
+        confinable = options.get('confinable') != gpushare.Choice.NO
+        if capture is not None:
+            for index, sms in enumerate(PLACES if confinable else PLACES[:1]):
+                capture(0x100 + index, sms)
+        if self.refused is not None and confinable:
+            raise self.refused
+        self.options = options
+        if options.get('measure_nodes') and self.step is not None:
+            calls.append(('measure',))
+            for _ in range(2):
+                self.step()
+        if self.node_ns:
+            node = gpushare.abi.gpushare_graph_node(duration_ns=self.node_ns, blocks=132)
+            record = gpushare.abi.init(gpushare.abi.gpushare_simulation_record, node_count=1)
+            record.nodes = (gpushare.abi.gpushare_graph_node * 1)(node)
+            options['simulation'] = record
+        return super().register_kernel(name, **options)
+
+
+def double(tensor):
+    calls.append(('double', cuda.current_stream().name))
+    return Tensor([2 * value for value in tensor.values])

@@ -1,65 +1,15 @@
-"""gpushare.torch against a PyTorch without a GPU (fake_torch.py) and the simulated device.
-
-The simulated device captures nothing; CapturingRuntime calls the capture callback as a CUDA device does.
-"""
+"""Service and Training against a PyTorch without a GPU (fake_torch.py) and the simulated device."""
 
 import collections
 import gc
-import importlib
-import sys
 import threading
 import types
-import weakref
 
 import fake_torch
 import pytest
-from fake_torch import Tensor, calls
+from fake_torch import PLACES, Tensor, calls, double
 
 import gpushare
-
-PLACES = (132, 96, 36)
-
-
-@pytest.fixture
-def torch(monkeypatch):
-    fake_torch.install(monkeypatch)
-    yield importlib.import_module('gpushare.torch')
-    for name in [name for name in sys.modules if name.startswith('gpushare.torch')]:
-        del sys.modules[name]
-
-
-class CapturingRuntime(gpushare.Runtime):
-    """Registers simulated kernels, and refuses graphs with the error `refused`, unless they stay on the whole device.
-
-    One that is measured runs `step` twice.
-    """
-
-    refused = None
-    step = None
-
-    def register_kernel(self, name, *, capture=None, **options):
-        if capture is not None:
-            for index, sms in enumerate(PLACES):
-                capture(0x100 + index, sms)
-        elif self.refused is not None and options.get('confinable') != gpushare.Choice.NO:
-            raise self.refused
-        self.options = options
-        if options.get('measure_nodes') and self.step is not None:
-            calls.append(('measure',))
-            for _ in range(2):
-                self.step()
-        return super().register_kernel(name, **options)
-
-
-@pytest.fixture
-def capturing():
-    with CapturingRuntime(device='sim') as opened:
-        yield opened
-
-
-def double(tensor):
-    calls.append(('double', fake_torch.cuda.current_stream().name))
-    return Tensor([2 * value for value in tensor.values])
 
 
 def test_a_service_is_captured_in_each_place_in_memory_of_its_own(torch, capturing):
@@ -69,10 +19,10 @@ def test_a_service_is_captured_in_each_place_in_memory_of_its_own(torch, capturi
     assert [run[1] for run in runs] == ['side'] * 3 + ['external 0x100', 'external 0x101', 'external 0x102']
     last = calls.index(('double', 'external 0x102'))
     assert calls[last - 5:last + 3] == [
-        ('clear_workspaces',), ('carve_out', 96), ('enter', 'pool'), ('enter', 'threads', False), ('enter', 'no_grad'),
+        ('clear_workspaces',), ('carve_out', 96), ('enter', 'pool', service._server.pool.id),
+        ('enter', 'threads', False), ('enter', 'no_grad'),
         ('double', 'external 0x102'), ('leave', 'no_grad'), ('enter', 'no_grad')]
     assert fake_torch.carve_out == [None]
-    assert len(service.captures._pools) == 3
 
 
 def test_the_whole_device_has_no_carve_out_and_the_callers_is_put_back(torch, capturing):
@@ -86,7 +36,7 @@ def test_a_service_is_called_like_the_function(torch, capturing):
         # The last capture left its result; a simulated launch computes nothing.
         result = service(Tensor([5, 6]))
         assert result.values == [2, 4]
-        assert service._inputs[0].values == [5, 6]
+        assert service.inputs[0].values == [5, 6]
         result.values[0] = 7
         assert service(Tensor([5, 6])).values == [2, 4]
         assert service.app.stats().latency.count == 2
@@ -97,10 +47,10 @@ def test_a_service_is_called_like_the_function(torch, capturing):
 def test_a_query_starts_behind_the_copies_of_its_caller_and_of_the_one_before(torch, capturing, monkeypatch):
     service = torch.Service(capturing, double, Tensor([1, 2]), name='resnet50_b1')
     seen = []
-    submit = service.app.submit
-    service._simulated = False  # as on a GPU, the device waits for the events
-    monkeypatch.setattr(service.app, 'submit',
-                        lambda kernel, wait_events: (seen.append(wait_events), submit(kernel))[1])
+    submit = service._server._queue.submit
+    service._server._simulated = False  # as on a GPU, the device waits for the events
+    monkeypatch.setattr(service._server._queue, 'submit',
+                        lambda kernel, query, wait_events: (seen.append(wait_events), submit(kernel))[1])
     service(Tensor([1, 2]))
     service(Tensor([1, 2]))
     assert [len(events) for events in seen] == [1, 2]
@@ -147,7 +97,7 @@ def test_an_input_of_another_shape_is_refused_before_a_copy(torch, capturing):
         service(Tensor([1, 2, 3]))
     with pytest.raises(gpushare.InvalidArgumentError, match='has a tuple of 2, and the captured one has 1'):
         service(Tensor([1, 2]), Tensor([1, 2]))
-    assert service._inputs[0].values == [1, 2]
+    assert service.inputs[0].values == [1, 2]
 
 
 def test_inputs_must_be_nested_as_the_captured_ones_and_dicts_match_by_key(torch, capturing):
@@ -157,7 +107,7 @@ def test_inputs_must_be_nested_as_the_captured_ones_and_dicts_match_by_key(torch
     service = torch.Service(capturing, add, ({'a': Tensor([1]), 'b': [Tensor([2])]}, 2), name='resnet50_b1')
     before = len(calls)
     service({'b': [Tensor([6])], 'a': Tensor([5])}, 2)
-    given = service._inputs[0]
+    given = service.inputs[0]
     assert (given['a'].values, given['b'][0].values) == ([5], [6])
     assert ('enter', 'no_grad') in calls[before:]
     for inputs, sentence in [
@@ -190,13 +140,12 @@ def test_an_interrupted_query_is_waited_for_before_the_next_copy(torch, capturin
         patch.setattr(gpushare.Ticket, 'wait_ok', lambda ticket: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             service(Tensor([5, 6]))
-    pending, found = service._pending, []
+    pending, found = service._server._in_flight._newest['resnet50_b1'], []
     wait_complete = gpushare.Ticket.wait_complete
     monkeypatch.setattr(gpushare.Ticket, 'wait_complete', lambda ticket, timeout_s=None: (
-        found.append((ticket, list(service._inputs[0].values))), wait_complete(ticket))[1])
+        found.append((ticket, list(service.inputs[0].values))), wait_complete(ticket))[1])
     service(Tensor([7, 8]))
     assert found[0] == (pending, [5, 6])
-    assert service._pending is None
 
 
 def test_threads_share_a_service_one_query_at_a_time(torch, capturing):
@@ -237,7 +186,7 @@ def test_without_a_gpu_it_says_so(torch, capturing, monkeypatch):
 def test_example_inputs_on_the_cpu_are_refused(torch, capturing):
     given = Tensor([1, 2])
     given.is_cuda = False
-    with pytest.raises(gpushare.InvalidArgumentError, match=r'An input of shape \(2,\) is on the CPU'):
+    with pytest.raises(gpushare.InvalidArgumentError, match=r'A tensor of shape \(2,\) is on the CPU'):
         torch.Service(capturing, double, given, name='resnet50_b1')
 
 
@@ -465,20 +414,6 @@ def test_a_dropped_training_keeps_its_memory_until_the_runtime_ends(torch, captu
     assert not capturing._kept
 
 
-@pytest.fixture
-def live_events(monkeypatch):
-    """The events that exist."""
-    events = weakref.WeakSet()
-
-    class Event(fake_torch.Event):
-        def __init__(self):
-            super().__init__()
-            events.add(self)
-
-    monkeypatch.setattr(fake_torch.cuda, 'Event', Event)
-    return events
-
-
 def test_a_queued_step_keeps_its_event_when_its_training_is_dropped(torch, capturing, live_events):
     training = torch.Training(capturing, lambda: None, name='chain1')
     capturing.quiesce()
@@ -496,9 +431,11 @@ def test_an_interrupted_query_keeps_its_events_when_its_service_is_dropped(
         patch.setattr(gpushare.Ticket, 'wait_ok', lambda ticket: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             service(Tensor([5, 6]))
-    kept, = capturing._kept
     del service
-    assert any(event in part for event in live_events for part in kept if isinstance(part, list))
+    gc.collect()
+    assert len(live_events) == 1
+    assert any(event in events for event in live_events for kept in capturing._kept
+               if isinstance(kept, collections.deque) for events in kept)
 
 
 def test_a_graph_that_cannot_be_confined_runs_on_the_whole_device(torch, capturing, caplog):

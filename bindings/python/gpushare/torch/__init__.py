@@ -9,6 +9,7 @@
 
 Both capture their function as a CUDA graph, on streams and in memory of their own, so that they do not disturb eager
 PyTorch work. docs/python.md lists the rules for a captured function.
+Server is a service of many graphs, such as an engine's steps (docs/python-server.md).
 PlaceCaptures captures a function for a kernel that you register yourself.
 """
 
@@ -18,7 +19,8 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError('gpushare.torch needs PyTorch 2.8 or later: pip install torch.', name='torch') from error
 
 from gpushare.torch._place_captures import PlaceCaptures
+from gpushare.torch.server import ServedGraph, Server
 from gpushare.torch.service import Service
 from gpushare.torch.training import Training
 
-__all__ = ['PlaceCaptures', 'Service', 'Training']
+__all__ = ['PlaceCaptures', 'ServedGraph', 'Server', 'Service', 'Training']

@@ -89,11 +89,22 @@ def require_cuda(runtime: Runtime) -> None:
 
 
 def require_on_gpu(tensor: Any) -> Any:
-    """The tensor. Raises unless it is on a GPU."""
-    if not tensor.is_cuda:
-        _refuse(f'An input of shape {tuple(tensor.shape)} is on the CPU, and the captured function reads its inputs on '
-                'the GPU. Pass example inputs that are there: tensor.cuda().')
+    """The tensor. Raises unless it is on a GPU, or in pinned memory, from where a captured function may copy it."""
+    if not tensor.is_cuda and not tensor.is_pinned():
+        _refuse(f'A tensor of shape {tuple(tensor.shape)} is on the CPU, where a graph reads and writes pinned memory '
+                'only. Pass tensors that are on the GPU, tensor.cuda(), or pinned, tensor.pin_memory().')
     return tensor
+
+
+def copy_of(tensor: Any) -> Any:
+    """A copy on the GPU or in pinned memory, as the tensor is."""
+    copy = require_on_gpu(tensor).detach().clone()
+    return copy if copy.is_cuda else copy.pin_memory()
+
+
+def room_for(tensor: Any) -> Any:
+    """Where a capture's result like this tensor goes. A result in pinned memory is the function's own tensor."""
+    return torch.empty_like(require_on_gpu(tensor)) if tensor.is_cuda else tensor
 
 
 def warm_up(function: Callable[[], Any], stream: Any, runs: int, what: str) -> Any:
