@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import statistics
-import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -15,9 +14,7 @@ from networks import SERVICES
 
 import gpushare
 import gpushare.torch
-from gpushare.torch._tensors import own_workspaces
 
-WARM_UP_RUNS = 3
 ERROR_MAX = 0.02  # of the largest value: another number of SMs has another algorithm
 WARM_UP_NS = 300_000_000  # of queries back to back, until the clocks have risen
 AT_ONCE = 32  # launches in flight: far more of them block the host, which then sees ends late
@@ -49,11 +46,6 @@ class Answered:
             self.expected = self.net(self.inputs).clone()
         self.answer = torch.empty_like(self.expected)
 
-    def call(self) -> None:
-        """One query without the library. Its answer is in `answer`."""
-        with torch.no_grad():
-            self.answer.copy_(self.net(self.inputs))
-
     def check(self, what: str, answer: Any = None) -> None:
         """Raises unless the answer is that of the eager call."""
         torch.cuda.synchronize()
@@ -71,54 +63,26 @@ class Served(Answered):
         super().__init__(name)
         self._catalogue = catalogue
         self._captured: list[int] = []  # the graphs of the service's captures, one a place
-        self._capture()
         began = time.monotonic()
         self.runtime = gpushare.Runtime(device='cuda', profile_path=profile) if profile \
             else gpushare.Runtime(device='cuda')
-        self.confined, self._outputs = '', self.answer
-        self._register()
+        self._service = gpushare.torch.Service(self.runtime, self._traced, self.inputs, name=f'service-{name}',
+                                               weights=self.net)
         self.registered_s = time.monotonic() - began
+        self.kernel, self.answer = self._service.kernel, self._service.outputs
+        reason = self._service.unconfinable
+        self.confined = f'whole device only: {reason}'.splitlines()[0][:200] if reason else ''
+        # The whole device's capture is the first one, or the last one where a place's failed.
+        graph = self._captured[-1 if reason else 0]
+        # Bare launches are of the graph that the library launches on the whole device, so they read its warm memory
+        # too. A second capture has other memory, and DenseNet-121 takes 1.734 to 1.802 ms in six of them.
+        self._bare = catalogue.make('graph_new', graph)
 
     def _traced(self, inputs: Any) -> Any:
         """The network. While it is captured, its graph is noted."""
         if torch.cuda.is_current_stream_capturing():
             self._captured.append(graph_of_capture(torch.cuda.current_stream().cuda_stream))
         return self.net(inputs)
-
-    def _capture(self) -> None:
-        """A graph for the whole device, captured before any other capture can fail."""
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(WARM_UP_RUNS):
-                self.call()
-        torch.cuda.synchronize()
-        self._graph = torch.cuda.CUDAGraph(keep_graph=True)
-        with own_workspaces(), torch.cuda.graph(self._graph, capture_error_mode='relaxed'):
-            self.call()
-        torch.cuda.synchronize()
-
-    def _register(self) -> None:
-        """In every place; where a capture in some place fails, on the whole device only."""
-        name = f'service-{self.name}'
-        try:
-            self._service = gpushare.torch.Service(self.runtime, self._traced, self.inputs, name=name, weights=self.net)
-        except Exception as error:
-            self.confined = f'whole device only: {error}'.splitlines()[0][:200]
-            print(f'{self.name}: {self.confined}', file=sys.stderr, flush=True)
-            torch.cuda.synchronize()
-            graph = int(self._graph.raw_cuda_graph())
-            self.kernel = self.runtime.register_kernel(
-                f'{name}-whole', kind=gpushare.TaskKind.GRAPH, graph=graph, confinable=gpushare.Choice.NO,
-                segment_ns=-1)
-        else:
-            self.kernel, self._outputs = self._service._kernel, self._service._outputs
-            self.answer = self._outputs
-            sms = self._service.captures.place_sms
-            graph = dict(zip(sms, self._captured, strict=True))[max(sms)]
-        # Bare launches are of the graph that the library launches on the whole device, so they read its warm memory
-        # too. A second capture has other memory, and DenseNet-121 takes 1.734 to 1.802 ms in six of them.
-        self._bare = self._catalogue.make('graph_new', graph)
 
     def bare(self, arrivals: Sequence[int]) -> tuple[list[int], int]:
         """Latencies of bare launches of the graph at the arrivals, and their window, both in ns."""
@@ -127,7 +91,7 @@ class Served(Answered):
         window = ctypes.c_int64()
         self.clear()
         self._catalogue.call('graph_run', self._bare, given, found, count, ctypes.byref(window))
-        self.check('bare', self.answer)
+        self.check('bare')
         return list(found), window.value
 
     def times(self) -> tuple[float, list[float]]:
@@ -147,12 +111,8 @@ class Served(Answered):
         return float(statistics.median(shares[len(shares) // 2:]))
 
     def clear(self) -> None:
-        for output in (self.answer, self._outputs):
-            output.fill_(float('nan'))
+        self.answer.fill_(float('nan'))
         torch.cuda.synchronize()
-
-    def check(self, what: str, answer: Any = None) -> None:
-        super().check(what, self._outputs if answer is None else answer)
 
     def close(self) -> None:
         self.runtime.close()

@@ -37,7 +37,6 @@ class Sharing:
         began = time.monotonic()
         self.service = gpushare.torch.Service(self.runtime, service, inputs, name=name)
         self.registered_s = time.monotonic() - began
-        self._clock_offset = min(self.runtime.now_ns() - time.monotonic_ns() for _ in range(100))
 
     def run(self, arrivals: Sequence[int], promise: Promise, training: Any = None) -> dict[str, Any]:
         """Latencies in ns by the GPU's clock and as the host saw them, and the steps until the last arrival."""
@@ -53,7 +52,7 @@ class Sharing:
         start = time.monotonic_ns() + 20_000_000
         for arrival in arrivals:
             sleep_until(start + arrival)
-            tickets.append(app.submit(self.service._kernel, arrival_ns=start + arrival + self._clock_offset))
+            tickets.append(app.submit(self.service.kernel, arrival_ns=self.runtime.from_monotonic_ns(start + arrival)))
         last = time.monotonic_ns()
         stop.set()
         records = [ticket.wait(LIMIT_S) for ticket in tickets]
@@ -64,13 +63,13 @@ class Sharing:
             result['held_s'] = {reason.name: round((span - held.get(reason, 0)) / 1e9, 3)
                                 for reason, span in held_after.items() if span - held.get(reason, 0) > 1e6}
             feeder.join()
-            from_ns, to_ns = start + self._clock_offset, last + self._clock_offset
+            from_ns, to_ns = self.runtime.from_monotonic_ns(start), self.runtime.from_monotonic_ns(last)
             result['steps'] = sum(from_ns <= step.complete_ns < to_ns for step in done)
             result['evictions'] = sum(step.evictions for step in done)
             result['records'] = done
         after = self.runtime.stats()
         app.close()
-        meant = [start + arrival + self._clock_offset for arrival in arrivals]
+        meant = [self.runtime.from_monotonic_ns(start + arrival) for arrival in arrivals]
         return {**result, 'window_ns': last - start, 'got': _got(guarantee),
                 'launches': after.launches - before.launches,
                 'latencies': [(record.end_ns or record.complete_ns) - at

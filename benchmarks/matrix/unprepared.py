@@ -150,13 +150,13 @@ class Row:
     def _library(self, name: str, arrivals: list[int], promise: str, training: Any) -> None:
         p99, _, p50 = promise.partition('/')
         service = self.service.sharing.service
-        service._outputs.fill_(float('nan'))
+        service.outputs.fill_(float('nan'))
         torch.cuda.synchronize()
         began = time.monotonic()
         self._keep(name, self.service.sharing.run(
             arrivals, Promise(float(p99), float(p50 or 0), self.p99_alone_ns, int(self.solo_ns)), training))
         self.library_s += time.monotonic() - began
-        self.service.check(name, service._outputs)
+        self.service.check(name, service.outputs)
 
     def _keep(self, name: str, run: dict[str, Any]) -> None:
         self.runs.setdefault(name, []).append(run)
