@@ -31,8 +31,8 @@
 #     samples_more    rows that models of queries, copies and fused ratios need: blind shapes, whole queries at several sizes,
 #                     then 14 kernels with their copies, contention and fused kernels; GPUSHARE_SAMPLES names the file
 #     resnet          examples/pytorch/resnet50.py
-#     python          gpushare.torch and gpushare.triton: tests/python/gpu/torch_check.py and compiled_check.py, with FOLDER's
-#                     wheel (tools/python_wheel.sh) if it has one; GPUSHARE_PYTHON_ARGUMENTS are the first one's arguments
+#     python          gpushare.torch and gpushare.triton: the checks of tests/python/gpu, with FOLDER's wheel
+#                     (tools/python_wheel.sh) if it has one; GPUSHARE_PYTHON_ARGUMENTS are torch_check.py's arguments
 #     faults          the faults of docs/reliability.md that need a GPU, each in a process of its own;
 #                     GPUSHARE_FAULTS_ARGUMENTS chooses cases (--cases a,b)
 #   --limit GROUP=S   seconds that a group may take; a group that is cut off has failed
@@ -51,7 +51,7 @@ cases=''
 queries=''
 declare -A limits=([tests]=240 [segments]=90 [reservations]=60 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
   [quota]=240 [soak]=540 [colocate]=540 [idle]=120 [kernelet]=400
-  [places]=90 [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [faults]=240 [python]=240)
+  [places]=90 [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [faults]=240 [python]=330)
 
 list=0
 if [[ "${1:-}" == --list ]]; then
@@ -496,6 +496,7 @@ group_python() {
   fi
   read -ra arguments <<< "${GPUSHARE_PYTHON_ARGUMENTS:-}"
   python_check torch_check "$out/python.json" ${arguments[@]+"${arguments[@]}"}
+  python_check server_check "$out/python_server.json"
   python_check compiled_check "$out/compiled.json"
 }
 

@@ -7,27 +7,12 @@ Needs torch; GPUSHARE_LIBRARY names the library. Prints one line a case and writ
 Exit code 0: every case passed; 1: one failed; 77: there is no GPU or no PyTorch.
 """
 
-import argparse
 import asyncio
-import json
-import os
-import pathlib
 import sys
 import threading
 import time
-import traceback
 
-# cuBLAS gives the same bits in every run only with a fixed workspace; read when its handle is made.
-os.environ.setdefault('CUBLAS_WORKSPACE_CONFIG', ':4096:8')
-
-try:
-    import torch
-except ImportError:
-    print('skipped: PyTorch is not installed')
-    sys.exit(77)
-if not torch.cuda.is_available():
-    print('skipped: PyTorch sees no GPU')
-    sys.exit(77)
+from harness import main, torch
 
 import gpushare
 import gpushare.torch as gt
@@ -243,33 +228,5 @@ class Checks:
         assert step.count.item() == 100
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--out', default='')
-    parser.add_argument('--seconds', type=float, default=10, help='of the measured case')
-    arguments = parser.parse_args()
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    checks, failed = Checks(arguments.seconds), []
-    cases = [name for name in vars(Checks) if '_' in name and not name.startswith('_') and name not in ('eager_work',)]
-    for name in cases:
-        began = time.monotonic()
-        try:
-            getattr(checks, name)()
-            state = 'ok'
-        except Exception:
-            state = 'FAILED'
-            failed.append(name)
-            traceback.print_exc()
-        checks.figures[name] = state
-        print(f'{state:6} {time.monotonic() - began:6.1f} s  {name}', flush=True)
-    checks.figures.update(gpu=torch.cuda.get_device_name(), torch=torch.__version__, library=gpushare.version())
-    for key, value in checks.figures.items():
-        print(f'  {key}: {value}')
-    if arguments.out:
-        pathlib.Path(arguments.out).write_text(json.dumps(checks.figures, indent=1) + '\n')
-    print(f'{len(cases) - len(failed)} of {len(cases)} cases passed')
-    return 1 if failed else 0
-
-
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(main(Checks, __doc__))
