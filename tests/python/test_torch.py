@@ -404,7 +404,7 @@ def test_a_training_that_is_fed_for_ever_keeps_few_events_and_slots(torch, captu
     training = torch.Training(capturing, lambda: None, name='chain1', tasks_max=16)
     for _ in range(100):
         training.submit(3)[0].wait()
-    assert len(training._events) <= 2
+    assert len(training._chain.memory) <= 2
 
 
 def test_a_dropped_training_keeps_its_memory_until_the_runtime_ends(torch, capturing):

@@ -1,0 +1,115 @@
+"""What Training and BestEffort share: a function as a CUDA graph, which runs as tasks of a BE app of its own.
+
+The function is captured once, by PyTorch, in a memory pool of its own; the library makes a copy of the graph for each
+place. So the graph gives the same bits in every place.
+
+Threads: any. The registration runs on the caller's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from gpushare.enums import AppClass, Choice, TaskKind
+from gpushare.errors import InvalidArgumentError
+from gpushare.kernel import Kernel
+from gpushare.runtime import Runtime
+from gpushare.torch._chain import Chain
+from gpushare.torch._snapshot import Snapshot
+from gpushare.torch._tensors import own_workspaces, require_cuda, warm_up
+
+
+class CapturedWork:
+    """A captured function with its app, kernel and memory.
+
+    state: what the function changes (_snapshot.py): it is as it was before when the registration ends.
+    """
+
+    def __init__(self, runtime: Runtime, function: Callable[[], Any], name: str, *, state: Sequence[Any],
+                 warmup_runs: int, measure: bool, kernel_options: dict[str, Any] | None,
+                 app_options: dict[str, Any]) -> None:
+        require_cuda(runtime)
+        self.name = name
+        self._runtime = runtime
+        self._simulated = runtime.device().simulated
+        self._lock = threading.Lock()
+        # Why the graph runs on the whole device only; '' if it can run in a place.
+        self.unconfinable = ''
+        stream = torch.cuda.Stream()
+        try:
+            with Snapshot(state) as snapshot:
+                self._warm_up(function, stream, warmup_runs)
+                self._capture(function, stream)
+                measured = {'measure_nodes': measure, 'measure_places': measure}
+                self._kernel = self._register({**measured, **(kernel_options or {})})
+                snapshot.restore()
+        finally:
+            torch.cuda.current_stream().synchronize()
+        self.app = runtime.create_app(name, AppClass.BEST_EFFORT, **app_options)
+        self._chain = Chain(self.app.queue, self._simulated)
+        # Tasks in flight use this memory even after the object was dropped.
+        self._memory = [self._graph, self.outputs, tuple(state), function, self._chain.memory]
+        runtime.keep(self._memory)
+
+    def _warm_up(self, function: Callable[[], Any], stream: Any, runs: int) -> None:
+        try:
+            warm_up(function, stream, max(1, runs), f"{type(self).__name__} '{self.name}'")
+        finally:
+            stream.synchronize()  # a function that raised may leave earlier runs running
+
+    def _capture(self, function: Callable[[], Any], stream: Any) -> None:
+        # keep_graph: the library instantiates the graph itself, once for each place.
+        self._graph = torch.cuda.CUDAGraph(keep_graph=True)
+        stream.wait_stream(torch.cuda.current_stream())
+        with own_workspaces(), torch.cuda.stream(stream):
+            self.outputs = _captured(self._graph, function)
+        # The registration may execute the graph, on a stream of its own. A wait for the whole GPU would break a
+        # capture of another thread.
+        torch.cuda.current_stream().synchronize()
+
+    def _register(self, options: dict[str, Any]) -> Kernel:
+        given = {'kind': TaskKind.GRAPH, 'graph': int(self._graph.raw_cuda_graph()), **options}
+        try:
+            return self._runtime.register_kernel(self.name, **given)
+        except InvalidArgumentError as error:
+            if 'confined' not in error.message:
+                raise
+            self.unconfinable = error.message
+        return self._runtime.register_kernel(self.name, **{**given, 'confinable': Choice.NO})
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        """Waits for everything that is submitted. Then what the function reads and writes may be read and written."""
+        with self._lock:
+            last = self._chain.last
+        if last is not None:
+            last.wait(timeout_s)
+
+    def close(self) -> None:
+        """Waits for everything that is submitted, then releases the app and the memory."""
+        with self._lock:
+            if self._chain.last is not None and not self._runtime.closed:
+                self._chain.last.wait_complete()
+            self.app.close()
+            self._kernel.close()
+            self._runtime.unkeep(self._memory)
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _captured(graph: Any, function: Callable[[], Any]) -> Any:
+    # relaxed: other threads may allocate memory during the capture.
+    graph.capture_begin(capture_error_mode='relaxed')
+    try:
+        outputs = function()
+    except BaseException:
+        with contextlib.suppress(Exception):  # the function's own exception says more
+            graph.capture_end()
+        raise
+    graph.capture_end()
+    return outputs
