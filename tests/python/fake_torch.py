@@ -7,6 +7,7 @@ The simulated device captures nothing; CapturingRuntime calls the capture callba
 import contextlib
 import itertools
 import sys
+import threading
 import types
 
 import gpushare
@@ -137,18 +138,27 @@ class CUDAGraph:
 
 L2_CACHE = 1 << 20
 calls = []
-_streams = [Stream('current')]
+
+
+class _Streams(threading.local):
+    """The current streams of a thread, innermost last."""
+
+    def __init__(self):
+        self.stack = [Stream('current')]
+
+
+_streams = _Streams()
 random_state = Tensor([0])
 carve_out = [None]
 
 
 @contextlib.contextmanager
 def _stream(stream):
-    _streams.append(stream)
+    _streams.stack.append(stream)
     try:
         yield
     finally:
-        _streams.pop()
+        _streams.stack.pop()
 
 
 @contextlib.contextmanager
@@ -170,7 +180,7 @@ cuda = types.SimpleNamespace(
     ExternalStream=lambda stream: Stream(f'external {stream:#x}'),
     MemPool=MemPool,
     use_mem_pool=lambda pool: _noted('pool', pool.id),
-    current_stream=lambda: _streams[-1],
+    current_stream=lambda: _streams.stack[-1],
     current_device=lambda: 0,
     is_available=lambda: True,
     get_device_properties=lambda device: types.SimpleNamespace(multi_processor_count=132, L2_cache_size=L2_CACHE),
@@ -179,7 +189,7 @@ cuda = types.SimpleNamespace(
 
 def install(monkeypatch):
     calls.clear()
-    del _streams[1:]
+    del _streams.stack[1:]
     random_state.values[:] = [0]
     carve_out[0] = None
     CUDAGraph.numbers = itertools.count(0xabc, 0x10)
