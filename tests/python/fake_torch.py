@@ -9,6 +9,7 @@ import itertools
 import sys
 import threading
 import types
+import weakref
 
 import gpushare
 
@@ -16,14 +17,36 @@ PLACES = (132, 96, 36)  # the SMs of the places in which a CapturingRuntime capt
 
 
 class Tensor:
+    """A row of numbers of 4 bytes, at an address of its own."""
+
     pointers = itertools.count(0x1000, 0x100)
+    at = weakref.WeakValueDictionary()  # by address
     is_cuda = True
     pinned = False
     layout = 'strided'
+    strides = (1,)
 
-    def __init__(self, values, dtype='float32'):
+    def __init__(self, values, dtype='float32', device='cuda:0'):
         self.values, self.dtype = list(values), dtype
         self.pointer = next(Tensor.pointers)
+        self.is_cuda = device != 'cpu'
+        Tensor.at[self.pointer] = self
+
+    @property
+    def device(self):
+        return 'cuda:0' if self.is_cuda else 'cpu'
+
+    def to(self, device):
+        return self if device == self.device else Tensor(self.values, self.dtype, device)
+
+    def is_pinned(self):
+        return self.pinned
+
+    def stride(self):
+        return self.strides
+
+    def element_size(self):
+        return 4
 
     @property
     def shape(self):
@@ -38,18 +61,13 @@ class Tensor:
     def detach(self):
         return self
 
-    def is_pinned(self):
-        return self.pinned
-
     def pin_memory(self):
         copy = self.clone()
         copy.is_cuda, copy.pinned = False, True
         return copy
 
     def clone(self):
-        copy = Tensor(self.values, self.dtype)
-        copy.is_cuda = self.is_cuda
-        return copy
+        return Tensor(self.values, self.dtype, self.device)
 
     def copy_(self, other, non_blocking=False):
         self.values[:] = other.values
@@ -196,7 +214,9 @@ def install(monkeypatch):
     MemPool.numbers = itertools.count(1)
     module = types.ModuleType('torch')
     module.Tensor, module.cuda = Tensor, cuda
-    module.empty_like = lambda tensor: Tensor([float('nan')] * len(tensor.values), tensor.dtype)
+    module.empty_like = lambda tensor, device=None: Tensor(
+        [float('nan')] * len(tensor.values), tensor.dtype, device or tensor.device)
+    module.device = lambda kind, index: f'{kind}:{index}'
     module.full_like = lambda tensor, value: Tensor([value] * len(tensor.values), tensor.dtype)
     module.zeros_like = lambda tensor: module.full_like(tensor, 0)
     module.equal = lambda left, right: left.values == right.values

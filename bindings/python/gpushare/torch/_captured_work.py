@@ -52,8 +52,8 @@ class CapturedWork:
             torch.cuda.current_stream().synchronize()
         self.app = runtime.create_app(name, AppClass.BEST_EFFORT, **app_options)
         self._chain = Chain(self.app.queue, self._simulated)
-        # Tasks in flight use this memory even after the object was dropped.
-        self._memory = [self._graph, self.outputs, tuple(state), function, self._chain.memory]
+        # Tasks in flight use this memory even after the object was dropped. A class that derives from this adds to it.
+        self._memory: list[Any] = [self._graph, self.outputs, tuple(state), function, self._chain.memory]
         runtime.keep(self._memory)
 
     def _warm_up(self, function: Callable[[], Any], stream: Any, runs: int) -> None:

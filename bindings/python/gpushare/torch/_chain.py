@@ -1,4 +1,4 @@
-"""BE tasks of one queue that run one after another, and the memory that they use while they are in flight.
+"""BE tasks of one queue, which run one after another, and the memory that they use while they are in flight.
 
 A task that fails also fails the tasks behind it that were submitted before it failed.
 

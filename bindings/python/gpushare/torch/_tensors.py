@@ -32,11 +32,17 @@ def copy_tensors(target: Any, source: Any, what: str) -> None:
 
     It checks everything before the first copy.
     """
-    pairs: list[tuple[Any, Any]] = []
-    _pair(target, source, what, pairs)
+    pairs = tensor_pairs(target, source, what)
     with torch.no_grad():
         for left, right in pairs:
             left.copy_(right, non_blocking=True)
+
+
+def tensor_pairs(target: Any, source: Any, what: str) -> list[tuple[Any, Any]]:
+    """The tensors at the same place of two nests, which must agree in all but the values of tensors."""
+    pairs: list[tuple[Any, Any]] = []
+    _pair(target, source, what, pairs)
+    return pairs
 
 
 def _pair(target: Any, source: Any, what: str, pairs: list[tuple[Any, Any]]) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from gpushare.enums import Status
+from gpushare.errors import FailedPreconditionError
 from gpushare.runtime import Runtime
 from gpushare.ticket import Ticket
 from gpushare.torch._captured_work import CapturedWork
 from gpushare.torch._feeding import Feeding
+from gpushare.torch._ring import InputRing, captured_inputs
 from gpushare.torch._tensors import recorded_event
 
 _numbers = itertools.count(1)
@@ -20,6 +23,9 @@ class Training(CapturedWork):
 
     step: a function that runs zero_grad(), forward, backward() and optimizer.step() on tensors that keep their
     addresses. It must not wait for the GPU, draw random numbers on it or change shapes; Adam needs capturable=True.
+    inputs: an example batch, on the CPU or GPU: a tensor, or a tuple or list of step's positional arguments (tensors,
+    nests of them, constants). The step gets the training's own copies, which submit(batch=...) writes.
+    batches: how many batches from the CPU can be on their way; each takes the batch's size on the GPU.
     state: the modules and optimizers (anything with a state_dict) and tensors that the step changes. The registration
     runs steps to warm up and to measure, and then restores the state. Without it these steps stay part of the training.
     name: of the app and its kernel; a profile knows the kernel by it. Default: 'training-1' and so on.
@@ -34,33 +40,65 @@ class Training(CapturedWork):
     Threads: any. close() waits for the submitted steps; the runtime's close ends what is left.
     """
 
-    def __init__(self, runtime: Runtime, step: Callable[[], Any], *, state: Sequence[Any] = (), name: str | None = None,
-                 warmup_runs: int = 3, measure: bool = True, kernel_options: dict[str, Any] | None = None,
-                 **app_options: Any) -> None:
-        super().__init__(runtime, step, name or f'training-{next(_numbers)}', state=state, warmup_runs=warmup_runs,
-                         measure=measure, kernel_options=kernel_options, app_options=app_options)
-        self._feeding = Feeding(runtime, lambda _: self.submit()[0], self.name)
+    def __init__(self, runtime: Runtime, step: Callable[..., Any], *, inputs: Any = None, batches: int = 2,
+                 state: Sequence[Any] = (), name: str | None = None, warmup_runs: int = 3, measure: bool = True,
+                 kernel_options: dict[str, Any] | None = None, **app_options: Any) -> None:
+        if batches < 1:
+            raise ValueError(f'batches is {batches}, and it must be at least 1.')
+        self._inputs = None if inputs is None else captured_inputs(inputs)
+        given = self._inputs or ()
+        super().__init__(
+            runtime, lambda: step(*given), name or f'training-{next(_numbers)}', state=state, warmup_runs=warmup_runs,
+            measure=measure, kernel_options=kernel_options, app_options=app_options)
+        self._ring: InputRing | None = None
+        if self._inputs is not None:
+            self._ring = InputRing(self.app, self._chain, self._inputs, batches, self._simulated)
+            self._memory.append(self._ring.memory)
+        self._feeding = Feeding(runtime, lambda batch: self.submit(batch=batch)[0], self.name)
 
-    def submit(self, n: int = 1) -> list[Ticket]:
+    def submit(self, n: int = 1, *, batch: Any = None) -> list[Ticket]:
         """Submits n steps, which run one after another. Returns their tickets. A step that fails also
         fails the submitted steps behind it.
 
+        batch: inputs of these steps, of the shapes and types of the example: on the CPU, which copies from pinned
+        memory fastest, or on the GPU. It is copied by BE copies behind the steps before, so do not write its tensors
+        until the first ticket is complete. Without it the steps read the batch before.
+
         The first starts behind the work that is on the current stream now, such as the copy of a batch. When
-        the app is full (tasks_max), ResourceExhaustedError is raised, and the steps before it stay submitted.
+        the app is full (tasks_max), ResourceExhaustedError is raised, and the steps before it stay submitted. A batch
+        takes two tasks for each of its tensors on the CPU, one for each on the GPU. After the error submit it again.
         """
         if n < 1:
             raise ValueError(f'n is {n}, and it must be at least 1.')
         with self._lock:
-            event = recorded_event()
+            event = None
+            if batch is None:
+                event = recorded_event()
+            elif self._ring is None:
+                raise FailedPreconditionError(
+                    Status.FAILED_PRECONDITION, f"'{self.name}' takes no batch: it was made without inputs=.")
+            elif not self._ring.load(batch):
+                event = recorded_event()
             return [self._chain.submit(self._kernel, event=event if number == 0 else None) for number in range(n)]
 
-    def start(self, outstanding: int = 4) -> None:
+    def feed(self, batches: Iterable[Any], outstanding: int = 4) -> int:
+        """Submits a step for each batch, such as those of a DataLoader, and waits for them. Returns their number.
+
+        At most `outstanding` steps are ahead of the GPU. It feeds on the caller's thread, behind the caller's current
+        stream, and raises what a step, a callback of on_step or the batches raise. A batch of another shape, such as
+        the last of a DataLoader without drop_last, raises InvalidArgumentError.
+        """
+        return self._feeding.feed(batches, outstanding)
+
+    def start(self, outstanding: int = 4, batches: Iterable[Any] | None = None) -> None:
         """Submits steps on a thread of its own until stop() or close(), at most `outstanding` ahead of the GPU.
 
+        batches: as in feed(), which it iterates on that thread; it ends with them. Without them each step reads what
+        the step before read.
         The first step starts behind the work that is on the current stream now. A step that fails, and an exception of
         a callback, end the thread; wait() and stop() raise it.
         """
-        self._feeding.start(None, outstanding)
+        self._feeding.start(batches, outstanding)
 
     def stop(self, timeout_s: float | None = None) -> None:
         """Ends start(), or a feed() of another thread, and waits until the submitted steps are complete.
