@@ -73,6 +73,13 @@ class Tensor:
         self.values[:] = other.values
         return self
 
+    def fill_(self, value):
+        return fill(self, value)
+
+    def add_(self, value):
+        launch(lambda: self.values.__setitem__(slice(None), [old + value for old in self.values]))
+        return self
+
     def numel(self):
         return len(self.values)
 
@@ -135,17 +142,36 @@ class MemPool:
 
 
 class CUDAGraph:
+    """A capture runs its calls, although a GPU would not, and notes those of `launch`, which run() repeats."""
+
     numbers = itertools.count(0xabc, 0x10)
+    capturing = None
 
     def __init__(self, keep_graph=False):
         self.keep_graph = keep_graph
         self.raw = next(CUDAGraph.numbers)
+        self.nodes, self.states = [], []
+
+    def register_generator_state(self, generator):
+        self.states.append(generator.state)
 
     def capture_begin(self, capture_error_mode, pool=None):
+        self.register_generator_state(default_generator)
+        for state in self.states:
+            state.capture_prologue()
         calls.append(('capture_begin', cuda.current_stream().name, capture_error_mode, *([pool] if pool else [])))
+        CUDAGraph.capturing = self
 
     def capture_end(self):
+        CUDAGraph.capturing = None
+        for state in self.states:
+            state.capturing = False
         calls.append(('capture_end',))
+
+    def run(self):
+        """As the library launches it: nobody writes the generators' tensors."""
+        for node in self.nodes:
+            node()
 
     def raw_cuda_graph(self):
         if not self.keep_graph:
@@ -154,6 +180,102 @@ class CUDAGraph:
         return self.raw
 
 
+def launch(node):
+    """Runs a kernel; a capture notes it."""
+    if CUDAGraph.capturing is not None:
+        CUDAGraph.capturing.nodes.append(node)
+    node()
+
+
+class GeneratorState:
+    """PyTorch's CUDAGeneratorState: the host's seed and offset, and the tensors that captured kernels read."""
+
+    def __init__(self, seed, offset):
+        self.seed, self.offset, self.capturing = seed, offset, False
+
+    def capture_prologue(self):
+        self.capturing, self.inside = True, 0
+        self.seed_tensor, self.offset_tensor = Tensor([None], 'int64'), Tensor([None], 'int64')
+        self.seed_tensor.fill_(self.seed)
+        self.offset_tensor.fill_(0)
+
+
+class Generator:
+    def __init__(self, device='cuda:0', seed=0, offset=0):
+        self.device, self.state = device, GeneratorState(seed, offset)
+
+    def initial_seed(self):
+        return self.state.seed
+
+    def manual_seed(self, seed):
+        self.state.seed, self.state.offset = seed, 0
+
+    def get_offset(self):
+        assert not self.state.capturing
+        return self.state.offset
+
+    def set_offset(self, offset):
+        self.state.offset = offset
+
+    def clone_state(self):
+        return Generator(self.device, self.state.seed, self.state.offset)
+
+    def graphsafe_get_state(self):
+        shared = Generator(self.device)
+        shared.state = self.state
+        return shared
+
+    def graphsafe_set_state(self, other):
+        self.state = other.state
+
+
+default_generator = Generator()
+
+
+def draw(out, count, generator=None):
+    """A kernel that draws `count` numbers: it appends the seed and the offset that it draws from to `out`."""
+    state = (generator or default_generator).state
+    if not state.capturing:
+        drawn = (state.seed, state.offset)
+        state.offset += count
+        launch(lambda: out.append(drawn))
+        return
+    inside = state.inside
+    state.inside += count
+    seed, offset = state.seed_tensor, state.offset_tensor
+    launch(lambda: out.append((seed.values[0] % 2**64, offset.values[0] + inside)))
+
+
+class TorchDispatchMode:
+    active = []
+
+    def __enter__(self):
+        TorchDispatchMode.active.append(self)
+        return self
+
+    def __exit__(self, *_):
+        TorchDispatchMode.active.pop()
+
+
+def _dispatched(function):
+    """A function of the dispatcher: the innermost dispatch mode gets its calls."""
+    def call(*given):
+        if not TorchDispatchMode.active:
+            return function(*given)
+        mode = TorchDispatchMode.active.pop()
+        try:
+            return mode.__torch_dispatch__(call, (), given, {})
+        finally:
+            TorchDispatchMode.active.append(mode)
+    return call
+
+
+def _fill(tensor, value):
+    launch(lambda: tensor.values.__setitem__(slice(None), [value] * len(tensor.values)))
+    return tensor
+
+
+fill = _dispatched(_fill)
 L2_CACHE = 1 << 20
 calls = []
 
@@ -166,7 +288,6 @@ class _Streams(threading.local):
 
 
 _streams = _Streams()
-random_state = Tensor([0])
 carve_out = [None]
 
 
@@ -200,20 +321,27 @@ cuda = types.SimpleNamespace(
     use_mem_pool=lambda pool: _noted('pool', pool.id),
     current_stream=lambda: _streams.stack[-1],
     current_device=lambda: 0,
+    init=lambda: None,
+    default_generators=(default_generator,),
     is_available=lambda: True,
     get_device_properties=lambda device: types.SimpleNamespace(multi_processor_count=132, L2_cache_size=L2_CACHE),
-    get_rng_state=lambda: random_state.clone())
+    get_rng_state=lambda: Tensor([default_generator.state.seed, default_generator.state.offset]))
 
 
 def install(monkeypatch):
     calls.clear()
     del _streams.stack[1:]
-    random_state.values[:] = [0]
+    default_generator.manual_seed(0)
+    del TorchDispatchMode.active[:]
+    CUDAGraph.capturing = None
     carve_out[0] = None
     CUDAGraph.numbers = itertools.count(0xabc, 0x10)
     MemPool.numbers = itertools.count(1)
     module = types.ModuleType('torch')
-    module.Tensor, module.cuda = Tensor, cuda
+    module.Tensor, module.cuda, module.__version__ = Tensor, cuda, 'fake'
+    module.ops = types.SimpleNamespace(aten=types.SimpleNamespace(fill_=types.SimpleNamespace(Scalar=fill)))
+    module.utils = types.SimpleNamespace(
+        _python_dispatch=types.SimpleNamespace(TorchDispatchMode=TorchDispatchMode))
     module.empty_like = lambda tensor, device=None: Tensor(
         [float('nan')] * len(tensor.values), tensor.dtype, device or tensor.device)
     module.device = lambda kind, index: f'{kind}:{index}'

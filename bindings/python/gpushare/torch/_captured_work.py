@@ -20,18 +20,20 @@ from gpushare.errors import InvalidArgumentError
 from gpushare.kernel import Kernel
 from gpushare.runtime import Runtime
 from gpushare.torch._chain import Chain
+from gpushare.torch._graph_random import GraphRandom
 from gpushare.torch._snapshot import Snapshot
-from gpushare.torch._tensors import own_workspaces, require_cuda, warm_up
+from gpushare.torch._tensors import own_workspaces, require_cuda, run_eagerly
 
 
 class CapturedWork:
     """A captured function with its app, kernel and memory.
 
     state: what the function changes (_snapshot.py): it is as it was before when the registration ends.
+    generators: what it draws random numbers from, beside the GPU's default generator (_graph_random.py).
     """
 
     def __init__(self, runtime: Runtime, function: Callable[[], Any], name: str, *, state: Sequence[Any],
-                 warmup_runs: int, measure: bool, kernel_options: dict[str, Any] | None,
+                 generators: Sequence[Any], warmup_runs: int, measure: bool, kernel_options: dict[str, Any] | None,
                  app_options: dict[str, Any]) -> None:
         require_cuda(runtime)
         self.name = name
@@ -42,23 +44,26 @@ class CapturedWork:
         self.unconfinable = ''
         stream = torch.cuda.Stream()
         try:
-            with Snapshot(state) as snapshot:
+            self._random = GraphRandom(generators, f"{type(self).__name__} '{self.name}'")
+            with self._random, Snapshot(state) as snapshot:
                 self._warm_up(function, stream, warmup_runs)
                 self._capture(function, stream)
                 measured = {'measure_nodes': measure, 'measure_places': measure}
                 self._kernel = self._register({**measured, **(kernel_options or {})})
                 snapshot.restore()
+                self._random.restart()
         finally:
             torch.cuda.current_stream().synchronize()
         self.app = runtime.create_app(name, AppClass.BEST_EFFORT, **app_options)
         self._chain = Chain(self.app.queue, self._simulated)
         # Tasks in flight use this memory even after the object was dropped. A class that derives from this adds to it.
-        self._memory: list[Any] = [self._graph, self.outputs, tuple(state), function, self._chain.memory]
+        self._memory: list[Any] = [self._graph, self.outputs, tuple(state), function, self._chain.memory,
+                                   self._random.memory]
         runtime.keep(self._memory)
 
     def _warm_up(self, function: Callable[[], Any], stream: Any, runs: int) -> None:
         try:
-            warm_up(function, stream, max(1, runs), f"{type(self).__name__} '{self.name}'")
+            run_eagerly(self._random.counted(function), stream, max(1, runs))
         finally:
             stream.synchronize()  # a function that raised may leave earlier runs running
 
@@ -67,7 +72,9 @@ class CapturedWork:
         self._graph = torch.cuda.CUDAGraph(keep_graph=True)
         stream.wait_stream(torch.cuda.current_stream())
         with own_workspaces(), torch.cuda.stream(stream):
-            self.outputs = _captured(self._graph, function)
+            self.outputs = _captured(self._graph, function, self._random)
+        if self._random.draws:
+            stream.synchronize()  # the capture begins with writes of the generators' tensors
         # The registration may execute the graph, on a stream of its own. A wait for the whole GPU would break a
         # capture of another thread.
         torch.cuda.current_stream().synchronize()
@@ -102,11 +109,12 @@ class CapturedWork:
         self.close()
 
 
-def _captured(graph: Any, function: Callable[[], Any]) -> Any:
+def _captured(graph: Any, function: Callable[[], Any], random: GraphRandom) -> Any:
     # relaxed: other threads may allocate memory during the capture.
-    graph.capture_begin(capture_error_mode='relaxed')
+    random.capture_begin(graph, capture_error_mode='relaxed')
     try:
         outputs = function()
+        random.advance()
     except BaseException:
         with contextlib.suppress(Exception):  # the function's own exception says more
             graph.capture_end()

@@ -113,18 +113,21 @@ def room_for(tensor: Any) -> Any:
     return torch.empty_like(require_on_gpu(tensor)) if tensor.is_cuda else tensor
 
 
-def warm_up(function: Callable[[], Any], stream: Any, runs: int, what: str) -> Any:
-    """Runs a function eagerly, so that libraries make handles and plans before a capture. Returns its result.
-
-    Raises if it draws random numbers on the GPU: every launch of its graph would repeat them.
-    """
-    random_state = torch.cuda.get_rng_state()
+def run_eagerly(function: Callable[[], Any], stream: Any, runs: int) -> Any:
+    """Runs a function, so that libraries make handles and plans before a capture. Returns its result."""
     stream.wait_stream(torch.cuda.current_stream())
     result = None
     with torch.cuda.stream(stream):
         for _ in range(runs):
             result = function()
     stream.synchronize()
+    return result
+
+
+def warm_up(function: Callable[[], Any], stream: Any, runs: int, what: str) -> Any:
+    """run_eagerly(). Raises if the function draws random numbers on the GPU: its graph would repeat them."""
+    random_state = torch.cuda.get_rng_state()
+    result = run_eagerly(function, stream, runs)
     if not torch.equal(random_state, torch.cuda.get_rng_state()):
         raise UnimplementedError(
             Status.UNIMPLEMENTED, f'{what} draws random numbers on the GPU (dropout, for instance), and each launch of '

@@ -22,12 +22,15 @@ class Training(CapturedWork):
     """A training step as BE work.
 
     step: a function that runs zero_grad(), forward, backward() and optimizer.step() on tensors that keep their
-    addresses. It must not wait for the GPU, draw random numbers on it or change shapes; Adam needs capturable=True.
+    addresses. It must not wait for the GPU or change shapes; Adam needs capturable=True. Random numbers, as of dropout,
+    are those of the same steps outside a graph.
     inputs: an example batch, on the CPU or GPU: a tensor, or a tuple or list of step's positional arguments (tensors,
     nests of them, constants). The step gets the training's own copies, which submit(batch=...) writes.
     batches: how many batches from the CPU can be on their way; each takes the batch's size on the GPU.
     state: the modules and optimizers (anything with a state_dict) and tensors that the step changes. The registration
     runs steps to warm up and to measure, and then restores the state. Without it these steps stay part of the training.
+    generators: what the step draws random numbers from, beside the GPU's default generator. The first step draws what
+    they would draw next when the training is made. They themselves stay where they are; see sync_generators().
     name: of the app and its kernel; a profile knows the kernel by it. Default: 'training-1' and so on.
     measure: the registration executes the step, twice as a whole and for up to a second in places. The durations of its
     kernels decide where it is cut into segments, and its speed on part of the SMs becomes known.
@@ -41,15 +44,16 @@ class Training(CapturedWork):
     """
 
     def __init__(self, runtime: Runtime, step: Callable[..., Any], *, inputs: Any = None, batches: int = 2,
-                 state: Sequence[Any] = (), name: str | None = None, warmup_runs: int = 3, measure: bool = True,
-                 kernel_options: dict[str, Any] | None = None, **app_options: Any) -> None:
+                 state: Sequence[Any] = (), generators: Sequence[Any] = (), name: str | None = None,
+                 warmup_runs: int = 3, measure: bool = True, kernel_options: dict[str, Any] | None = None,
+                 **app_options: Any) -> None:
         if batches < 1:
             raise ValueError(f'batches is {batches}, and it must be at least 1.')
         self._inputs = None if inputs is None else captured_inputs(inputs)
         given = self._inputs or ()
         super().__init__(
-            runtime, lambda: step(*given), name or f'training-{next(_numbers)}', state=state, warmup_runs=warmup_runs,
-            measure=measure, kernel_options=kernel_options, app_options=app_options)
+            runtime, lambda: step(*given), name or f'training-{next(_numbers)}', state=state, generators=generators,
+            warmup_runs=warmup_runs, measure=measure, kernel_options=kernel_options, app_options=app_options)
         self._ring: InputRing | None = None
         if self._inputs is not None:
             self._ring = InputRing(self.app, self._chain, self._inputs, batches, self._simulated)
@@ -120,6 +124,13 @@ class Training(CapturedWork):
         the step's tensors may be theirs.
         """
         self._feeding.on_step(callback, every)
+
+    def sync_generators(self) -> None:
+        """Sets the generators to where the steps are, as after the same steps outside a graph. Call wait() first.
+
+        Eager work, a checkpoint of their states or another Training then goes on from there.
+        """
+        self._random.sync()
 
     def wait(self, timeout_s: float | None = None) -> None:
         """Waits for every submitted step. Then parameters and outputs may be read and inputs written.
