@@ -39,6 +39,9 @@ class Tensor:
     def to(self, device):
         return self if device == self.device else Tensor(self.values, self.dtype, device)
 
+    def is_contiguous(self):
+        return self.strides == (1,)
+
     def is_pinned(self):
         return self.pinned
 
@@ -328,6 +331,12 @@ cuda = types.SimpleNamespace(
     get_rng_state=lambda: Tensor([default_generator.state.seed, default_generator.state.offset]))
 
 
+def _full_like(tensor, value, device=None, pin_memory=False):
+    made = Tensor([value] * len(tensor.values), tensor.dtype, device or tensor.device)
+    made.pinned = pin_memory
+    return made
+
+
 def install(monkeypatch):
     calls.clear()
     del _streams.stack[1:]
@@ -345,7 +354,7 @@ def install(monkeypatch):
     module.empty_like = lambda tensor, device=None: Tensor(
         [float('nan')] * len(tensor.values), tensor.dtype, device or tensor.device)
     module.device = lambda kind, index: f'{kind}:{index}'
-    module.full_like = lambda tensor, value: Tensor([value] * len(tensor.values), tensor.dtype)
+    module.full_like = _full_like
     module.zeros_like = lambda tensor: module.full_like(tensor, 0)
     module.equal = lambda left, right: left.values == right.values
     module.strided = 'strided'

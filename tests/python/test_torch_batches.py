@@ -182,3 +182,31 @@ def test_a_nest_is_a_batch(torch, capturing, monkeypatch):  # noqa: F811
     training.submit(batch={'x': [Tensor([5], device='cpu')], 'scale': 2})
     played.play()
     assert seen[-1]['x'][0].values == [5]
+
+
+def test_a_value_is_written_between_the_steps_before_and_behind(torch, capturing, monkeypatch):  # noqa: F811
+    rate, seen = Tensor([0.5]), []
+
+    def step():
+        seen.append(rate.values[0])
+
+    training = torch.Training(capturing, step, name='chain1')
+    seen.clear()
+    played = Played(monkeypatch, {'chain1': step})
+    with held(capturing):
+        training.submit(2)
+        training.write(rate, 0.25)
+        training.submit()
+        training.write(rate, Tensor([0.125], device='cpu'))
+        training.submit(2)
+    training.wait()
+    assert [pageable for *_, pageable in played.copies()] == [False, True]
+    played.play()
+    assert seen == [0.5, 0.5, 0.25, 0.125, 0.125]
+    host, spread = Tensor([1], device='cpu'), Tensor([1])
+    spread.strides = (2,)
+    for tensor in (host, spread):
+        with pytest.raises(gpushare.InvalidArgumentError, match='is not contiguous on the GPU'):
+            training.write(tensor, 1)
+    with pytest.raises(gpushare.InvalidArgumentError, match=r'Tensor 0 of the value is \(2,\)'):
+        training.write(rate, Tensor([1, 2]))

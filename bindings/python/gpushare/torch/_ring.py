@@ -60,19 +60,19 @@ class InputRing:
         The batch's tensors are kept until they are copied. Returns whether the chain has a copy: a batch may be empty.
         """
         pairs = tensor_pairs(self._inputs, arguments(batch), 'the batch')
-        sources = [_laid_out(source, target) for target, source in pairs]
+        sources = [laid_out(source, target) for target, source in pairs]
         event = recorded_event()
         slot, read = self._slots[self._next], self._reads[self._next]
         free = [] if read is None or read.done() else [read]
         arrived = {number: self._arrivals.submit(event=event, wait_tickets=free, uses=[source],
-                                                 **_copy(slot[number], source))
+                                                 **copy_options(slot[number], source))
                    for number, source in enumerate(sources) if not source.is_cuda and source.numel()}
         copied = False
         for number, (target, _) in enumerate(pairs):
             if number in arrived:
-                self._chain.submit(wait_tickets=[arrived[number]], event=event, **_copy(target, slot[number]))
+                self._chain.submit(wait_tickets=[arrived[number]], event=event, **copy_options(target, slot[number]))
             elif sources[number].numel():
-                self._chain.submit(event=event, uses=[sources[number]], **_copy(target, sources[number]))
+                self._chain.submit(event=event, uses=[sources[number]], **copy_options(target, sources[number]))
             else:
                 continue
             copied = True
@@ -82,7 +82,7 @@ class InputRing:
         return copied
 
 
-def _laid_out(source: Any, target: Any) -> Any:
+def laid_out(source: Any, target: Any) -> Any:
     """The source with the target's strides, for a copy of bytes; on the CPU or on the target's GPU."""
     source = source.detach()
     elsewhere = source.is_cuda and source.device != target.device
@@ -92,7 +92,7 @@ def _laid_out(source: Any, target: Any) -> Any:
         return torch.empty_like(target, device=target.device if source.is_cuda else 'cpu').copy_(source)
 
 
-def _copy(target: Any, source: Any) -> TaskOptions:
+def copy_options(target: Any, source: Any) -> TaskOptions:
     """The options of a copy of all bytes. Of the two, one may be on the CPU."""
     if source.is_cuda and target.is_cuda:
         direction, pageable = CopyDirection.PEER, False

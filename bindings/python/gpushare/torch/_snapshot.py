@@ -51,7 +51,7 @@ class _Noting(dict[Any, Any]):
 
 
 class Snapshot:
-    """A copy of the tensors of modules, optimizers (anything with a state_dict) and nests of tensors."""
+    """A copy of the tensors of modules, optimizers (anything with a state_dict), GradScalers and nests of tensors."""
 
     def __init__(self, state: Sequence[Any]) -> None:
         self._state = state
@@ -123,7 +123,17 @@ def _uniform(value: Any) -> bool:
 def _places(state: Sequence[Any]) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """Each tensor of the state with its place: the item's number, then the keys and indices that lead to it."""
     for number, item in enumerate(state):
-        yield from _walk((number,), item.state_dict() if hasattr(item, 'state_dict') else item)
+        yield from _walk((number,), _content(item))
+
+
+def _content(item: Any) -> Any:
+    """A nest with the item's tensors."""
+    if hasattr(item, '_growth_tracker'):
+        # A GradScaler, which makes its tensors with the first loss. Its state_dict() has numbers instead.
+        if item._growth_tracker is None:
+            item.scale(torch.zeros((), device=item._device))
+        return {'scale': item._scale, 'growth_tracker': item._growth_tracker}
+    return item.state_dict() if hasattr(item, 'state_dict') else item
 
 
 def _walk(place: tuple[Any, ...], value: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:

@@ -6,14 +6,16 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import torch
+
 from gpushare.enums import Status
-from gpushare.errors import FailedPreconditionError
+from gpushare.errors import FailedPreconditionError, InvalidArgumentError
 from gpushare.runtime import Runtime
 from gpushare.ticket import Ticket
 from gpushare.torch._captured_work import CapturedWork
 from gpushare.torch._feeding import Feeding
-from gpushare.torch._ring import InputRing, captured_inputs
-from gpushare.torch._tensors import recorded_event
+from gpushare.torch._ring import InputRing, captured_inputs, copy_options, laid_out
+from gpushare.torch._tensors import recorded_event, tensor_pairs
 
 _numbers = itertools.count(1)
 
@@ -27,8 +29,9 @@ class Training(CapturedWork):
     inputs: an example batch, on the CPU or GPU: a tensor, or a tuple or list of step's positional arguments (tensors,
     nests of them, constants). The step gets the training's own copies, which submit(batch=...) writes.
     batches: how many batches from the CPU can be on their way; each takes the batch's size on the GPU.
-    state: the modules and optimizers (anything with a state_dict) and tensors that the step changes. The registration
-    runs steps to warm up and to measure, and then restores the state. Without it these steps stay part of the training.
+    state: the modules, optimizers (anything with a state_dict), GradScalers and tensors that the step changes. The
+    registration runs steps to warm up and to measure, and then restores the state. Without it these steps stay part of
+    the training.
     generators: what the step draws random numbers from, beside the GPU's default generator. The first step draws what
     they would draw next when the training is made. They themselves stay where they are; see sync_generators().
     name: of the app and its kernel; a profile knows the kernel by it. Default: 'training-1' and so on.
@@ -124,6 +127,22 @@ class Training(CapturedWork):
         the step's tensors may be theirs.
         """
         self._feeding.on_step(callback, every)
+
+    def write(self, tensor: Any, value: Any) -> Ticket:
+        """Sets a tensor on the GPU, such as a learning rate, behind the submitted steps and in front of later ones.
+
+        value: a number, or a tensor of the same shape and type, which must not be written until the ticket is complete.
+        """
+        if not (tensor.is_cuda and tensor.is_contiguous()):
+            raise InvalidArgumentError(
+                Status.INVALID_ARGUMENT, 'The tensor to write is not contiguous on the GPU.')
+        source = value
+        if isinstance(value, (int, float)):
+            source = torch.full_like(tensor, value, device='cpu', pin_memory=True)
+        (target, source), = tensor_pairs(tensor.detach(), source, 'the value')
+        source = laid_out(source, target)
+        with self._lock:
+            return self._chain.submit(event=recorded_event(), uses=[source, target], **copy_options(target, source))
 
     def sync_generators(self) -> None:
         """Sets the generators to where the steps are, as after the same steps outside a graph. Call wait() first.
