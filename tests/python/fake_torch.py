@@ -42,6 +42,9 @@ class Tensor:
     def is_contiguous(self):
         return self.strides == (1,)
 
+    def contiguous(self):
+        return self if self.is_contiguous() else self.clone()
+
     def is_pinned(self):
         return self.pinned
 
@@ -351,8 +354,7 @@ def install(monkeypatch):
     module.ops = types.SimpleNamespace(aten=types.SimpleNamespace(fill_=types.SimpleNamespace(Scalar=fill)))
     module.utils = types.SimpleNamespace(
         _python_dispatch=types.SimpleNamespace(TorchDispatchMode=TorchDispatchMode))
-    module.empty_like = lambda tensor, device=None: Tensor(
-        [float('nan')] * len(tensor.values), tensor.dtype, device or tensor.device)
+    module.empty_like = lambda tensor, **options: _full_like(tensor, float('nan'), **options)
     module.device = lambda kind, index: f'{kind}:{index}'
     module.full_like = _full_like
     module.zeros_like = lambda tensor: module.full_like(tensor, 0)

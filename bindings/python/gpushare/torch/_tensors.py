@@ -113,6 +113,13 @@ def room_for(tensor: Any) -> Any:
     return torch.empty_like(require_on_gpu(tensor)) if tensor.is_cuda else tensor
 
 
+def require_result(tensor: Any) -> Any:
+    """The tensor, a result, with its elements in order. Raises unless it is on a GPU."""
+    if not tensor.is_cuda:
+        _refuse(f'A result of shape {tuple(tensor.shape)} is on the CPU, and a graph has its results on the GPU.')
+    return tensor.contiguous()
+
+
 def run_eagerly(function: Callable[[], Any], stream: Any, runs: int) -> Any:
     """Runs a function, so that libraries make handles and plans before a capture. Returns its result."""
     stream.wait_stream(torch.cuda.current_stream())
