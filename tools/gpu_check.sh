@@ -497,6 +497,7 @@ group_python() {
   read -ra arguments <<< "${GPUSHARE_PYTHON_ARGUMENTS:-}"
   python_check torch_check "$out/python.json" ${arguments[@]+"${arguments[@]}"}
   python_check server_check "$out/python_server.json"
+  python_check be_jobs_check "$out/python_be_jobs.json"
   python_check compiled_check "$out/compiled.json"
 }
 
