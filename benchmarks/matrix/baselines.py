@@ -16,9 +16,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from clock import Clock, Mark, sleep_until, timed_event
+from clock import Clock, Mark, timed_event
 from green import GreenContexts
 from matrix_plan import GREEN_SMS
+from sleeping import sleep_until
 
 from gpushare.torch._place_captures import _sm_count, backward_on_this_thread
 from gpushare.torch._tensors import own_workspaces

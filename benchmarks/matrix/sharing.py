@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from clock import sleep_until
+from sleeping import sleep_until
 
 import gpushare
 import gpushare.torch
