@@ -1,0 +1,113 @@
+"""Threads that keep a BE job running while the engine serves, with the library and without it."""
+
+from __future__ import annotations
+
+import collections
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import torch
+
+OUTSTANDING = 2  # steps on a stream
+SUBMITTED = 4  # steps given to the library and not complete
+GATE_S = 0.05  # between two looks at the stop of a gated thread
+LIMIT_S = 60.0  # of one wait: a step that never runs is a failure and not a hang
+
+
+class Feeder:
+    """Runs `_feed` in a thread, within a with block. `ends_ns` are the ends of its steps on the host's clock."""
+
+    def __init__(self) -> None:
+        self.ends_ns: list[int] = []
+        self._stop = threading.Event()
+        self._failure: Exception | None = None
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Feeder:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self._stop.set()
+        self._thread.join()
+        if self._failure is not None and value is None:
+            raise self._failure
+
+    def within(self, begin_ns: int, end_ns: int) -> int:
+        """Steps that ended in the window."""
+        return sum(begin_ns <= end < end_ns for end in self.ends_ns)
+
+    def _run(self) -> None:
+        try:
+            self._feed()
+        except Exception as failure:
+            self._failure = failure
+
+    def _feed(self) -> None:
+        raise NotImplementedError
+
+
+class Launched(Feeder):
+    """A graph or an eager step on a stream of its own. With a gate, one step at a time and only while it is set."""
+
+    def __init__(self, launch: Callable[[], Any], stream: Any, gate: threading.Event | None = None) -> None:
+        super().__init__()
+        self._launch, self._stream, self._gate = launch, stream, gate
+
+    def _feed(self) -> None:
+        pending: collections.deque[Any] = collections.deque()
+        depth = OUTSTANDING if self._gate is None else 1
+        with torch.cuda.stream(self._stream):
+            while not self._stop.is_set():
+                if self._gate is not None and not self._gate.wait(GATE_S):
+                    continue
+                self._launch()
+                event = torch.cuda.Event()
+                event.record()
+                pending.append(event)
+                if len(pending) >= depth:
+                    self._ended(pending.popleft())
+            while pending:
+                self._ended(pending.popleft())
+
+    def _ended(self, event: Any) -> None:
+        event.synchronize()
+        self.ends_ns.append(time.monotonic_ns())
+
+
+class Submitted(Feeder):
+    """A Training, of which some steps are always submitted. clock_offset: the runtime's clock less the host's."""
+
+    def __init__(self, training: Any, clock_offset: int) -> None:
+        super().__init__()
+        self._training, self._offset = training, clock_offset
+        self.evictions = 0
+
+    def _feed(self) -> None:
+        pending: collections.deque[Any] = collections.deque()
+        while not self._stop.is_set():
+            pending.append(self._training.submit()[0])
+            if len(pending) >= SUBMITTED:
+                self._ended(pending.popleft())
+        while pending:
+            self._ended(pending.popleft())
+
+    def _ended(self, ticket: Any) -> None:
+        record = ticket.wait(LIMIT_S)
+        ticket.release()
+        self.evictions += record.evictions
+        self.ends_ns.append(record.complete_ns - self._offset)
+
+
+def rate(feeder: Feeder, seconds: float) -> float:
+    """Steps a second of a job that runs alone: those between the first and the last end."""
+    with feeder:
+        time.sleep(seconds)
+    ends = feeder.ends_ns
+    if len(ends) < 2:
+        raise RuntimeError(f'A job ran {len(ends)} steps in {seconds} s.')
+    return (len(ends) - 1) / ((ends[-1] - ends[0]) / 1e9)

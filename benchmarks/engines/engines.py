@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""An LLM engine alone and beside BE jobs, on bare PyTorch and through the library, on the same requests.
+
+  engines.py [--model 1b] [--jobs lora,vit] [--seconds 3] [--rounds 2] [--out FILE] ...
+
+The engine is a Llama-style decoder with random weights in bf16: continuous batching, decode graphs of batch 1 to 32,
+prefill graphs of five lengths, one host loop, requests in open loop. Each round runs every condition on the same
+requests. Times are over bare PyTorch's; BE is steps over those of the job's own whole graph (or eager loop) alone; its
+limit is the share of bare's time without an active request. The steps of the library's runs are replayed by bare
+PyTorch, and tokens that differ are counted.
+
+The defaults end within 120 s on an H200. --full is the version of 10 minutes. Times of the phases go to stderr, a
+table comes last. Exit code 0: measured; 1: a token or a result is wrong, or a condition failed; 2: bad use; 77: there
+is no GPU or no PyTorch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+from typing import Any
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / 'matrix'))
+# cuBLAS gives the same bits in every run only with a fixed workspace; read when its handle is made.
+os.environ.setdefault('CUBLAS_WORKSPACE_CONFIG', ':4096:8')
+
+import traffic
+from loop import simulated
+from plan import FULL, SHORT, Condition, Phases, conditions, order
+from timing import active_share, table
+
+DRAWS = 4000  # requests of a round at most
+RATE_S = 0.6  # how long a job's rate alone is measured
+OVERRUN_S = 1.0  # of a run beyond its arrivals, at most about
+REPORT_S = 3.0
+FULL_OPTIONS = {'jobs': 'lora,gpt2c,vit,eager', 'seconds': 8.0, 'rounds': 2, 'conditions': FULL, 'limit_s': 570.0,
+                'check_steps': 1000}
+
+
+def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--model', choices=('1b', '8b'), default='1b')
+    parser.add_argument('--jobs', default='lora,vit', help='of lora, gpt2c, vit, eager; empty: none')
+    parser.add_argument('--conditions', default=SHORT, help='of bare, library, library:BOUND, query:BOUND (one query a '
+                        'busy period), streams, priority, gated')
+    parser.add_argument('--load', type=float, default=0.5, help='share of the time with an active request')
+    parser.add_argument('--requests', choices=('poisson', 'azure'), default='poisson')
+    parser.add_argument('--prefill', choices=('graph', 'eager'), default='graph')
+    parser.add_argument('--gaps', choices=('learnt', 'stated'), default='learnt', help='stated: next_within_ns')
+    parser.add_argument('--latency', choices=('balanced', 'spin'), default='balanced', help='of the runtime')
+    parser.add_argument('--compile', choices=('blocks', 'whole'), default='blocks', help='of gpt2c; whole: minutes')
+    parser.add_argument('--seconds', type=float, default=3.0, help='of arrivals, in each condition and round')
+    parser.add_argument('--rounds', type=int, default=2)
+    parser.add_argument('--check-steps', type=int, default=200, help='of a run that bare replays; 0: all')
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--limit-s', type=float, default=112.0, help='no run begins that would end later')
+    parser.add_argument('--full', action='store_true', help=' '.join(
+        f'--{name.replace("_", "-")} {value}' for name, value in FULL_OPTIONS.items()))
+    parser.add_argument('--out', type=pathlib.Path, help='a file for the JSON')
+    given = parser.parse_args(arguments)
+    if given.full:
+        parser.set_defaults(**FULL_OPTIONS)
+        given = parser.parse_args(arguments)
+    given.jobs = [job for job in given.jobs.split(',') if job]
+    try:
+        given.conditions = conditions(given.conditions, given.jobs)
+    except ValueError as error:
+        parser.error(str(error))
+    return given
+
+
+class Bench:
+    """One process: builds the engine and the jobs, runs the rounds, reports."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.given, self.phases = given, Phases(given.limit_s)
+        self.report: dict[str, Any] = {
+            'experiment': 'engines', 'arguments': {name: str(value) for name, value in vars(given).items()
+                                                   if name != 'conditions'},
+            'left_out': [], 'jobs': {}, 'memory_mib': {}}
+
+    def measure(self) -> bool:
+        with self.phases.phase('PyTorch'):
+            import torch
+            torch.cuda.init()
+            import gpushare
+        self.report.update(gpu=torch.cuda.get_device_name(), torch=torch.__version__)
+        self.memory('before')
+        with self.phases.phase('engine: weights and graphs'):
+            from bare import Bare
+            from engine import Engine
+            self.engine = Engine(self.given.model, eager=self.given.prefill == 'eager')
+            self.times_ns = Bare(self.engine).times_ns()
+            if any(one.way in ('priority', 'gated') for one in self.given.conditions):
+                self.engine.graphs(-5)
+        self.report['step_times_us'] = {name: round(time / 1e3, 1) for name, time in self.times_ns.items()}
+        self.memory('engine')
+        library = None
+        if any(one.uses_library for one in self.given.conditions):
+            self.report['library'] = gpushare.version()
+            library = self.register()
+        from rounds import Rounds
+        jobs = {name: self.job(name, library) for name in self.given.jobs}
+        self.memory('registered')
+        self.rounds = Rounds(self.engine, library, jobs, self.given.check_steps)
+        for number in range(self.given.rounds):
+            self.run_round(number)
+        self.memory('after')
+        return self.finish(jobs, library)
+
+    def memory(self, when: str) -> None:
+        import torch
+        torch.cuda.synchronize()
+        free, total = torch.cuda.mem_get_info()
+        self.report['memory_mib'][when] = (total - free) >> 20
+
+    def register(self) -> Any:
+        from library import Library
+        with self.phases.phase('registration of the engine'):
+            library = Library(self.engine, self.given.latency, self.given.gaps)
+            library.warm_up()
+        self.report['registration'] = {'graphs': len(self.engine.forms), 'seconds': round(library.registered_s, 2),
+                                       'mib': library.registered_bytes >> 20, 'unconfinable': library.unconfinable}
+        return library
+
+    def job(self, name: str, library: Any) -> Any:
+        """A job, captured for bare PyTorch and registered with the library, and its rates alone."""
+        import jobs
+        import torch
+        from baselines import captured
+        from beside import Launched, Submitted, rate
+        from rounds import Job
+
+        import gpushare.torch
+        with self.phases.phase(f'job {name}'):
+            step = jobs.makers(self.given.compile == 'whole')[name]()
+            stream, facts = torch.cuda.Stream(), {}
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                for _ in range(3):
+                    step()
+            torch.cuda.synchronize()
+            launch = captured(step, stream).replay if name in jobs.CAPTURED else step
+            made = Job(name, step, launch, stream, rate(Launched(launch, stream), RATE_S))
+            facts['step_us'] = round(1e6 / made.rate, 1)
+        if library is not None and name in jobs.CAPTURED:
+            with self.phases.phase(f'registration of {name}'):
+                made.training = gpushare.torch.Training(library.runtime, step, state=step.state, name=f'job-{name}')
+                info = library.runtime.kernel_info(made.training.name)
+                facts.update(nodes=info.node_count, segments=info.segment_count,
+                             longest_us=round(info.longest_segment_ns / 1e3, 1),
+                             unconfinable=made.training.unconfinable)
+                alone = rate(Submitted(made.training, library.clock_offset), RATE_S)
+                facts['library_alone'] = round(alone / made.rate, 4)
+        self.report['jobs'][name] = facts
+        return made
+
+    def requests(self, number: int) -> list[traffic.Request]:
+        """The requests of a round: those of the load in virtual time, with the step times that were measured."""
+        given, seed = self.given, 1000 * self.given.seed + number
+        lengths = traffic.Lengths(self.engine.prompt_max, self.engine.output_max)
+        if given.requests == 'azure':
+            path = os.path.join(os.environ['GPUSHARE_DATA'], 'azure_llm_2023_conv.csv')
+            draws = traffic.azure(path, seed, DRAWS, lengths)
+        else:
+            draws = traffic.poisson(seed, DRAWS, lengths)
+        window_ns = int(given.seconds * 1e9)
+        times = {**self.times_ns, 'p0': 1.5 * self.times_ns['d1']}
+        gap_ns = traffic.gap_of(draws, given.load, window_ns, lambda requests: active_share(
+            simulated(requests, self.engine.batching, times)) if requests else 0.0)
+        return traffic.spread(draws, gap_ns, window_ns)
+
+    def run_round(self, number: int) -> None:
+        with self.phases.phase(f'requests of round {number}'):
+            requests = self.requests(number)
+            vocabulary = self.engine.shape.vocabulary
+            prompts = {request.number: traffic.prompt_tokens(request, vocabulary) for request in requests}
+            if self.given.prefill == 'eager':
+                self.engine.prepare(prompts.values())
+        for condition in order(self.given.conditions, number):
+            if not self.phases.has_room(self.given.seconds + OVERRUN_S + REPORT_S):
+                self.report['left_out'].append(f'{condition.name}, round {number}')
+                continue
+            with self.phases.phase(f'round {number}, {condition.name}'):
+                self.rounds.run(condition, number, requests, prompts)
+
+    def finish(self, made: dict[str, Any], library: Any) -> bool:
+        from jobs import health
+        rows = [self.rounds.row(condition) for condition in self.given.conditions
+                if condition in self.rounds.found and Condition('bare') in self.rounds.found]
+        for name, job in made.items():
+            self.report['jobs'][name]['health'] = health(job.step)
+        if library is not None:
+            with self.phases.phase('end of the library'):
+                library.close()
+        right = all('failed' not in row and not row.get('token_check', {}).get('differ') for row in rows) and \
+            all(facts['health']['right'] for facts in self.report['jobs'].values())
+        self.report.update(rows=rows, right=right, phases_s=self.phases.seconds)
+        return right
+
+
+def main() -> int:
+    given = parsed()
+    try:
+        import torch
+    except ImportError:
+        print('skipped: PyTorch is not installed')
+        return 77
+    if not torch.cuda.is_available():
+        print('skipped: PyTorch sees no GPU')
+        return 77
+    bench = Bench(given)
+    right = bench.measure()
+    text = json.dumps(bench.report, indent=1)
+    if given.out is not None:
+        given.out.write_text(text + '\n', encoding='utf-8')
+    else:
+        print(text)
+    print(f"{given.model} at load {given.load}, {given.requests} requests, prefill by {given.prefill}; "
+          f"registration {bench.report.get('registration')}; memory {bench.report['memory_mib']} MiB; "
+          f"left out {bench.report['left_out'] or 'nothing'}")
+    for name, facts in bench.report['jobs'].items():
+        print(f'job {name}: {facts}')
+    print(table(bench.report['rows']))
+    return 0 if right else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""BE jobs as people write them: LoRA fine-tuning, a compiled training step, batch inference, an eager training loop.
+
+A job is a function of no arguments with `state`, what a step changes, and `health()`, what its results say. All but
+`eager` can be captured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import llama
+import networks
+import torch
+from steps import LOSSES_MAX, Step
+from torch import nn
+from torch.nn import functional
+
+LORA_RANK, LORA_BATCH, LORA_LENGTH = 16, 4, 512
+IMAGES, PATCHES, PATCH = 64, 197, 768  # a batch, tokens of an image, numbers of a patch
+
+
+class Lora(nn.Module):
+    """A frozen linear layer with a trained product of two thin ones beside it."""
+
+    def __init__(self, frozen: nn.Linear, rank: int) -> None:
+        super().__init__()
+        weight = frozen.weight
+        self.frozen = frozen
+        self.thin = nn.Parameter(torch.randn(rank, weight.shape[1], device=weight.device, dtype=weight.dtype) / rank)
+        self.wide = nn.Parameter(torch.zeros(weight.shape[0], rank, device=weight.device, dtype=weight.dtype))
+
+    def forward(self, x: Any) -> Any:
+        return self.frozen(x) + functional.linear(functional.linear(x, self.thin), self.wide)
+
+
+class LoraStep(Step):
+    """Its state is what it trains, and not the frozen weights."""
+
+    @property
+    def state(self) -> tuple[Any, ...]:
+        trained = [parameter for parameter in self.net.parameters() if parameter.requires_grad]
+        return (trained, self.optimizer, self.losses, self.count)
+
+
+def lora(name: str = '1b', device: str = 'cuda') -> Step:
+    """Fine-tuning of a 1.1 B decoder on 4 sequences of 512 tokens: adapters at the projections of its attention."""
+    net = llama.made(name, LORA_LENGTH, device, torch.bfloat16, seed=11)
+    for layer in net.layers:
+        layer.qkv, layer.out = Lora(layer.qkv, LORA_RANK), Lora(layer.out, LORA_RANK)
+    tokens = torch.randint(0, net.shape.vocabulary, (LORA_BATCH, LORA_LENGTH + 1), device=device)
+
+    def loss() -> Any:
+        return functional.cross_entropy(net(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+
+    trained = [parameter for parameter in net.parameters() if parameter.requires_grad]
+    return LoraStep(net, torch.optim.AdamW(trained, lr=1e-4, capturable=True), loss)
+
+
+def compiled(whole: bool) -> Step:
+    """GPT-2 small of the matrix by torch.compile: as a whole, or its block, which compiles once for all twelve."""
+    torch.manual_seed(11)
+    step = networks.gpt2()
+    for module in [step.net] if whole else step.net.layers:
+        module.compile()
+    return step
+
+
+def eager() -> Step:
+    torch.manual_seed(11)
+    return networks.gpt2()
+
+
+class Images:
+    """Batch inference of a ViT-L with random weights in fp16: 24 layers of 1024, 16 heads."""
+
+    state: tuple[Any, ...] = ()
+
+    def __init__(self) -> None:
+        torch.manual_seed(11)
+        with torch.device('cuda'):
+            self.net = nn.Sequential(nn.Linear(PATCH, 1024),
+                                     *(networks.Block(1024, 16, causal=False, norm_first=True) for _ in range(24)),
+                                     nn.LayerNorm(1024)).half().eval().requires_grad_(False)
+            self.head = nn.Linear(1024, 1000).half().requires_grad_(False)
+        self.batch = torch.randn(IMAGES, PATCHES, PATCH, device='cuda').half()
+        self.results = torch.zeros(IMAGES, 1000, device='cuda', dtype=torch.half)
+        self()
+        self._expected = self.results.clone()
+
+    def __call__(self) -> Any:
+        with torch.no_grad():
+            self.results.copy_(self.head(self.net(self.batch)[:, 0]))
+        return self.results
+
+    def health(self) -> dict[str, Any]:
+        torch.cuda.synchronize()
+        differ = int((self.results.view(torch.int16) != self._expected.view(torch.int16)).sum().item())
+        return {'results': self.results.numel(), 'differ': differ, 'right': differ == 0}
+
+
+def health(job: Any) -> dict[str, Any]:
+    """What the job's results say of it; `right` is the judgement."""
+    if isinstance(job, Images):
+        return job.health()
+    torch.cuda.synchronize()
+    count = int(job.count.item())
+    losses = job.losses[:min(count, LOSSES_MAX - 1)]
+    right = bool(losses.isfinite().all().item())
+    return {'steps': count, 'first_loss': round(losses[0].item(), 4) if count else None,
+            'last_loss': round(losses[-1].item(), 4) if count else None, 'right': right}
+
+
+def makers(compile_whole: bool) -> dict[str, Callable[[], Any]]:
+    return {'lora': lora, 'gpt2c': lambda: compiled(compile_whole), 'vit': Images, 'eager': eager}
+
+
+CAPTURED = ('lora', 'gpt2c', 'vit')

@@ -1,0 +1,79 @@
+"""Which conditions run, in which order, and how much time is left. Needs no PyTorch."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+WAYS = ('bare', 'library', 'streams', 'priority', 'gated', 'query')
+ALONE = ('bare', 'library')  # without a bound: no job runs beside
+WITH_BOUND = ('library', 'query')
+SHORT = 'bare,library,library:1.05,priority'
+FULL = 'bare,library,library:1.05,library:1.20,query:1.05,streams,priority,gated'
+
+
+@dataclasses.dataclass(frozen=True)
+class Condition:
+    """A way to run the engine, the promise of the library's ways, and the BE job beside it ('': none)."""
+
+    way: str
+    bound: float = 0.0
+    job: str = ''
+
+    @property
+    def name(self) -> str:
+        bound = f' {self.bound:.2f}' if self.job and self.bound else ''
+        return f'{self.way}{bound}' + (f' + {self.job}' if self.job else '')
+
+    @property
+    def uses_library(self) -> bool:
+        return self.way in WITH_BOUND
+
+
+def conditions(words: str, jobs: Sequence[str]) -> list[Condition]:
+    """Those of a list such as 'bare,library,library:1.05,gated': a way with a bound, or a baseline, has a job beside.
+
+    `bare` comes first: the others are compared with it.
+    """
+    alone, beside = [Condition('bare')], []
+    for word in words.split(','):
+        way, _, bound = word.partition(':')
+        if way not in WAYS or (bound and way not in WITH_BOUND) or (way == 'query' and not bound):
+            raise ValueError(f"'{word}' is no condition. There are {', '.join(WAYS)}; library and query take a bound, "
+                             'as in library:1.05.')
+        if way == 'library' and not bound:
+            alone.append(Condition('library', 1.05))
+        elif way != 'bare':
+            beside.append(Condition(way, float(bound or 0)))
+    return alone + [dataclasses.replace(one, job=job) for job in jobs for one in beside]
+
+
+def order(chosen: Sequence[Condition], number: int) -> list[Condition]:
+    """The conditions of a round: bare first, and each round begins with another of the rest."""
+    rest = list(chosen[1:])
+    first = number * (len(rest) // 2 + 1) % len(rest) if rest else 0
+    return [chosen[0], *rest[first:], *rest[:first]]
+
+
+class Phases:
+    """Times of the phases, which it prints, and a limit in seconds for all of them."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._began, self._limit = time.monotonic(), limit_s
+        self.seconds: dict[str, float] = {}
+
+    @contextlib.contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            took = time.monotonic() - began
+            self.seconds[name] = round(self.seconds.get(name, 0.0) + took, 2)
+            print(f'[{time.monotonic() - self._began:6.1f} s] {name}: {took:.1f} s', file=sys.stderr, flush=True)
+
+    def has_room(self, seconds: float) -> bool:
+        return time.monotonic() - self._began + seconds < self._limit
