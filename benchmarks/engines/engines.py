@@ -51,6 +51,10 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument('--prefill', choices=('graph', 'eager'), default='graph')
     parser.add_argument('--gaps', choices=('learnt', 'stated'), default='learnt', help='stated: next_within_ns')
     parser.add_argument('--latency', choices=('balanced', 'spin'), default='balanced', help='of the runtime')
+    parser.add_argument('--through', choices=('auto', 'server', 'kernels'), default='auto', help='server: a '
+                        'gpushare.torch.Server; kernels: register_kernel and queue.run; auto: server, if there is one')
+    parser.add_argument('--places', choices=('copied', 'whole'), default='copied', help='whole: no places for the '
+                        "engine's graphs, which saves memory and the time of the registration")
     parser.add_argument('--compile', choices=('blocks', 'whole'), default='blocks', help='of gpt2c; whole: minutes')
     parser.add_argument('--seconds', type=float, default=3.0, help='of arrivals, in each condition and round')
     parser.add_argument('--rounds', type=int, default=2)
@@ -118,11 +122,13 @@ class Bench:
         self.report['memory_mib'][when] = (total - free) >> 20
 
     def register(self) -> Any:
-        from library import Library
+        from library import made
+        given = self.given
         with self.phases.phase('registration of the engine'):
-            library = Library(self.engine, self.given.latency, self.given.gaps)
+            library = made(self.engine, given.through, given.latency, given.gaps, given.places == 'whole')
             library.warm_up()
-        self.report['registration'] = {'graphs': len(self.engine.forms), 'seconds': round(library.registered_s, 2),
+        self.report['registration'] = {'by': type(library).__name__, 'graphs': len(self.engine.forms),
+                                       'seconds': round(library.registered_s, 2),
                                        'mib': library.registered_bytes >> 20, 'unconfinable': library.unconfinable}
         return library
 

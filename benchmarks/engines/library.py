@@ -1,8 +1,9 @@
 """Steps through gpushare: each graph of the engine is a kernel of one app, and a step is submitted and awaited.
 
-A step is a query. `one query` opens a query with the first request of a busy period and ends it with the last one, so
-that no gap between steps looks like an idle server. `stated gaps` says with each step whether another one follows,
-where the library takes that.
+`Library` registers the graphs and makes an app for each run; `ByServer` does the same by a gpushare.torch.Server, where
+the package has one, whose app states another promise for each run. A step is a query. With `one_query` a query begins
+with the first request of a busy period and ends with the last one, so that no gap between steps looks like an idle
+server. With stated gaps each step says whether another one follows, where the library takes that.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from engine import Engine
 
 import gpushare
 import gpushare.torch
+from gpushare import abi
 
 NEXT_WITHIN_NS = 300_000  # the host's gap between two steps, at most
 REGION_NS = 50_000_000  # bound of an eager prefill
@@ -40,10 +42,13 @@ class Promise:
 
 
 class Library:
-    """A runner through the library. `open` makes the app of a run, so that its promise is new."""
+    """A runner through the library. `open` makes the app of a run, so that its promise is new.
 
-    def __init__(self, engine: Engine, latency: str, gaps: str) -> None:
-        self._engine = engine
+    whole: the graphs run on the whole device only.
+    """
+
+    def __init__(self, engine: Engine, latency: str, gaps: str, whole: bool = False) -> None:
+        self._engine, self._whole = engine, whole
         graphs = engine.graphs()
         self.runtime = gpushare.Runtime(device='cuda', latency=gpushare.Latency[latency.upper()])
         torch.cuda.synchronize()
@@ -65,9 +70,10 @@ class Library:
         # segment_ns=-1: LC graphs are not cut.
         options = {'kind': gpushare.TaskKind.GRAPH, 'graph': int(graph.raw_cuda_graph()), 'segment_ns': -1}
         try:
-            return self.runtime.register_kernel(f'engine-{name}', **options)
-        except gpushare.InvalidArgumentError as error:
-            if 'confined' not in error.message:
+            if not self._whole:
+                return self.runtime.register_kernel(f'engine-{name}', **options)
+        except (gpushare.InvalidArgumentError, gpushare.UnimplementedError) as error:
+            if isinstance(error, gpushare.InvalidArgumentError) and 'confined' not in error.message:
                 raise
             self.unconfinable[name] = error.message
         return self.runtime.register_kernel(f'engine-{name}', **options, confinable=gpushare.Choice.NO)
@@ -105,10 +111,13 @@ class Library:
         if kernel is None:
             self._region(form.function)
         else:
-            self._queue.run(kernel, query=self._query, **self._gaps[follows])
+            self._run(step.name, kernel, self._gaps[follows])
         tokens = form.read()
         self.log.add(step, form, tokens)
         return tokens
+
+    def _run(self, name: str, kernel: Any, gaps: dict[str, int]) -> None:
+        self._queue.run(kernel, query=self._query, **gaps)
 
     def _region(self, function: Any) -> None:
         """An eager prefill: a region, which is refused while its place is taken."""
@@ -137,11 +146,51 @@ class Library:
         self.runtime.close()
 
 
+class ByServer(Library):
+    """The same by a gpushare.torch.Server."""
+
+    def __init__(self, engine: Engine, latency: str, gaps: str, whole: bool = False) -> None:
+        self._server: Any = None
+        super().__init__(engine, latency, gaps, whole)
+
+    def _register(self, name: str, graph: Any) -> Any:
+        if self._server is None:
+            places = 'whole' if self._whole else 'copied'
+            self._server = gpushare.torch.Server(self.runtime, name='engine', places=places)
+        added = self._server.add(name, graph=graph)
+        if added.unconfinable:
+            self.unconfinable[name] = added.unconfinable
+        return added.kernel
+
+    def open(self, promise: Promise, one_query: bool = False) -> None:
+        self._app, self._one_query = self._server.app, one_query
+        self._queue = self._app.queue
+        self._app.update(p99_bound=promise.p99_bound, p99_alone_ns=promise.p99_alone_ns)
+        self.log = Log()
+
+    def close_app(self) -> None:
+        """The app is the server's. The query of a busy period ends."""
+        self.idle()
+
+    def _run(self, name: str, kernel: Any, gaps: dict[str, int]) -> None:
+        self._server.run(name, query=self._query, **gaps)
+
+    def close(self) -> None:
+        self._server.close()
+        super().close()
+
+
+def made(engine: Engine, through: str, latency: str, gaps: str, whole: bool) -> Library:
+    """By a server if there is one, unless `through` names a way."""
+    by_server = hasattr(gpushare.torch, 'Server') if through == 'auto' else through == 'server'
+    return (ByServer if by_server else Library)(engine, latency, gaps, whole)
+
+
 def _gap_options(gaps: str) -> tuple[dict[str, int], dict[str, int]]:
     """The options of a step that none follows, and of one that another follows."""
     if gaps != 'stated':
         return {}, {}
     if not states_gaps():
         raise ValueError('This version of gpushare takes no next_within_ns: use --gaps learnt.')
-    none = getattr(gpushare, 'NO_NEXT', 0)  # 0: unknown
+    none = getattr(abi, 'GPUSHARE_NO_NEXT', 0)  # 0: unknown
     return {'next_within_ns': none}, {'next_within_ns': NEXT_WITHIN_NS}
