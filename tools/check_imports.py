@@ -18,7 +18,8 @@ from check_layers import circle_lines
 
 FOLDERS = ('bindings', 'tools', 'benchmarks', 'examples', 'tests', 'cmake')
 # Where an import finds a module, after the folder of the file that imports it.
-SEARCHED = ('bindings/python', 'benchmarks/engines', 'benchmarks/matrix', 'benchmarks/papers', 'examples/pytorch', 'tests/abi', 'tools')
+SEARCHED = ('bindings/python', 'benchmarks/engines', 'benchmarks/matrix', 'benchmarks/papers', 'examples/llm',
+            'examples/pytorch', 'tests/abi', 'tools')
 
 
 def python_files(root):
