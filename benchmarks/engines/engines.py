@@ -30,7 +30,7 @@ os.environ.setdefault('CUBLAS_WORKSPACE_CONFIG', ':4096:8')
 import traffic
 from loop import simulated
 from plan import FULL, SHORT, Condition, Phases, conditions, order
-from timing import active_share, table
+from timing import active_share, goals, table
 
 DRAWS = 4000  # requests of a round at most
 RATE_S = 0.6  # how long a job's rate alone is measured
@@ -204,7 +204,7 @@ class Bench:
                 library.close()
         right = all('failed' not in row and not row.get('token_check', {}).get('differ') for row in rows) and \
             all(facts['health']['right'] for facts in self.report['jobs'].values())
-        self.report.update(rows=rows, right=right, phases_s=self.phases.seconds)
+        self.report.update(rows=rows, goals=goals(rows), right=right, phases_s=self.phases.seconds)
         return right
 
 
@@ -230,6 +230,7 @@ def main() -> int:
           f"left out {bench.report['left_out'] or 'nothing'}")
     for name, facts in bench.report['jobs'].items():
         print(f'job {name}: {facts}')
+    print(f"goals met: {bench.report['goals']}")
     print(table(bench.report['rows']))
     return 0 if right else 1
 

@@ -9,6 +9,8 @@ from typing import Any
 from arrivals import quantile
 from loop import Run
 
+RATIO_GOAL, BE_GOAL = 1.05, 0.9  # of p99 over bare's, at most; of BE over its limit, at least
+
 
 def first_token_ns(run: Run) -> list[int]:
     """TTFT of each request: from its arrival to its first token."""
@@ -62,6 +64,16 @@ def over(found: dict[str, Any], bare: dict[str, Any]) -> dict[str, float]:
     """The ratio of each time to bare's."""
     return {name.removesuffix('_us'): round(value / bare[name], 4) for name, value in found.items()
             if name.endswith('_us') and bare.get(name)}
+
+
+def goals(rows: Iterable[dict[str, Any]]) -> dict[str, int]:
+    """How many rows of the library beside a job meet each goal, and all three."""
+    beside = [row for row in rows if row.get('job') and row.get('way') in ('library', 'query') and 'over_bare' in row]
+    met = {'tbt_p99': [row['over_bare'].get('tbt_p99', 0) <= RATIO_GOAL for row in beside],
+           'ttft_p99': [row['over_bare'].get('ttft_p99', 0) <= RATIO_GOAL for row in beside],
+           'be': [(row.get('be_of_limit') or 0) >= BE_GOAL for row in beside]}
+    return {'rows': len(beside), **{name: sum(found) for name, found in met.items()},
+            'all': sum(map(all, zip(*met.values(), strict=True)))}
 
 
 def table(rows: Iterable[dict[str, Any]]) -> str:

@@ -267,6 +267,16 @@ def test_figures_pool_the_runs_and_ratios_are_over_bares():
     assert 'No room.' in text
 
 
+def test_goals_are_counted_over_the_rows_of_the_library_beside_a_job():
+    def row(way, job, tbt, ttft, be):
+        return {'way': way, 'job': job, 'over_bare': {'tbt_p99': tbt, 'ttft_p99': ttft}, 'be_of_limit': be}
+
+    rows = [row('library', 'lora', 1.04, 1.05, 0.95), row('library', 'vit', 1.06, 1.0, 0.9),
+            row('query', 'vit', 1.0, 1.0, 0.89), row('library', '', 1.0, 1.0, None), row('gated', 'vit', 1.0, 1.0, 1.0),
+            {'way': 'library', 'job': 'gpt2c', 'failed': 'No room.'}]
+    assert timing.goals(rows) == {'rows': 3, 'tbt_p99': 2, 'ttft_p99': 3, 'be': 2, 'all': 1}
+
+
 # --- the plan ---
 
 
