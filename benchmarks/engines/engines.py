@@ -45,7 +45,7 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument('--model', choices=('1b', '8b'), default='1b')
     parser.add_argument('--jobs', default='lora,vit', help='of lora, gpt2c, vit, eager; empty: none')
     parser.add_argument('--conditions', default=SHORT, help='of bare, library, library:BOUND, query:BOUND (one query a '
-                        'busy period), streams, priority, gated')
+                        'busy period), streams, priority, gated, process')
     parser.add_argument('--load', type=float, default=0.5, help='share of the time with an active request')
     parser.add_argument('--requests', choices=('poisson', 'azure'), default='poisson')
     parser.add_argument('--prefill', choices=('graph', 'eager'), default='graph')
@@ -56,6 +56,8 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument('--places', choices=('copied', 'whole'), default='copied', help='whole: no places for the '
                         "engine's graphs, which saves memory and the time of the registration")
     parser.add_argument('--compile', choices=('blocks', 'whole'), default='blocks', help='of gpt2c; whole: minutes')
+    parser.add_argument('--process-env', default='', metavar='NAME=VALUE,...', help="of the job's process, such as "
+                        'CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50')
     parser.add_argument('--seconds', type=float, default=3.0, help='of arrivals, in each condition and round')
     parser.add_argument('--rounds', type=int, default=2)
     parser.add_argument('--check-steps', type=int, default=200, help='of a run that bare replays; 0: all')
@@ -161,6 +163,11 @@ class Bench:
                              unconfinable=made.training.unconfinable)
                 alone = rate(Submitted(made.training, library.clock_offset), RATE_S)
                 facts['library_alone'] = round(alone / made.rate, 4)
+        if any((one.way, one.job) == ('process', name) for one in self.given.conditions):
+            from process import JobProcess
+            with self.phases.phase(f'process of {name}'):
+                words = [word.partition('=') for word in self.given.process_env.split(',') if word]
+                made.process = JobProcess(name, {key: value for key, _, value in words})
         self.report['jobs'][name] = facts
         return made
 
@@ -199,6 +206,8 @@ class Bench:
                 if condition in self.rounds.found and Condition('bare') in self.rounds.found]
         for name, job in made.items():
             self.report['jobs'][name]['health'] = health(job.step)
+            if job.process is not None:
+                job.process.close()
         if library is not None:
             with self.phases.phase('end of the library'):
                 library.close()

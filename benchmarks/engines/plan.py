@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-WAYS = ('bare', 'library', 'streams', 'priority', 'gated', 'query')
+WAYS = ('bare', 'library', 'streams', 'priority', 'gated', 'process', 'query')
 ALONE = ('bare', 'library')  # without a bound: no job runs beside
 WITH_BOUND = ('library', 'query')
 SHORT = 'bare,library,library:1.05,priority'

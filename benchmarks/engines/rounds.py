@@ -13,7 +13,7 @@ import timing
 from arrivals import quantile
 from bare import Bare, Log
 from baselines import undisturbed
-from beside import Feeder, Launched, Submitted
+from beside import Launched, Submitted
 from engine import Engine
 from library import Library, Promise
 from loop import Run, serve
@@ -33,6 +33,7 @@ class Job:
     stream: Any  # one for all runs: eager work keeps memory for each stream
     rate: float
     training: Any = None  # None: it cannot go through the library
+    process: Any = None  # a process.JobProcess, if a condition has one
 
 
 @dataclasses.dataclass
@@ -102,9 +103,11 @@ class Rounds:
             if job.training is None:
                 raise RuntimeError(f"Job '{job.name}' does not run through the library.")
             return Submitted(job.training, self._library.clock_offset)
+        if condition.way == 'process':
+            return job.process
         return Launched(job.launch, job.stream, self._gate if condition.way == 'gated' else None)
 
-    def _keep(self, condition: Condition, found: Found, run: Run, feeder: Feeder | None) -> None:
+    def _keep(self, condition: Condition, found: Found, run: Run, feeder: Any) -> None:
         found.runs.append(run)
         if feeder is not None:
             found.steps += feeder.within(run.start_ns, run.start_ns + run.window_ns)

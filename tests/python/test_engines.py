@@ -12,6 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'benchmarks
 
 import loop
 import plan
+import process
 import timing
 import traffic
 from batching import Batching, Decode, Line, Prefill
@@ -327,3 +328,33 @@ def test_the_command_has_a_short_and_a_full_form(run_python):
 
 def test_a_decode_step_is_named_by_its_rows():
     assert Decode([None] * 8).name == 'd8'
+
+
+def test_a_job_in_another_process_runs_between_two_words(monkeypatch):
+    program = """if True:
+        import sys, time
+        print('ready', flush=True)
+        for word in sys.stdin:
+            print('running' if word == 'run\\n' else 'ended[5, 10, 20]', flush=True)
+    """
+    started = process.subprocess.Popen
+
+    def popen(command, **options):
+        assert command[1:] == [process.__file__, 'lora']
+        assert options['env']['SHARE'] == '50'
+        return started([sys.executable, '-c', program], **options)
+
+    monkeypatch.setattr(process.subprocess, 'Popen', popen)
+    job = process.JobProcess('lora', {'SHARE': '50'})
+    with job as running:
+        assert running is job
+    assert job.within(5, 20) == 2
+    job.close()
+
+
+def test_a_process_that_fails_is_an_error(monkeypatch):
+    started = process.subprocess.Popen
+    monkeypatch.setattr(process.subprocess, 'Popen', lambda command, **options: started(
+        [sys.executable, '-c', 'raise SystemExit(1)'], **options))
+    with pytest.raises(RuntimeError, match='ready'):
+        process.JobProcess('lora', {})
