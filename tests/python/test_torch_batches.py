@@ -7,7 +7,6 @@ import fake_torch
 import pytest
 from fake_torch import Tensor, calls
 from played import Played
-from test_torch import capturing, torch  # noqa: F401
 from test_torch_feed import held
 
 import gpushare
@@ -16,7 +15,7 @@ import gpushare
 class Jobs:
     """A training whose step notes the batch that it reads."""
 
-    def __init__(self, torch, runtime, monkeypatch, **options):  # noqa: F811
+    def __init__(self, torch, runtime, monkeypatch, **options):
         self.seen, self.live = [], False
 
         def step(x, y):
@@ -30,7 +29,7 @@ class Jobs:
 
 
 @pytest.fixture
-def jobs(torch, capturing, monkeypatch):  # noqa: F811
+def jobs(torch, capturing, monkeypatch):
     made = Jobs(torch, capturing, monkeypatch)
     with made.training:
         yield made
@@ -48,7 +47,7 @@ def expected(numbers):
 
 
 @pytest.mark.parametrize('kind', ['pinned', 'pageable', 'GPU', 'mixed'])
-def test_each_of_the_steps_that_are_queued_ahead_reads_its_batch(jobs, capturing, kind):  # noqa: F811
+def test_each_of_the_steps_that_are_queued_ahead_reads_its_batch(jobs, capturing, kind):
     with held(capturing):
         for number in range(1, 8):
             on_gpu = kind == 'GPU' or (kind == 'mixed' and number % 3 == 0)
@@ -107,7 +106,7 @@ def test_a_batch_that_is_laid_out_otherwise_is_laid_out_first(jobs):
     assert jobs.seen == expected([3])
 
 
-def test_a_training_without_inputs_takes_no_batch(torch, capturing):  # noqa: F811
+def test_a_training_without_inputs_takes_no_batch(torch, capturing):
     training = torch.Training(capturing, lambda: None, name='chain1')
     with pytest.raises(gpushare.FailedPreconditionError, match='made without inputs='):
         training.submit(batch=batch(1))
@@ -115,7 +114,7 @@ def test_a_training_without_inputs_takes_no_batch(torch, capturing):  # noqa: F8
         torch.Training(capturing, lambda: None, inputs=Tensor([1]), batches=0)
 
 
-def test_a_batch_is_kept_until_it_is_copied_and_no_longer(jobs, capturing):  # noqa: F811
+def test_a_batch_is_kept_until_it_is_copied_and_no_longer(jobs, capturing):
     with held(capturing):
         for device in ('cpu', 'cuda:0'):
             given = batch(1, device)
@@ -131,7 +130,7 @@ def test_a_batch_is_kept_until_it_is_copied_and_no_longer(jobs, capturing):  # n
     assert not any(reference() for reference in alive)
 
 
-def test_a_copy_that_fails_fails_its_step_and_the_next_batch_is_right(jobs, capturing):  # noqa: F811
+def test_a_copy_that_fails_fails_its_step_and_the_next_batch_is_right(jobs, capturing):
     with held(capturing):
         step, = jobs.training.submit(batch=batch(1))
         following, = jobs.training.submit(batch=batch(2))
@@ -175,7 +174,7 @@ def test_an_exception_of_the_loader_is_raised_when_its_steps_are_done(jobs):
     jobs.training.feed([batch(3)])
 
 
-def test_a_nest_is_a_batch(torch, capturing, monkeypatch):  # noqa: F811
+def test_a_nest_is_a_batch(torch, capturing, monkeypatch):
     seen = []
     training = torch.Training(capturing, seen.append, inputs={'x': [Tensor([1])], 'scale': 2}, name='chain1')
     played = Played(monkeypatch, {'chain1': lambda: None})
@@ -184,7 +183,7 @@ def test_a_nest_is_a_batch(torch, capturing, monkeypatch):  # noqa: F811
     assert seen[-1]['x'][0].values == [5]
 
 
-def test_a_value_is_written_between_the_steps_before_and_behind(torch, capturing, monkeypatch):  # noqa: F811
+def test_a_value_is_written_between_the_steps_before_and_behind(torch, capturing, monkeypatch):
     rate, seen = Tensor([0.5]), []
 
     def step():

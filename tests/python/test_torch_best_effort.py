@@ -7,14 +7,13 @@ import fake_torch
 import pytest
 from fake_torch import Tensor, calls
 from played import Played
-from test_torch import capturing, torch  # noqa: F401
 from test_torch_feed import held
 
 import gpushare
 
 
 class Inference:
-    def __init__(self, torch, runtime, monkeypatch, **options):  # noqa: F811
+    def __init__(self, torch, runtime, monkeypatch, **options):
         def double(x):
             self.given = x
             return {'twice': Tensor([2 * value for value in x.values]), 'note': 3, 'none': Tensor([])}
@@ -27,13 +26,13 @@ class Inference:
 
 
 @pytest.fixture
-def inference(torch, capturing, monkeypatch):  # noqa: F811
+def inference(torch, capturing, monkeypatch):
     made = Inference(torch, capturing, monkeypatch)
     with made.work:
         yield made
 
 
-def test_each_run_has_results_of_its_own(inference, capturing):  # noqa: F811
+def test_each_run_has_results_of_its_own(inference, capturing):
     with held(capturing):
         runs = [inference.work.submit(Tensor([number, 5], device='cpu')) for number in range(6)]
         assert not runs[0].done()
@@ -45,7 +44,7 @@ def test_each_run_has_results_of_its_own(inference, capturing):  # noqa: F811
     assert all(result['twice'].is_cuda for result in results)
 
 
-def test_results_may_be_copied_to_the_cpu(torch, capturing, monkeypatch):  # noqa: F811
+def test_results_may_be_copied_to_the_cpu(torch, capturing, monkeypatch):
     inference = Inference(torch, capturing, monkeypatch, to_cpu=True)
     run = inference.work.submit(Tensor([7, 8]))
     assert inference.played.copies()[-1][0] == 'DEVICE_TO_HOST'
@@ -65,7 +64,7 @@ def test_results_are_awaited_and_have_a_future(inference):
     assert result['twice'].values == [6, 8]
 
 
-def test_a_run_that_fails_has_no_results(inference, capturing):  # noqa: F811
+def test_a_run_that_fails_has_no_results(inference, capturing):
     with held(capturing):
         run = inference.work.submit(Tensor([3, 4]))
         assert next(ticket for ticket, kernel, *_ in inference.played.tasks if kernel).cancel()
@@ -73,7 +72,7 @@ def test_a_run_that_fails_has_no_results(inference, capturing):  # noqa: F811
         run.wait()
 
 
-def test_the_memory_of_results_is_kept_until_they_are_copied(inference, capturing):  # noqa: F811
+def test_the_memory_of_results_is_kept_until_they_are_copied(inference, capturing):
     with held(capturing):
         inference.work.submit(Tensor([3, 4], device='cpu'))
         target = inference.played.tasks[-1][-1].pointer
@@ -96,7 +95,7 @@ def test_a_result_is_written_behind_what_used_its_memory(inference):
     assert waits == [('record', 'mine'), ('event',)] * 2, 'one for the input and one for the result'
 
 
-def test_it_runs_without_gradients_and_is_named_for_what_it_is(torch, capturing):  # noqa: F811
+def test_it_runs_without_gradients_and_is_named_for_what_it_is(torch, capturing):
     before = len(calls)
     with pytest.raises(gpushare.InvalidArgumentError, match="A generator of BestEffort 'besteffort-1'"):
         torch.BestEffort(capturing, lambda x: x, Tensor([1]), generators=[fake_torch.Generator('cpu')])

@@ -5,13 +5,12 @@ import threading
 import time
 
 import pytest
-from test_torch import capturing, torch  # noqa: F401
 
 import gpushare
 
 
 @pytest.fixture
-def training(torch, capturing):  # noqa: F811
+def training(torch, capturing):
     with torch.Training(capturing, lambda: None, name='chain1') as made:
         yield made
 
@@ -48,7 +47,7 @@ class Outstanding:
         monkeypatch.setattr(training._chain, 'submit', counted)
 
 
-def test_started_steps_run_until_they_are_stopped(training, capturing, monkeypatch):  # noqa: F811
+def test_started_steps_run_until_they_are_stopped(training, capturing, monkeypatch):
     counted = Outstanding(training, monkeypatch)
     with held(capturing):
         training.start(outstanding=4)
@@ -128,7 +127,7 @@ def test_a_callback_may_stop_and_may_not_close(training):
     assert "A callback of on_step cannot close 'chain1'" in said[0]
 
 
-def test_a_step_that_fails_is_reported(training, capturing, monkeypatch):  # noqa: F811
+def test_a_step_that_fails_is_reported(training, capturing, monkeypatch):
     counted = Outstanding(training, monkeypatch)
     with held(capturing):
         training.start(outstanding=4)
@@ -145,14 +144,14 @@ def test_a_step_that_fails_is_reported(training, capturing, monkeypatch):  # noq
     training.stop()
 
 
-def test_a_full_app_is_waited_for(torch, capturing):  # noqa: F811
+def test_a_full_app_is_waited_for(torch, capturing):
     training = torch.Training(capturing, lambda: None, name='chain1', tasks_max=4)
     training.start(outstanding=16)
     until(lambda: training.steps_done >= 30)
     training.stop()
 
 
-def test_a_stop_has_a_timeout(training, capturing):  # noqa: F811
+def test_a_stop_has_a_timeout(training, capturing):
     with held(capturing):
         training.start()
         with pytest.raises(gpushare.DeadlineExceededError, match=r"'chain1' are not complete after 0\.01 s"):
@@ -160,7 +159,7 @@ def test_a_stop_has_a_timeout(training, capturing):  # noqa: F811
     training.stop()
 
 
-def test_a_close_ends_the_thread(torch, capturing):  # noqa: F811
+def test_a_close_ends_the_thread(torch, capturing):
     with torch.Training(capturing, lambda: None, name='chain1') as training:
         training.start()
         until(lambda: training.steps_done > 5)
@@ -168,7 +167,7 @@ def test_a_close_ends_the_thread(torch, capturing):  # noqa: F811
     assert training.app.closed
 
 
-def test_the_end_of_the_runtime_is_no_error(torch, capturing):  # noqa: F811
+def test_the_end_of_the_runtime_is_no_error(torch, capturing):
     training = torch.Training(capturing, lambda: None, name='chain1')
     training.start()
     until(lambda: training.steps_done > 5)
@@ -177,7 +176,7 @@ def test_the_end_of_the_runtime_is_no_error(torch, capturing):  # noqa: F811
     training.close()
 
 
-def test_the_thread_uses_the_stream_that_start_was_called_on(torch, capturing, monkeypatch):  # noqa: F811
+def test_the_thread_uses_the_stream_that_start_was_called_on(torch, capturing, monkeypatch):
     import fake_torch
     training, seen = torch.Training(capturing, lambda: None, name='chain1'), []
     training.on_step(lambda _: seen.append(fake_torch.cuda.current_stream().name), every=1)
@@ -195,7 +194,7 @@ def test_an_interpreter_ends_with_a_training_that_was_never_stopped(run_python):
         import fake_torch, gpushare, pytest
         with pytest.MonkeyPatch.context() as patch:
             fake_torch.install(patch)
-            from test_torch import CapturingRuntime
+            from fake_torch import CapturingRuntime
             import gpushare.torch
             runtime = CapturingRuntime(device='sim')
             training = gpushare.torch.Training(runtime, lambda: None, name='chain1')

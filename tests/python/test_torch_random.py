@@ -7,13 +7,12 @@ without CUDAGraph.replay().
 import fake_torch
 import pytest
 from fake_torch import Generator, default_generator, draw
-from test_torch import capturing, torch  # noqa: F401
 
 import gpushare
 
 
 @pytest.fixture
-def trained(torch, capturing):  # noqa: F811
+def trained(torch, capturing):
     """Makes a training of a step and runs its graph: returns the training and what the runs drew."""
     def make(step, runs, **options):
         out = []
@@ -80,8 +79,8 @@ def test_a_step_that_draws_nothing_has_no_further_node(trained):
     assert fake_torch.calls[end - 1][0] == 'capture_begin'
 
 
-def test_a_registration_that_fails_gives_the_generators_back(torch, capturing):  # noqa: F811
-    capturing.refused = 'A reason.'
+def test_a_registration_that_fails_gives_the_generators_back(torch, capturing):
+    capturing.refused = gpushare.InvalidArgumentError(gpushare.Status.INVALID_ARGUMENT, 'A reason.')
     state = default_generator.state
     with pytest.raises(gpushare.InvalidArgumentError, match='A reason'):
         torch.Training(capturing, lambda: draw([], 4), name='chain1')
@@ -89,20 +88,20 @@ def test_a_registration_that_fails_gives_the_generators_back(torch, capturing): 
     assert state.offset == 0
 
 
-def test_a_step_that_draws_a_different_count_each_time_is_refused(torch, capturing):  # noqa: F811
+def test_a_step_that_draws_a_different_count_each_time_is_refused(torch, capturing):
     counts = iter(range(0, 100, 4))
     with pytest.raises(gpushare.UnimplementedError, match=r'draws a different count .*\(\[0, 4, 8\]\)'):
         torch.Training(capturing, lambda: draw([], next(counts)), name='chain1')
     assert default_generator.get_offset() == 0
 
 
-def test_a_first_run_may_draw_more(torch, capturing):  # noqa: F811
+def test_a_first_run_may_draw_more(torch, capturing):
     counts = iter([8, 4, 4, 4])
     torch.Training(capturing, lambda: draw([], next(counts)), name='chain1')
 
 
 def test_a_pytorch_that_hides_the_offset_is_refused_and_its_capture_is_ended(
-        torch, capturing, monkeypatch):  # noqa: F811
+        torch, capturing, monkeypatch):
     monkeypatch.setattr(fake_torch, 'fill', fake_torch._fill)
     with pytest.raises(gpushare.UnimplementedError, match=r'this version of PyTorch \(fake\) does not show'):
         torch.Training(capturing, lambda: draw([], 4), name='chain1')
@@ -110,6 +109,6 @@ def test_a_pytorch_that_hides_the_offset_is_refused_and_its_capture_is_ended(
     torch.Training(capturing, lambda: None, name='chain1')
 
 
-def test_generators_elsewhere_are_refused(torch, capturing):  # noqa: F811
+def test_generators_elsewhere_are_refused(torch, capturing):
     with pytest.raises(gpushare.InvalidArgumentError, match=r"A generator of Training 'chain1' is on cpu"):
         torch.Training(capturing, lambda: None, name='chain1', generators=[Generator('cpu')])

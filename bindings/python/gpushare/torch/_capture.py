@@ -6,6 +6,7 @@ Threads: the caller's.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,19 +14,24 @@ import torch
 
 from gpushare.enums import Status
 from gpushare.errors import InvalidArgumentError
+from gpushare.torch._graph_random import GraphRandom
 
 
-def captured(graph: Any, function: Callable[[], Any], pool: Any = None) -> Any:
+def captured(graph: Any, function: Callable[[], Any], pool: Any = None, random: GraphRandom | None = None) -> Any:
     """Captures a function on the current stream. Returns its result, whose memory is the graph's.
 
     pool: the torch.cuda.MemPool of the capture. Graphs may share one if they are captured on one stream and never
     run together. Default: a new one.
+    random: the generators that the function draws from, which each launch advances.
     """
     options = {} if pool is None else {'pool': pool.id}
+    begin = graph.capture_begin if random is None else functools.partial(random.capture_begin, graph)
     # relaxed: other threads may allocate memory during the capture.
-    graph.capture_begin(capture_error_mode='relaxed', **options)
+    begin(capture_error_mode='relaxed', **options)
     try:
         outputs = function()
+        if random is not None:
+            random.advance()
     except BaseException:
         with contextlib.suppress(Exception):  # the function's own exception says more
             graph.capture_end()

@@ -8,19 +8,19 @@ Threads: any. The registration runs on the caller's.
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
-from gpushare.enums import AppClass, Choice, TaskKind
-from gpushare.errors import InvalidArgumentError
+from gpushare.enums import AppClass
 from gpushare.kernel import Kernel
 from gpushare.runtime import Runtime
+from gpushare.torch._capture import captured
 from gpushare.torch._chain import Chain
 from gpushare.torch._graph_random import GraphRandom
+from gpushare.torch._registration import register_graph
 from gpushare.torch._snapshot import Snapshot
 from gpushare.torch._tensors import own_workspaces, require_cuda, run_eagerly
 
@@ -72,7 +72,7 @@ class CapturedWork:
         self._graph = torch.cuda.CUDAGraph(keep_graph=True)
         stream.wait_stream(torch.cuda.current_stream())
         with own_workspaces(), torch.cuda.stream(stream):
-            self.outputs = _captured(self._graph, function, self._random)
+            self.outputs = captured(self._graph, function, random=self._random)
         if self._random.draws:
             stream.synchronize()  # the capture begins with writes of the generators' tensors
         # The registration may execute the graph, on a stream of its own. A wait for the whole GPU would break a
@@ -80,14 +80,9 @@ class CapturedWork:
         torch.cuda.current_stream().synchronize()
 
     def _register(self, options: dict[str, Any]) -> Kernel:
-        given = {'kind': TaskKind.GRAPH, 'graph': int(self._graph.raw_cuda_graph()), **options}
-        try:
-            return self._runtime.register_kernel(self.name, **given)
-        except InvalidArgumentError as error:
-            if 'confined' not in error.message:
-                raise
-            self.unconfinable = error.message
-        return self._runtime.register_kernel(self.name, **{**given, 'confinable': Choice.NO})
+        kernel, self.unconfinable = register_graph(
+            self._runtime, self.name, graph=int(self._graph.raw_cuda_graph()), **options)
+        return kernel
 
     def wait(self, timeout_s: float | None = None) -> None:
         """Waits for everything that is submitted. Then what the function reads and writes may be read and written."""
@@ -107,17 +102,3 @@ class CapturedWork:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _captured(graph: Any, function: Callable[[], Any], random: GraphRandom) -> Any:
-    # relaxed: other threads may allocate memory during the capture.
-    random.capture_begin(graph, capture_error_mode='relaxed')
-    try:
-        outputs = function()
-        random.advance()
-    except BaseException:
-        with contextlib.suppress(Exception):  # the function's own exception says more
-            graph.capture_end()
-        raise
-    graph.capture_end()
-    return outputs
