@@ -52,11 +52,11 @@ absl::StatusOr<CUkernel> KernelLibraries::KernelOf(const core::FunctionImage& im
   const auto key = std::make_pair(std::hash<std::string_view>()(bytes), bytes.size());
   auto entry = loaded_.find(key);
   if (entry == loaded_.end()) {
-    absl::StatusOr<std::string> variables = VariablesOf(image.image);
-    if (!variables.ok()) return variables.status();
-    if (!variables->empty()) {
+    absl::StatusOr<std::string> variable = VariableOf(image.image);
+    if (!variable.ok()) return variable.status();
+    if (!variable->empty()) {
       return absl::FailedPreconditionError(
-          absl::StrCat("its module has variables (", *variables, ")"));
+          absl::StrCat("its module has variables (", *variable, ")"));
     }
     if (bytes_ + bytes.size() > core::kMaxImageBytes) {
       return absl::ResourceExhaustedError(absl::StrCat(

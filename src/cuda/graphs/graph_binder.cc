@@ -147,7 +147,7 @@ absl::Status GraphBinder::CopyFunctionAttributes(CUkernel kernel, CUfunction fro
 }
 
 absl::StatusOr<bool> GraphBinder::BindParams(CUDA_KERNEL_NODE_PARAMS& params) {
-  if (place_ == core::kWholeDevice || params.ctx == target_) return true;
+  if (place_ == core::kWholeDevice) return true;
   CUfunction from = nullptr;  // null: the kernel's own in the first context
   if (params.kern == nullptr) {
     from = params.func;
@@ -164,6 +164,18 @@ absl::StatusOr<bool> GraphBinder::BindGraph(CUgraph graph) {
   return VisitKernels(
       api_, graph,
       [this](CUgraphNode node, CUDA_KERNEL_NODE_PARAMS& params) -> absl::StatusOr<bool> {
+        absl::StatusOr<bool> bound = BindParams(params);
+        if (!bound.ok() || !*bound) return bound;
+        GPUSHARE_CU_RETURN(api_, cuGraphKernelNodeSetParams(node, &params));
+        return true;
+      });
+}
+
+absl::StatusOr<bool> GraphBinder::BindFunctions(CUgraph graph) {
+  return VisitKernels(
+      api_, graph,
+      [this](CUgraphNode node, CUDA_KERNEL_NODE_PARAMS& params) -> absl::StatusOr<bool> {
+        if (params.kern != nullptr) return true;
         absl::StatusOr<bool> bound = BindParams(params);
         if (!bound.ok() || !*bound) return bound;
         GPUSHARE_CU_RETURN(api_, cuGraphKernelNodeSetParams(node, &params));

@@ -61,6 +61,9 @@ class GraphBinder {
   // Binds every kernel of the graph and of its child graphs; false if one cannot leave its context.
   // Memory copies need no SM and stay in their context.
   absl::StatusOr<bool> BindGraph(CUgraph graph);
+  // The same for a graph that was captured in the place: its kernels are there already, and its
+  // functions are not.
+  absl::StatusOr<bool> BindFunctions(CUgraph graph);
   // Whether BindGraph can bind the graph to the context of any place.
   static absl::StatusOr<bool> CanBind(const DriverApi& api, CUgraph graph,
                                       FunctionKernels& functions);

@@ -113,7 +113,9 @@ absl::StatusOr<GraphHandle> PreparedGraphs::Bind(PreparedGraph& prepared, GraphH
                                                  core::PlaceIndex place) const {
   if (place == core::kWholeDevice) return graph;
   GraphBinder binder(context_, places_, place, &prepared.functions);
-  absl::StatusOr<bool> bound = binder.BindGraph(graph.get());
+  absl::StatusOr<bool> bound = prepared.code().capture != nullptr
+                                   ? binder.BindFunctions(graph.get())
+                                   : binder.BindGraph(graph.get());
   if (!bound.ok()) return bound.status();
   if (!*bound) return CannotBeConfined(prepared);
   return graph;

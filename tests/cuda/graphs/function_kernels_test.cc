@@ -210,13 +210,18 @@ TEST_F(BinderTest, WithoutAnImageTheGraphIsNotBound) {
   EXPECT_FALSE(*can);
 }
 
-TEST_F(BinderTest, WhatIsInThePlaceAlreadyStays) {
+TEST_F(BinderTest, OfACaptureInThePlaceOnlyFunctionsAreBound) {
+  const std::vector<core::FunctionImage> images = {ImageOf(7, cubin_)};
+  functions_.Offer(images);
   GraphBinder binder(context_, places_, 1, &functions_);
-  graph_.nodes[1]->kernel.ctx = binder.target();
-  const auto bound = binder.BindGraph(graph_.handle());
+  const CUcontext captured = HandleOf<CUcontext>(4242);
+  for (const auto& node : graph_.nodes) node->kernel.ctx = captured;
+  const auto bound = binder.BindFunctions(graph_.handle());
   ASSERT_TRUE(bound.ok()) << bound.status();
   EXPECT_TRUE(*bound);
-  EXPECT_EQ(Second().func, function_);
+  EXPECT_EQ(graph_.nodes[0]->kernel.ctx, captured);
+  EXPECT_EQ(Number(Second().kern), 101U);
+  EXPECT_EQ(Second().ctx, binder.target());
 }
 
 TEST_F(BinderTest, TheWholeDeviceTakesFunctionsAsTheyAre) {

@@ -78,17 +78,42 @@ def network():
     return torch.nn.Sequential(layer, torch.nn.LayerNorm(512), torch.nn.GELU()).cuda().half().eval()
 
 
-def without_images(_figures):
-    """The registration of a function of a module without its image names the kernel."""
-    x, a, b = inputs()
+def captured_sms(runtime, name):
+    """On how many SMs the softmax ran by the SMs of the place, and the kernel: the registration runs it in each place."""
+    x = inputs()[0]
+    seen = {}
+
+    def capture(stream, sm_count):
+        out, seen[sm_count] = torch.empty_like(x), torch.zeros(ROWS, dtype=torch.int32, device='cuda')
+        with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
+            softmax_kernel[(ROWS,)](out, seen[sm_count], x, COLUMNS, block=COLUMNS)
+    softmax_kernel[(ROWS,)](torch.empty_like(x), torch.zeros(ROWS, dtype=torch.int32, device='cuda'), x, COLUMNS,
+                            block=COLUMNS)
+    torch.cuda.synchronize()
+    kernel = runtime.register_kernel(name, capture=capture, segment_ns=-1, measure_places=True)
+    torch.cuda.synchronize()
+    return {sms: len(values.unique()) for sms, values in seen.items()}, kernel
+
+
+def without_images(figures):
+    """A function of a module without its image is refused in a place, and the error names the kernel."""
     with gpushare.Runtime() as runtime:
         try:
-            service = gt.Service(runtime, kernels, (x, a, b), name='unknown', measure=False)
-        except gpushare.Error as error:
+            figures['sms'], _ = captured_sms(runtime, 'unknown')
+        except gpushare.UnimplementedError as error:
             assert 'softmax_kernel' in str(error) and 'no image' in str(error), str(error)
             return
-        # Service may fall back to the whole device, and says so.
-        assert 'softmax_kernel' in (getattr(service, 'unconfinable', None) or ''), 'it ran confined'
+        raise AssertionError('it was registered')
+
+
+def captured_in_places(figures):
+    """A capture's function stays on the SMs of its place."""
+    with gpushare.Runtime() as runtime:
+        figures['sms'], _ = captured_sms(runtime, 'softmax')
+    whole = max(figures['sms'])
+    assert figures['sms'][whole] == whole, figures['sms']
+    for place, sms in figures['sms'].items():
+        assert sms <= place, f'{sms} SMs in a place of {place}'
 
 
 def in_places(name, fn, examples, figures, sm_output=None):
@@ -103,18 +128,17 @@ def in_places(name, fn, examples, figures, sm_output=None):
             if reserved:
                 service.app.reserve_capsms(reserved, packed=True)
             for _ in range(3):
+                place = service.submit(*examples).wait(LIMIT_S).place
                 results = service(*examples)
                 results = results if isinstance(results, tuple) else (results,)
                 for i, (result, right) in enumerate(zip(results, expected, strict=True)):
                     if i != sm_output:
                         assert torch.equal(result, right), f'{name}: output {i} differs with {reserved} SMs'
-            if sm_output is not None:
-                seen.append((reserved, len(results[sm_output].unique())))
-    if sm_output is not None:
-        figures['sms'] = seen
-        for reserved, sms in seen[1:]:
-            assert sms < seen[0][1], f'{sms} SMs with {reserved} reserved, and {seen[0][1]} on the whole device'
-            assert sms <= reserved + 16, f'{sms} SMs with {reserved} reserved'
+            seen.append((reserved, place, None if sm_output is None else len(results[sm_output].unique())))
+    figures['places'] = seen
+    assert len({place for _, place, _ in seen}) > 1, f'every query ran in one place: {seen}'
+    for _, place, sms in seen:
+        assert sms is None or place == 0 or sms < 132, f'{sms} SMs in place {place}'
 
 
 def triton_in_places(figures):
@@ -170,8 +194,8 @@ def main():
     parser.add_argument('--out', type=pathlib.Path)
     options = parser.parse_args()
     figures, failed = {}, 0
-    for case in (without_images, triton_in_places, compiled_in_places, compiled_step_in_segments):
-        if case is triton_in_places:
+    for case in (without_images, captured_in_places, triton_in_places, compiled_in_places, compiled_step_in_segments):
+        if case is captured_in_places:
             gpushare.triton.enable()
             softmax_kernel.device_caches.clear()  # loads them again, where they are seen
             matmul_kernel.device_caches.clear()
