@@ -56,6 +56,8 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument('--places', choices=('copied', 'whole'), default='copied', help='whole: no places for the '
                         "engine's graphs, which saves memory and the time of the registration")
     parser.add_argument('--compile', choices=('blocks', 'whole'), default='blocks', help='of gpt2c; whole: minutes')
+    parser.add_argument('--hint', choices=('steps', 'decode', 'none'), default='steps', help='whose p99 alone the '
+                        "engine's app states, as the first run of bare has it; none: the library finds it")
     parser.add_argument('--process-env', default='', metavar='NAME=VALUE,...', help="of the job's process, such as "
                         'CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50')
     parser.add_argument('--seconds', type=float, default=3.0, help='of arrivals, in each condition and round')
@@ -111,7 +113,7 @@ class Bench:
         from rounds import Rounds
         jobs = {name: self.job(name, library) for name in self.given.jobs}
         self.memory('registered')
-        self.rounds = Rounds(self.engine, library, jobs, self.given.check_steps)
+        self.rounds = Rounds(self.engine, library, jobs, self.given.check_steps, self.given.hint)
         for number in range(self.given.rounds):
             self.run_round(number)
         self.memory('after')

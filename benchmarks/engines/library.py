@@ -173,7 +173,10 @@ class ByServer(Library):
         self.idle()
 
     def _run(self, name: str, kernel: Any, gaps: dict[str, int]) -> None:
-        self._server.run(name, query=self._query, **gaps)
+        if gaps:  # the server's run is one call of C only without options
+            super()._run(name, kernel, gaps)
+        else:
+            self._server.run(name, query=self._query)
 
     def close(self) -> None:
         self._server.close()

@@ -4,15 +4,17 @@
 transformers' continuous batching serves requests that arrive at random times: latency-critical work (LC). A LoRA step
 of peft takes what it leaves: best-effort work (BE). Both models have random weights, so nothing is downloaded.
 
-  llm.py [--bound 1.05] [--seconds 10] [--rate 4] [--layers 16]
+  llm.py [--bound 1.05] [--seconds 10] [--rate 4] [--layers 16] [--bare]
 
 Prints the time to the first token (TTFT), the time between tokens (TBT), and the steps of the fine-tuning, for the
-engine alone and beside it. It needs a GPU, PyTorch 2.8 or later, transformers 5.17 and peft 0.21.
+engine alone and beside it; with --bare for the engine alone without the library. It needs a GPU, PyTorch 2.8 or later,
+transformers 5.17 and peft 0.21.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import random
 import threading
@@ -28,8 +30,8 @@ import gpushare.torch
 VOCABULARY, PROMPT, OUTPUT = 32000, 200, 48  # tokens: that exist, of a request
 # Few sizes of a step, so few graphs: a multiple of 64 tokens beside the whole cache. One step at a time: no async.
 BATCHING = ContinuousBatchingConfig(
-    block_size=32, num_blocks=256, max_batch_tokens=256, max_requests_per_batch=16, allow_block_sharing=False,
-    use_cuda_graph=True, use_async_batching=False, q_padding_interval_size=64, kv_padding_interval_size=32 * 256)
+    block_size=32, num_blocks=128, max_batch_tokens=256, max_requests_per_batch=16, allow_block_sharing=False,
+    use_cuda_graph=True, use_async_batching=False, q_padding_interval_size=64, kv_padding_interval_size=32 * 128)
 
 
 class StepGraph(torch.cuda.CUDAGraph):
@@ -121,9 +123,11 @@ def report(what: str, ttft: list[float], tbt: list[float]) -> None:
           f'TBT p50 {at(tbt, 0.5):.2f} ms, p99 {at(tbt, 0.99):.2f} ms', flush=True)
 
 
-def compare(manager, training: gpushare.torch.Training, seconds: float, rate: float) -> None:
+def compare(manager, training: gpushare.torch.Training | None, seconds: float, rate: float) -> None:
     serve(manager, 2, rate)  # captures the steps that are left
     report('engine alone', *serve(manager, seconds, rate))
+    if training is None:
+        return
     stop = threading.Event()
     feeder = threading.Thread(target=keep_running, args=(training, stop))
     feeder.start()
@@ -143,13 +147,15 @@ def main() -> None:
     parser.add_argument('--seconds', type=float, default=10)
     parser.add_argument('--rate', type=float, default=4, help='requests a second')
     parser.add_argument('--layers', type=int, default=16)
+    parser.add_argument('--bare', action='store_true', help='the engine alone, without the library')
     given = parser.parse_args()
     with gpushare.Runtime() as runtime:
         app = runtime.create_app('engine', gpushare.AppClass.LATENCY_CRITICAL, p99_bound=given.bound)
         engine = llama(given.layers).eval()
         engine.set_attn_implementation('paged|sdpa')
-        with fine_tuning(runtime, given.layers) as training:
-            run_engine_through(runtime, app.create_queue())
+        with contextlib.nullcontext() if given.bare else fine_tuning(runtime, given.layers) as training:
+            if not given.bare:
+                run_engine_through(runtime, app.create_queue())
             with engine.continuous_batching_context_manager(GenerationConfig(do_sample=False, eos_token_id=-1),
                                                             continuous_batching_config=BATCHING) as manager:
                 compare(manager, training, given.seconds, given.rate)

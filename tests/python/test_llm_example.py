@@ -133,10 +133,10 @@ class Graph(fake_torch.CUDAGraph):
     numbers = itertools.count(0x700)
 
     def __init__(self, keep_graph=False):
-        super().__init__(keep_graph)
-        self.number, self.ended = next(Graph.numbers), False
+        self.kept, self.number, self.ended = keep_graph, next(Graph.numbers), False
 
     def raw_cuda_graph(self):
+        assert self.kept
         return self.number
 
     def reset(self):
@@ -202,6 +202,15 @@ def test_the_engine_runs_through_the_library_and_the_fine_tuning_beside_it(llm, 
     assert sorted(names) == ['fine-tuning', 'step-1', 'step-2']
     assert names['step-1'][0] != names['step-2'][0]
     assert {tuple(names[name][1:]) for name in ('step-1', 'step-2')} == {(gpushare.TaskKind.GRAPH, -1)}
+
+
+def test_without_the_library_the_engine_replays_its_own_graphs(llm, monkeypatch, capsys):
+    monkeypatch.setattr(gpushare, 'Runtime', Runtime)
+    monkeypatch.setattr(sys, 'argv', ['llm.py', '--seconds', '0.2', '--rate', '20', '--bare'])
+    monkeypatch.setattr(Graph, 'replay', lambda graph: None, raising=False)
+    llm.main()
+    assert capsys.readouterr().out.startswith('engine alone')
+    assert Manager.made[0].runner.replays > 0
 
 
 def test_a_step_that_ends_gives_its_graph_and_its_kernel_back(llm):
