@@ -56,6 +56,8 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument('--places', choices=('copied', 'whole'), default='copied', help='whole: no places for the '
                         "engine's graphs, which saves memory and the time of the registration")
     parser.add_argument('--compile', choices=('blocks', 'whole'), default='blocks', help='of gpt2c; whole: minutes')
+    parser.add_argument('--feeder', choices=('tickets', 'start'), default='tickets', help="of the library's jobs: a "
+                        'thread of this program, or Training.start where the package has it')
     parser.add_argument('--hint', choices=('steps', 'decode', 'none'), default='steps', help='whose p99 alone the '
                         "engine's app states, as the first run of bare has it; none: the library finds it")
     parser.add_argument('--process-env', default='', metavar='NAME=VALUE,...', help="of the job's process, such as "
@@ -113,7 +115,8 @@ class Bench:
         from rounds import Rounds
         jobs = {name: self.job(name, library) for name in self.given.jobs}
         self.memory('registered')
-        self.rounds = Rounds(self.engine, library, jobs, self.given.check_steps, self.given.hint)
+        self.rounds = Rounds(self.engine, library, jobs, self.given.check_steps, self.given.hint,
+                             self.given.feeder == 'start')
         for number in range(self.given.rounds):
             self.run_round(number)
         self.memory('after')

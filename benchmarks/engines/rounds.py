@@ -13,7 +13,7 @@ import timing
 from arrivals import quantile
 from bare import Bare, Log
 from baselines import undisturbed
-from beside import Launched, Submitted
+from beside import Launched, Started, Submitted
 from engine import Engine
 from library import Library, Promise
 from loop import Run, serve
@@ -52,9 +52,9 @@ class Found:
 
 class Rounds:
     def __init__(self, engine: Engine, library: Library | None, jobs: Mapping[str, Job], check_steps: int,
-                 hint: str) -> None:
+                 hint: str, started: bool) -> None:
         self._engine, self._library, self._jobs = engine, library, jobs
-        self._check_steps, self._hint = check_steps, hint
+        self._check_steps, self._hint, self._started = check_steps, hint, started
         self._bare = Bare(engine)
         self._gate = threading.Event()
         self._promise: Promise | None = None
@@ -105,7 +105,7 @@ class Rounds:
             assert self._library is not None
             if job.training is None:
                 raise RuntimeError(f"Job '{job.name}' does not run through the library.")
-            return Submitted(job.training, self._library.clock_offset)
+            return Started(job.training) if self._started else Submitted(job.training, self._library.clock_offset)
         if condition.way == 'process':
             return job.process
         return Launched(job.launch, job.stream, self._gate if condition.way == 'gated' else None)

@@ -1,10 +1,14 @@
 """What the benchmark of engines computes without a GPU: requests, batching, the loop, times of tokens, the plan."""
 
+import importlib
 import json
 import pathlib
 import sys
+import threading
 import time
+import types
 
+import fake_torch
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'benchmarks/matrix'))
@@ -358,3 +362,89 @@ def test_a_process_that_fails_is_an_error(monkeypatch):
         [sys.executable, '-c', 'raise SystemExit(1)'], **options))
     with pytest.raises(RuntimeError, match='ready'):
         process.JobProcess('lora', {})
+
+
+# --- jobs beside the engine ---
+
+
+@pytest.fixture
+def beside(monkeypatch):
+    torch = fake_torch.install(monkeypatch)
+    cuda = types.SimpleNamespace(**vars(torch.cuda))
+    cuda.Event = lambda: types.SimpleNamespace(record=lambda: None, synchronize=lambda: time.sleep(0.002))
+    monkeypatch.setattr(torch, 'cuda', cuda)
+    monkeypatch.delitem(sys.modules, 'beside', raising=False)
+    yield importlib.import_module('beside')
+    del sys.modules['beside']
+
+
+class Training:
+    """Its steps end 1 ms after one another, on a clock that is 5 s ahead of the host's."""
+
+    ahead_ns = 5_000_000_000
+
+    def __init__(self):
+        self.steps_done, self.end_ns, self.calls = 0, 0, []
+
+    def submit(self):
+        self.end_ns = max(self.end_ns, time.monotonic_ns()) + MS
+        return [types.SimpleNamespace(wait=self.wait_until(self.end_ns), release=lambda: None)]
+
+    def wait_until(self, end_ns):
+        def wait(timeout_s):
+            time.sleep(max(0, end_ns - time.monotonic_ns()) / 1e9)
+            return types.SimpleNamespace(complete_ns=end_ns + self.ahead_ns, evictions=2)
+        return wait
+
+    def start(self, outstanding):
+        self.calls.append(outstanding)
+
+    def stop(self, timeout_s):
+        self.calls.append('stop')
+        self.steps_done += 100  # those that were submitted still
+
+
+def test_steps_that_end_in_the_window_are_counted_on_the_hosts_clock(beside):
+    feeder = beside.Submitted(Training(), Training.ahead_ns)
+    begin = time.monotonic_ns()
+    with feeder:
+        time.sleep(0.05)
+    ends = feeder.ends_ns
+    assert 20 <= feeder.within(begin, time.monotonic_ns() + MS) == len(ends) <= 60
+    assert feeder.within(ends[3], ends[10]) == 7
+    assert feeder.evictions == 2 * len(ends)
+
+
+def test_a_started_training_is_counted_until_the_run_ends(beside):
+    training = Training()
+    with beside.Started(training) as feeder:
+        training.steps_done += 7
+    assert feeder.within(0, 1) == 7
+    assert training.calls == [beside.SUBMITTED, 'stop']
+
+
+def test_a_gated_job_runs_while_no_request_is_active_one_step_at_a_time(beside):
+    gate, launched = threading.Event(), []
+    with beside.Launched(lambda: launched.append(gate.is_set()), fake_torch.Stream(), gate) as feeder:
+        time.sleep(0.02)
+        assert not launched
+        gate.set()
+        time.sleep(0.05)
+        gate.clear()
+        time.sleep(0.01)
+        few = len(launched)
+        time.sleep(0.02)
+        assert len(launched) == few
+    assert 5 <= few == len(feeder.ends_ns)
+
+
+def test_a_job_that_fails_fails_its_run(beside):
+    def fails():
+        raise ValueError('No step.')
+
+    with pytest.raises(ValueError, match='No step'), beside.Launched(fails, fake_torch.Stream()):
+        time.sleep(0.01)
+
+
+def test_the_rate_alone_is_that_between_the_first_and_the_last_step(beside):
+    assert beside.rate(beside.Submitted(Training(), Training.ahead_ns), 0.2) == pytest.approx(1000, rel=0.3)
