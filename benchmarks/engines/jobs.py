@@ -12,6 +12,7 @@ from typing import Any
 import llama
 import networks
 import torch
+from plan import EAGER
 from steps import LOSSES_MAX, Step
 from torch import nn
 from torch.nn import functional
@@ -127,4 +128,4 @@ def makers(compile_whole: bool) -> dict[str, Callable[[], Any]]:
     return {'lora': lora, 'gpt2c': lambda: compiled(compile_whole), 'vit': Images, 'eager': eager}
 
 
-CAPTURED = ('lora', 'gpt2c', 'vit')
+CAPTURED = tuple(name for name in makers(False) if name not in EAGER)

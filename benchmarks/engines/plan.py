@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator, Sequence
 
 WAYS = ('bare', 'library', 'streams', 'priority', 'gated', 'process', 'query')
-ALONE = ('bare', 'library')  # without a bound: no job runs beside
 WITH_BOUND = ('library', 'query')
+EAGER = ('eager',)  # jobs that the library does not run: their steps are no graphs
 SHORT = 'bare,library,library:1.05,priority'
 FULL = 'bare,library,library:1.05,library:1.20,query:1.05,streams,priority,gated'
 
@@ -48,7 +48,8 @@ def conditions(words: str, jobs: Sequence[str]) -> list[Condition]:
             alone.append(Condition('library', 1.05))
         elif way != 'bare':
             beside.append(Condition(way, float(bound or 0)))
-    return alone + [dataclasses.replace(one, job=job) for job in jobs for one in beside]
+    return alone + [dataclasses.replace(one, job=job) for job in jobs for one in beside
+                    if not (one.uses_library and job in EAGER)]
 
 
 def order(chosen: Sequence[Condition], number: int) -> list[Condition]:
