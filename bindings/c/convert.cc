@@ -32,7 +32,7 @@ static_assert(static_cast<int>(Reason::kEvictForLcPriority) ==
               GPUSHARE_REASON_EVICT_FOR_LC_PRIORITY);
 static_assert(static_cast<int>(Reason::kUserPolicy) == GPUSHARE_REASON_USER_POLICY);
 static_assert(static_cast<int>(Reason::kDependencyFailed) == GPUSHARE_REASON_DEPENDENCY_FAILED);
-static_assert(static_cast<int>(core::kLastEventType) == GPUSHARE_EVENT_APP_UPDATED);
+static_assert(static_cast<int>(core::kLastEventType) == GPUSHARE_EVENT_NEXT_STATED);
 static_assert(ToC(core::TaskKind::kOpaque) == GPUSHARE_TASK_OPAQUE);
 static_assert(ToC(core::AppClass::kBestEffort) == GPUSHARE_CLASS_BEST_EFFORT);
 
@@ -141,6 +141,7 @@ gpushare_app_guarantee ToC(const core::AppGuarantee& guarantee) {
   out.bound_lost = guarantee.bound_lost ? 1 : 0;
   out.target_lost = guarantee.target_lost ? 1 : 0;
   out.yielded_ns = guarantee.yielded_ns;
+  out.next_lapsed = guarantee.next_lapsed;
   out.tail_credit = guarantee.tail_credit;
   out.queries_late_for_be = guarantee.queries_late_for_be;
   std::copy(guarantee.held_ns.begin(), guarantee.held_ns.end(), out.held_ns);

@@ -1084,7 +1084,15 @@ typedef struct gpushare_task_options {
   int32_t grid_y;
   int32_t grid_z;
   int32_t reserved2;  // must be 0
+  // LC: the app's next query is submitted within this time of the end of this one, 1 ns to 100 ms,
+  // as the next step of an engine is (docs/engines.md): BE work that would delay it too far does
+  // not start in between. GPUSHARE_NO_NEXT: none follows, so that BE work may start at once; 0:
+  // nothing is stated, and the library goes by earlier pauses. Of a query's tasks the one that
+  // completes last with a statement counts, of an app the query that ends last. BE: must be 0.
+  int64_t next_within_ns;
 } gpushare_task_options;
+// Of next_within_ns.
+#define GPUSHARE_NO_NEXT (-1)
 #define GPUSHARE_TASK_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_task_options)
 
 // Submits a task of an LC app. If its lane is free, the task is on the device before the call
@@ -1389,6 +1397,7 @@ typedef struct gpushare_app_guarantee {
   // How long the app has yielded to LC apps of higher priority, since its creation. The estimate
   // above and the accounts of BE work are without that time; p50_ns, p99_ns and late_share have it.
   int64_t yielded_ns;
+  int64_t next_lapsed;  // its statements of a next query (next_within_ns) that did not come true
 } gpushare_app_guarantee;
 #define GPUSHARE_APP_GUARANTEE_INIT GPUSHARE_STRUCT_INIT(gpushare_app_guarantee)
 
@@ -1473,7 +1482,8 @@ enum gpushare_event_type_value {
   GPUSHARE_EVENT_CHOICE = 20,
   // What both do to latencies; behind the CHOICE that it is about.
   GPUSHARE_EVENT_CHOICE_SHIFT = 21,
-  GPUSHARE_EVENT_APP_UPDATED = 22
+  GPUSHARE_EVENT_APP_UPDATED = 22,
+  GPUSHARE_EVENT_NEXT_STATED = 23  // next_within_ns of a submission; serves replay
 };
 
 typedef struct gpushare_event {

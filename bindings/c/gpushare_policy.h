@@ -135,6 +135,13 @@ typedef struct gpushare_lc_app_view {
   // While the last few queries came rarely: a delay by BE work that makes hardly any query late,
   // above the budgets or not; 0: none is known.
   int64_t lull_delay_ns;
+  // It works in steps, and its next query is expected until then: BE work that delays it by more
+  // than a part of blocking_budget_ns, 0.8 in adaptive, should not start. 0: none is expected
+  // (docs/engines.md).
+  int64_t expected_by_ns;
+  // Share of its queries behind a silence that BE work may make late, beyond the budgets; 0: it
+  // shows no steps, or its p99_bound is not what limits BE work.
+  double first_late_max;
 } gpushare_lc_app_view;
 
 // A BE app with its quota and what it got so far.

@@ -131,6 +131,7 @@ absl::Status ReadTask(const QueueObject& queue, const gpushare_task_options& opt
   spec.work.host_user = options.enqueue_user;
   spec.work.declared_ns = options.declared_ns;
   spec.arrival_ns = options.arrival_ns;
+  spec.next_within_ns = options.next_within_ns;
   return absl::OkStatus();
 }
 

@@ -442,9 +442,9 @@ def check_enums(arguments, headers=None, docs=None):
 
 
 def self_test_enums(arguments):
-    last = '  GPUSHARE_EVENT_APP_UPDATED = 22\n'
+    last = '  GPUSHARE_EVENT_NEXT_STATED = 23  // next_within_ns of a submission; serves replay\n'
     cases = (
-        ('a value without a name', last, f'{last[:-1]},\n  GPUSHARE_EVENT_LATER = 23\n'),
+        ('a value without a name', last, f'  GPUSHARE_EVENT_NEXT_STATED = 23,\n  GPUSHARE_EVENT_LATER = 24\n'),
         ('a name without a value', last, ''),
         ('another name than the value has', 'GPUSHARE_EVENT_HELD = 10', 'GPUSHARE_EVENT_KEPT = 10'),
     )

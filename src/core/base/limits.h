@@ -124,6 +124,11 @@ inline constexpr int64_t kLatestTimeNs = int64_t{1} << 61;
 // How far ahead of now a query may be said to arrive: a farther one is taken for a unit error or
 // for another clock. Nothing overflows where a target or a wait is added to it.
 inline constexpr int64_t kMaxArrivalAheadNs = kMaxDurationNs;
+// How far ahead a task may state the app's next query, and what it says where none follows. An
+// engine's loop takes less than a millisecond; BE work is held for no longer than that for a
+// statement that does not come true.
+inline constexpr int64_t kMaxNextWithinNs = int64_t{100} * 1000 * 1000;
+inline constexpr int64_t kNoNextQuery = -1;
 inline constexpr int64_t kMaxCopyBytes = int64_t{1} << 42;
 
 // Reasons to hold a task: Reason::kHoldHeadroom and the 31 numbers behind it.

@@ -20,6 +20,7 @@
 #include "src/core/evidence/recent_arrivals.h"
 #include "src/core/evidence/shadow.h"
 #include "src/core/evidence/slack_share.h"
+#include "src/core/evidence/steps.h"
 #include "src/core/evidence/tail_account.h"
 #include "src/core/evidence/target_tail.h"
 #include "src/core/promise/promise.h"
@@ -33,6 +34,7 @@ struct AppEvidence {
   int32_t queries = 0;         // begun and not ended
   MainKernel main_kernel;
   RecentArrivals arrivals;
+  Steps steps;
   TailAccount account;
   TargetTail target;
   BeDuty duty;
@@ -75,6 +77,7 @@ inline void BeginApp(AppEvidence& app, int64_t solo_ns, const Promise& promise, 
   app.queries = 0;
   app.main_kernel = MainKernel();
   app.arrivals = RecentArrivals();
+  app.steps = Steps();
   app.account = TailAccount{.arrival_ns = now_ns};
   app.target = TargetTailAtFirst(promise);
   app.duty = BeDuty();

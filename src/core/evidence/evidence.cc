@@ -34,6 +34,7 @@ void Evidence::QueryBegan(AppEvidence& app, const BegunQuery& begin, ShadowQuery
   shadow.yielded_ns = yielded_ns;
   NoteArrival(app.account, begin.now_ns);
   app.arrivals.Add(begin.now_ns);
+  app.steps.Begin(app.queries == 0, app.query_solo_ns, begin.now_ns);
   busy_on_credit = busy_on_credit || begin.meets_credit;
   // One that arrived before the last one ended goes on with its busy period: the host was late.
   if (queries++ == 0 && begin.arrival_ns > ended_ns_) busy_since_ns_ = begin.now_ns;
@@ -65,19 +66,24 @@ void Evidence::QueryEnded(AppEvidence& app, const EndedQuery& end) {
   AddSolo(app.load, LoadOf(end, latency_ns));
   if (end.done_ns > 0) NoteLcWork(segment_gains, end.solo_ns);
   NoteDuty(app, end);
-  if (end.last) EndBusyPeriod(app.load, load_decay, end.now_ns);
+  if (!end.last) return;
+  EndBusyPeriod(app.load, load_decay, end.now_ns);
+  app.steps.End(end.next_within_ns, end.now_ns);
 }
 
 void Evidence::QueryLeft(AppEvidence& app, const ShadowQuery& shadow, bool last, TimeNs now_ns) {
   if (--app.queries == 0) --apps_with_queries;
   if (--queries == 0) busy_on_credit = false;
   app.shadow.Leave(shadow, now_ns - YieldedNs(app, now_ns));
-  if (last) EndBusyPeriod(app.load, load_decay, now_ns);
+  if (!last) return;
+  EndBusyPeriod(app.load, load_decay, now_ns);
+  app.steps.End(0, now_ns);
 }
 
 void Evidence::QueryReturned(AppEvidence& app, const ShadowQuery& shadow, TimeNs now_ns) {
   if (queries++ == 0) busy_since_ns_ = now_ns;
   if (app.queries++ == 0) ++apps_with_queries;
+  app.steps.Return();
   app.shadow.Return(shadow, now_ns - YieldedNs(app, now_ns));
   BeginBusy(app.load, load_decay, now_ns);
 }

@@ -55,7 +55,8 @@ struct EndedQuery {
   Promise promise = {};     // of its app
   bool only_waits = false;  // all queries of the app, this one included, wait for tickets
   bool last = false;        // no other query of the app was begun or submitted
-  bool be_runs = false;     // BE compute work is on the device
+  int64_t next_within_ns = 0;  // what it stated of the next one (steps.h)
+  bool be_runs = false;        // BE compute work is on the device
   int32_t app_slot = 0;
   int32_t trial_kernel = -1;  // the BE kernel beside which it was on trial; -1: none (pair_trial.h)
 };

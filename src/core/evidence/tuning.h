@@ -91,6 +91,19 @@ inline constexpr int64_t kTailGaps = 256;
 // shows none yet. An app that serves sends its first query soon. Range 10 ms to 1 s.
 inline constexpr double kTailSilentNs = 100e6;
 
+// --- gaps and silences (steps.h) ----------------------------------------------------------------
+
+// Pauses that are remembered. A busy period of an engine has some hundred steps, so that a silence
+// is as rare.
+inline constexpr int64_t kStepsRemembered = kTailGaps * kSamples;
+// A gap is no longer than so many queries. Random arrivals with most pauses so short have a load at
+// which queries often meet.
+inline constexpr int64_t kGapQueriesMax = kSamplesMin / 2;
+// The fewest silences of which one is told from a gap, and by what factor it is longer, at least:
+// in ranges that double.
+inline constexpr int32_t kSilencesMin = kSamplesMin / 2;
+inline constexpr int kMuchLongerRanges = std::bit_width(uint32_t{kSamplesMin}) - 1;
+
 // --- gains of segments (segment_gain.h) ---------------------------------------------------------
 
 // What segments gain beside queries, before it was measured (evidence/segment_gain.h): 0.11 to

@@ -1,6 +1,7 @@
 // What the evidence says to a plan. See evidence.h.
 
 #include <algorithm>
+#include <cmath>
 
 #include "src/core/evidence/evidence.h"
 #include "src/core/promise/tuning.h"
@@ -52,6 +53,18 @@ int64_t LullDelay(const AppEvidence& app, const LcAppView& view, const LcQueue& 
   return left_ns <= 0 ? 0 : static_cast<int64_t>(view.promise.slack_share * left_ns);
 }
 
+// Of the queries behind a silence, the share that BE work may make late. They are few, so that more
+// of them may be late than of all.
+double FirstLateMax(const AppEvidence& app, const Promise& promise, int64_t solo_ns) {
+  const double silences = app.steps.SilenceShare();
+  if (silences >= 1) return 0;
+  const bool known = promise.LatencyLimit() != kNever;
+  const double left =
+      known ? LeftOfLate(kLateShare, app.slack.late_alone, promise, solo_ns) : kTailShareUnknown;
+  const double most = std::min(1.0, promise.slack_share * left / silences);
+  return std::floor(most * kLoadSteps) / kLoadSteps;
+}
+
 // A bound is on the p99, so a launch may be longer than the shift that the bound allows. The median
 // moves by nearly all of it.
 void ViewBudgets(AppEvidence& app, const LcQueue& queue, Vacations& vacations, TimeNs now_ns,
@@ -66,6 +79,9 @@ void ViewBudgets(AppEvidence& app, const LcQueue& queue, Vacations& vacations, T
   view.uncuttable_budget_ns =
       std::min(target_ns, app.tail.LongestVacation(shift_ns, queue.tail, vacations));
   view.tail_rate = shift_ns <= target_ns ? app.tail.Rate(queue.tail) : 0;
+  if (promise.BoundsP99() && shift_ns <= target_ns) {
+    view.first_late_max = FirstLateMax(app, promise, view.solo_ns);
+  }
   view.lull_delay_ns = std::min(LullDelay(app, view, queue), promise.MedianSlack(view.solo_ns));
   view.late_delay_ns =
       LateDelay(shift_ns, promise.p99_alone_ns, view.solo_ns, app.tail.quantiles());
@@ -85,6 +101,8 @@ void ViewApp(AppEvidence& app, const LcQueue& queue, const CostModel& model, Vac
   view.shadow_p99_ns = app.shadow.p99_ns();
   view.service_age_ns = app.shadow.ServiceAgeNs(own_ns);
   view.idle_since_ns = app.load.idle_since_ns;
+  app.steps.NoteLapse(now_ns);
+  view.expected_by_ns = app.steps.ExpectedBy(now_ns);
   const KernelDesc* const kernel = app.main_kernel.kernel;
   view.main_kernel = kernel == nullptr ? KernelId{} : kernel->id;
   view.speed_beside_copies = SpeedsBesideCopies(app.main_kernel, model);

@@ -659,6 +659,7 @@ absl::StatusOr<AppGuarantee> Scheduler::GuaranteeOf(AppId id) const {
   guarantee.target_lost = app->evidence.target_lost;
   guarantee.yielded_ns = YieldedNs(app->evidence, now_ns);
   guarantee.queries_late_not_alone = app->evidence.late_not_alone;
+  guarantee.next_lapsed = app->evidence.steps.lapses();
   for (const Queue* queue : flow.backlog) {  // and what is held now
     if (queue->app != app || queue->head->progress.held_since_ns == 0) continue;
     const size_t row = HoldRow(queue->head->record.hold_reason);

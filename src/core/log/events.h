@@ -178,6 +178,21 @@ struct Waits {
   }
 };
 
+// Behind its Submitted, and the Waits of that.
+struct NextStated {
+  static constexpr EventType kType = EventType::kNextStated;
+  TicketId ticket;
+  AppId app;
+  int64_t within_ns = 0;  // TaskSpec::next_within_ns
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    walk(record.id, event.ticket);
+    walk(record.app, event.app);
+    walk(record.a, event.within_ns);
+  }
+};
+
 struct Admitted {
   static constexpr EventType kType = EventType::kAdmitted;
   TaskLabel task;

@@ -80,6 +80,7 @@ constexpr NameRow<EventType> kEventTypes[] = {
     {EventType::kChoice, "choice"},
     {EventType::kChoiceShift, "choice_shift"},
     {EventType::kAppUpdated, "app_updated"},
+    {EventType::kNextStated, "next_stated"},
 };
 
 constexpr ReasonRow kReasons[] = {

@@ -151,6 +151,9 @@ const Metric<AppGuarantee> kLcGuaranteeMetrics[] = {
     {"gpushare_app_queries_late_not_alone", Kind::kCounter, "",
      "Late queries that would not be late in the queue that the app would have alone.",
      [](const AppGuarantee& g) { return Count(g.queries_late_not_alone); }},
+    {"gpushare_app_next_lapsed", Kind::kCounter, "",
+     "Statements of a next query whose time passed without one.",
+     [](const AppGuarantee& g) { return Count(g.next_lapsed); }},
 };
 
 // Backslash, quote and line feed are escaped in label values and help texts alike; bytes that are

@@ -99,6 +99,7 @@ EventRecord Comparison::Translate(EventRecord record) const {
       record.c = ToRecorded(record.c);
       record.d = ToRecorded(record.d);
       break;
+    case EventType::kNextStated:
     case EventType::kAdmitted:
     case EventType::kLaunched:
     case EventType::kFastPathLaunched:

@@ -131,6 +131,7 @@ absl::Status InputPlayer::Submit(const Submitted& input) {
     case TaskKind::kGraph:
       break;
   }
+  spec.next_within_ns = StatedOf(input.task.ticket);
   const std::vector<TicketId> recorded_waits = WaitsOf(input.task.ticket);
   std::vector<TicketId> waits;
   waits.reserve(recorded_waits.size());
@@ -157,6 +158,17 @@ std::vector<TicketId> InputPlayer::WaitsOf(TicketId ticket) const {
     }
   }
   return waits;
+}
+
+int64_t InputPlayer::StatedOf(TicketId ticket) const {
+  size_t ahead = 1;
+  while (comparison_.HasNext(ahead) && TypeOf(comparison_.Next(ahead)) == EventType::kWaits)
+    ++ahead;
+  if (!comparison_.HasNext(ahead)) return 0;
+  const EventRecord& record = comparison_.Next(ahead);
+  if (TypeOf(record) != EventType::kNextStated) return 0;
+  const auto stated = Decode<NextStated>(record);
+  return stated.ticket == ticket ? stated.within_ns : 0;
 }
 
 }  // namespace gpushare::core

@@ -41,6 +41,8 @@ class InputPlayer {
 
   // The recorded tickets that a submission waits for, from the records that follow it.
   std::vector<TicketId> WaitsOf(TicketId ticket) const;
+  // What it states of the next query; 0: nothing.
+  int64_t StatedOf(TicketId ticket) const;
 
   template <class SomeId>
   SomeId ToReplay(SomeId recorded) const {

@@ -37,8 +37,9 @@ enum class EventType : uint8_t {
   kChoice = 20,
   kChoiceShift = 21,  // behind the choice that it is about
   kAppUpdated = 22,
+  kNextStated = 23,  // behind the submission that states it, and its waits; serves replay
 };
-inline constexpr EventType kLastEventType = EventType::kAppUpdated;
+inline constexpr EventType kLastEventType = EventType::kNextStated;
 
 // 64 bytes, no padding; written to files as it is, little endian.
 struct EventRecord {

@@ -74,6 +74,13 @@ struct LcAppView {
   // In a lull, by the last few queries (evidence/recent_arrivals.h): a delay that makes hardly any
   // query late. 0: there is none.
   int64_t lull_delay_ns = 0;
+  // The app works in steps (evidence/steps.h), and its next query is expected until then, because a
+  // step said so or earlier ones showed it: what delays it by more than a part of the blocking
+  // budget should not start. 0: none is expected.
+  TimeNs expected_by_ns = 0;
+  // Of its queries behind a silence, the share that BE work may make late beyond that budget. 0: it
+  // shows no steps, or another promise than its bound is what limits BE work.
+  double first_late_max = 0;
   // Tail account (evidence/tail_account.h), in queries: credit, and what a blocking of one
   // nanosecond is likely to delay. BE work that blocks longer than a budget may start on credit for
   // it.

@@ -93,6 +93,10 @@ struct TaskSpec {
   KernelId kernel;        // kKernel, kGraph, kLibrary; submit resolves it into work.kernel
   Work work;              // `kernel` in it is ignored
   TimeNs arrival_ns = 0;  // intended arrival of an implicit query; 0: now
+  // LC: the app's next query follows within this time of this one's end, kMaxNextWithinNs at most;
+  // kNoNextQuery: none does; 0: nothing is stated. Of a query's tasks, the last one that states
+  // something counts.
+  int64_t next_within_ns = 0;
   absl::Span<const TicketId> wait_tickets;
   absl::Span<void* const> wait_events;
   void* signal_event = nullptr;

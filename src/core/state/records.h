@@ -112,6 +112,8 @@ struct AppGuarantee {
   bool bound_lost = false;      // the p99 bound is missed even alone (Promise::BoundIsLost)
   bool target_lost = false;     // the target is (Promise::TargetIsLost)
   int64_t queries_late_not_alone = 0;
+  // Statements of a next query (TaskSpec::next_within_ns) whose time passed without one.
+  int64_t next_lapsed = 0;
   int64_t yielded_ns = 0;  // to LC apps of higher priority, since it was created
 };
 

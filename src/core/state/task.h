@@ -48,24 +48,25 @@ struct QueryState {
   TimeNs arrival_ns = 0;
   TimeNs deadline_ns = kNever;
   int32_t tasks_finished = 0;
-  int32_t tasks_listed = 0;   // in the list of its queue (query_waits.h)
-  int32_t tasks_running = 0;  // on the device
-  bool ended = false;         // no more tasks will come
-  bool began = false;         // it was in the list of active queries
-  bool active = false;        // in the list
-  bool idle = false;          // it counts as no load (flow/verbs/queries/idle.h)
-  bool was_idle = false;      // its latency is the application's doing, and teaches nothing
-  bool abandoned = false;     // the same; it is in no statistics either
-  bool disturbed = false;     // a task of it did not run alone on the whole device, or failed
-  bool dropped = false;       // too late before a task of it began (flow/verbs/late_queries.h)
-  double input_size = 0;      // as the application stated it; 0: it did not
-  int64_t sized_ns = 0;       // predicted from input_size, with its error bar; 0: unknown
-  int64_t solo_ns = 0;        // predicted, all tasks admitted so far
-  int64_t issued_ns = 0;      // predicted, on the device
-  int64_t done_ns = 0;        // measured, complete
-  TimeNs ended_ns = 0;        // the last one that is complete, on the device; 0: none ran
-  bool waited = false;        // it began behind another one of its app
-  QuerySlot* slot = nullptr;  // of an explicit query
+  int32_t tasks_listed = 0;    // in the list of its queue (query_waits.h)
+  int32_t tasks_running = 0;   // on the device
+  bool ended = false;          // no more tasks will come
+  bool began = false;          // it was in the list of active queries
+  bool active = false;         // in the list
+  bool idle = false;           // it counts as no load (flow/verbs/queries/idle.h)
+  bool was_idle = false;       // its latency is the application's doing, and teaches nothing
+  bool abandoned = false;      // the same; it is in no statistics either
+  bool disturbed = false;      // a task of it did not run alone on the whole device, or failed
+  bool dropped = false;        // too late before a task of it began (flow/verbs/late_queries.h)
+  double input_size = 0;       // as the application stated it; 0: it did not
+  int64_t next_within_ns = 0;  // as its last task stated that stated something (TaskSpec)
+  int64_t sized_ns = 0;        // predicted from input_size, with its error bar; 0: unknown
+  int64_t solo_ns = 0;         // predicted, all tasks admitted so far
+  int64_t issued_ns = 0;       // predicted, on the device
+  int64_t done_ns = 0;         // measured, complete
+  TimeNs ended_ns = 0;         // the last one that is complete, on the device; 0: none ran
+  bool waited = false;         // it began behind another one of its app
+  QuerySlot* slot = nullptr;   // of an explicit query
   // How long its tasks have waited for queries of higher priority, as of then (yields.cc).
   int64_t yielded_ns = 0;
   TimeNs yielded_until_ns = 0;
@@ -213,6 +214,7 @@ struct alignas(64) Task {
   void* signal_event = nullptr;
   CompletionCallback callback = nullptr;
   void* callback_user = nullptr;
+  int64_t next_within_ns = 0;    // as TaskSpec says
   int32_t large_arguments = -1;  // slot in the app's pool
 
   // The flow's own, once the task is published.

@@ -146,21 +146,18 @@ class OpenLoop {
       if (scheduler_->NowNs() < at_ns) {
         ASSERT_TRUE(scheduler_->PollUntil(at_ns).ok());
       }
-      lc_.arrival_ns = at_ns;
-      lc_.queue = lc_queues_[sent_.size() % lc_queues_.size()];
-      lc_.detached = true;
-      sent_.push_back({this, at_ns});
-      lc_.callback = [](void* user, const CompletionRecord& record) {
-        auto* const query = static_cast<Sent*>(user);
-        query->owner->latencies_ns_.push_back(record.complete_ns - query->arrival_ns);
-        query->owner->dropped_ += record.verdict == Verdict::kDropped ? 1 : 0;
-        if (record.verdict != Verdict::kOk) return;
-        query->owner->answers_ns_.push_back(record.complete_ns - query->arrival_ns);
-      };
-      lc_.callback_user = &sent_.back();
-      ASSERT_TRUE(scheduler_->SubmitLc(lc_).ok());
+      Send(at_ns);
     }
     while (latencies_ns_.size() < expected) ASSERT_TRUE(scheduler_->Poll().ok());
+  }
+  // Sends one query now and waits for it, as an engine does with a step. `next_within_ns`: as it
+  // states.
+  void Step(int64_t next_within_ns = 0) {
+    lc_.next_within_ns = next_within_ns;
+    Send(scheduler_->NowNs());
+    const size_t expected = sent_.size();
+    while (latencies_ns_.size() + forgotten_ < expected) ASSERT_TRUE(scheduler_->Poll().ok());
+    lc_.next_within_ns = 0;
   }
   void SetLoad(double load) { service_.load = load; }
   // From now on queries take so much longer, whatever runs beside them.
@@ -176,6 +173,7 @@ class OpenLoop {
   void Update(const AppUpdate& update) { ASSERT_TRUE(scheduler_->UpdateApp(lc_app_, update).ok()); }
   // Forgets the latencies so far.
   void Forget() {
+    forgotten_ += latencies_ns_.size();
     latencies_ns_.clear();
     answers_ns_.clear();
   }
@@ -240,6 +238,21 @@ class OpenLoop {
     graph.simulation.speed = speed;
     return *scheduler_->RegisterKernel(graph);
   }
+  void Send(TimeNs at_ns) {
+    lc_.arrival_ns = at_ns;
+    lc_.queue = lc_queues_[sent_.size() % lc_queues_.size()];
+    lc_.detached = true;
+    sent_.push_back({this, at_ns});
+    lc_.callback = [](void* user, const CompletionRecord& record) {
+      auto* const query = static_cast<Sent*>(user);
+      query->owner->latencies_ns_.push_back(record.complete_ns - query->arrival_ns);
+      query->owner->dropped_ += record.verdict == Verdict::kDropped ? 1 : 0;
+      if (record.verdict != Verdict::kOk) return;
+      query->owner->answers_ns_.push_back(record.complete_ns - query->arrival_ns);
+    };
+    lc_.callback_user = &sent_.back();
+    ASSERT_TRUE(scheduler_->SubmitLc(lc_).ok());
+  }
   void Feed(Tenant& tenant) {
     if (!tenant.endless && tenant.left-- <= 0) return;
     EXPECT_TRUE(scheduler_->SubmitBe(tenant.spec).ok());
@@ -254,6 +267,7 @@ class OpenLoop {
   TaskSpec lc_;
   std::deque<Sent> sent_;
   std::vector<int64_t> latencies_ns_;
+  size_t forgotten_ = 0;
   std::vector<int64_t> answers_ns_;
   int64_t dropped_ = 0;
   std::vector<std::unique_ptr<Tenant>> tenants_;

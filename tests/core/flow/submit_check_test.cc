@@ -61,6 +61,23 @@ TEST(SubmitCheckTest, AQueryArrivesNotFarAheadOfNow) {
 }
 
 // A CUDA device launches at most 2^31 - 1 block tasks.
+TEST(SubmitCheckTest, ANextQueryIsStatedForLcWorkAndNotFarAhead) {
+  TaskSpec spec = KernelTask();
+  const auto code = [&](int64_t within_ns, AppClass app_class) {
+    spec.next_within_ns = within_ns;
+    return CheckNext(spec, app_class).code();
+  };
+  for (const int64_t within_ns : {kNoNextQuery, int64_t{0}, int64_t{1}, kMaxNextWithinNs}) {
+    EXPECT_EQ(code(within_ns, AppClass::kLatencyCritical), absl::StatusCode::kOk) << within_ns;
+  }
+  for (const int64_t within_ns : {kNoNextQuery - 1, kMaxNextWithinNs + 1, kNever}) {
+    EXPECT_EQ(code(within_ns, AppClass::kLatencyCritical), absl::StatusCode::kInvalidArgument)
+        << within_ns;
+  }
+  EXPECT_EQ(code(0, AppClass::kBestEffort), absl::StatusCode::kOk);
+  EXPECT_EQ(code(1, AppClass::kBestEffort), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(SubmitCheckTest, AKernelHasNoMoreBlockTasksThanTheDeviceTakes) {
   const KernelDesc kernel = KernelOf(TaskKind::kKernel);
   EXPECT_TRUE(CheckSpec(KernelTask(kInt32Max), &kernel, kInt32Max).ok());

@@ -120,6 +120,8 @@ TEST(Events, OfTasksStandInTheirSlots) {
                     .app = AppId{12},
                     .waits_for = {TicketId{1}, TicketId{2}, TicketId{3}, TicketId{4}}},
               Of(kWaits, {.id = 77, .a = 1, .b = 2, .c = 3, .d = 4, .app = 12}));
+  ExpectSlots(NextStated{.ticket = TicketId{77}, .app = AppId{12}, .within_ns = -1},
+              Of(kNextStated, {.id = 77, .a = -1, .app = 12}));
   ExpectSlots(QueryBegun{.query = QueryId{7}, .app = AppId{12}, .arrival_ns = 99, .app_class = kBe},
               Of(kQueryBegun, {.id = 7, .a = 12, .b = 99, .app = 12, .app_class = 1}));
   ExpectSlots(QueryEnded{.query = QueryId{7},

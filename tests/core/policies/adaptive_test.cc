@@ -128,6 +128,53 @@ TEST_F(ElasticTest, BeReturnsOnlyAfterTheHysteresisAndAsksForThatPlan) {
   EXPECT_EQ(plan.replan_at_ns, kNever);
 }
 
+// A step is expected: what it can wait for may start before it, and the rest once the gap is over.
+TEST(GapTest, WhatAStepCannotWaitForDoesNotStartInAGap) {
+  SnapshotBuilder builder(std::vector<int32_t>{});
+  const int32_t lc = builder.AddLcApp(0.5, 2 * kMs, 2 * kMs, 1.05);
+  const int32_t be = builder.AddBeApp();
+  LcAppView& app = builder.lc_apps[static_cast<size_t>(lc)];
+  app.first_late_max = 1;
+  app.late_delay_ns = 0;
+  app.expected_by_ns = builder.snapshot.now_ns + 200 * kUs;
+  app.blocking_budget_ns = 100 * kUs;
+  const int32_t kernel = builder.AddKernel(80 * kUs);
+  const HeadView& head = builder.AddBeHead(be, kernel, 8 * kMs);
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
+  app.blocking_budget_ns -= 2 * kUs;
+  Plan plan = PlanOf("adaptive", builder);
+  EXPECT_TRUE(IsHeld(plan, head, Reason::kHoldHysteresis)) << Describe(plan);
+  EXPECT_EQ(plan.replan_at_ns, app.expected_by_ns);
+  builder.snapshot.now_ns = app.expected_by_ns;
+  plan = PlanOf("adaptive", builder);
+  EXPECT_NE(FindLaunch(plan, head), nullptr) << Describe(plan);
+}
+
+TEST(GapTest, NoCreditIsForAGap) {
+  SnapshotBuilder builder(std::vector<int32_t>{});
+  const int32_t lc = builder.AddLcApp(0.5, 2 * kMs, 2 * kMs, 1.05);
+  const int32_t be = builder.AddBeApp();
+  LcAppView& app = builder.lc_apps[static_cast<size_t>(lc)];
+  app.tail_credit = kTailCreditMax;
+  app.tail_need_per_ns = 1e-9;
+  const HeadView& head = builder.AddBeTask(be, TaskKind::kOpaque, kMs);
+  ASSERT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
+  app.expected_by_ns = builder.snapshot.now_ns + 1;
+  EXPECT_EQ(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
+}
+
+TEST(GapTest, NothingIsEvictedForAnExpectedStep) {
+  SnapshotBuilder builder(std::vector<int32_t>{});
+  const int32_t lc = builder.AddLcApp(0.5, 2 * kMs, 2 * kMs, 1.05);
+  const int32_t be = builder.AddBeApp();
+  LcAppView& app = builder.lc_apps[static_cast<size_t>(lc)];
+  app.expected_by_ns = builder.snapshot.now_ns + 200 * kUs;
+  const int32_t kernel = builder.AddKernel(kMs);
+  builder.AddRunningBe(be, kernel, 8 * kMs, {{kWholeDevice}});
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
+}
+
 TEST_F(ElasticTest, AtMostOneTaskQueuesBehindTheOneThatRuns) {
   builder.AddRunningBe(be, kernel, 8 * kMs, {{be_place}, {lc_place}});
   const HeadView& second = builder.AddBeHead(be, kernel, 8 * kMs);

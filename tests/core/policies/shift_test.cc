@@ -146,6 +146,50 @@ TEST(ShiftTest, InALullADelayBeyondTheBudgetRunsInEveryPeriod) {
   EXPECT_EQ(ShareFor(app, {400'001, 0}), 0);
 }
 
+// One query in 77 ends a silence, and 0.95 % of all may be late: 0.73 of those few.
+TEST(ShiftTest, OfTheFewQueriesBehindASilenceMoreMayBeLate) {
+  LcAppView app = App(0, 50'000);
+  app.late_delay_ns = 50'000;  // no step is shorter than another
+  ASSERT_EQ(ShareFor(app, {400'000, 0}), 0);
+  app.first_late_max = 0.73;
+  EXPECT_DOUBLE_EQ(ShareFor(app, {400'000, 0}), 0.73) << "each of them is late";
+  EXPECT_EQ(ShareFor(app, {50'000, 0}), 1) << "none is";
+  EXPECT_NEAR(ShareFor(app, {0, 500'000}), 0.73 / 0.9, 1e-5) << "of nine residuals in ten";
+  EXPECT_EQ(ShareFor(app, {0, 150'000}), 1) << "of two in three";
+  app.first_late_max = 1;
+  EXPECT_EQ(ShareFor(app, {400'000, 0}), 1);
+}
+
+// Where half of the steps may wait for 450 us, all are late behind 850 us, and a quarter behind
+// 250.
+TEST(ShiftTest, AShortStepMayWaitForLonger) {
+  LcAppView app = App(0, 50'000);
+  app.late_delay_ns = 450'000;
+  app.first_late_max = 0.1;
+  EXPECT_DOUBLE_EQ(ShareFor(app, {250'000, 0}), 0.4);
+  EXPECT_DOUBLE_EQ(ShareFor(app, {450'000, 0}), 0.2);
+  EXPECT_DOUBLE_EQ(ShareFor(app, {850'000, 0}), 0.1);
+  EXPECT_DOUBLE_EQ(ShareFor(app, {1'850'000, 0}), 0.1);
+  double sum = 0;
+  constexpr int kResiduals = 1'000;
+  for (int i = 0; i < kResiduals; ++i) {
+    const double delay_ns = 100'000 + 1e6 * (i + 0.5) / kResiduals;
+    sum += std::clamp((delay_ns - 50'000) / 800'000, 0.0, 1.0) / kResiduals;
+  }
+  EXPECT_NEAR(ShareFor(app, {100'000, 1'000'000}), 0.1 / sum, 1e-4);
+}
+
+// What the tail of random arrivals allows stays allowed.
+TEST(ShiftTest, SilencesOnlyAdd) {
+  LcAppView app = App(1e-6, 50'000);
+  const double share = ShareFor(app, {200'000, 0});
+  ASSERT_GT(share, 0.01);
+  app.late_delay_ns = 50'000;
+  const double of_all = ShareFor(app, {200'000, 0});
+  app.first_late_max = of_all / 2;
+  EXPECT_DOUBLE_EQ(ShareFor(app, {200'000, 0}), of_all);
+}
+
 // Two apps of one bound: the shorter lull counts.
 TEST(ShiftTest, EveryAppMustHaveALull) {
   std::array<LcAppView, 2> apps = {App(1e-6, 50'000), App(1e-6, 50'000)};

@@ -216,10 +216,14 @@ class Recording {
     int hang_launch = 0;
     bool updates = false;   // apps state something else in the middle
     bool lc_alone = false;  // no BE app submits
+    bool steps = false;     // queries state what follows them
   };
   Recording(uint64_t seed, const std::string& policy) : Recording(seed, policy, Faults()) {}
   Recording(uint64_t seed, const std::string& policy, const Faults& faults)
-      : log_(1 << 18), hangs_(faults.hang_launch > 0), updates_(faults.updates) {
+      : log_(1 << 18),
+        hangs_(faults.hang_launch > 0),
+        updates_(faults.updates),
+        steps_(faults.steps) {
     auto device = std::make_unique<NoisyDevice>(seed);
     device->refuse_launch = faults.refuse_launch;
     device->blocked_lanes = faults.blocked_lanes;
@@ -259,6 +263,7 @@ class Recording {
       spec.kernel = scenario_.kernels[0];
       spec.work.block_tasks = 200 + static_cast<int64_t>(random() % 400);
       spec.detached = random() % 3 == 0;
+      if (steps_) spec.next_within_ns = random() % 3 == 0 ? kNoNextQuery : 300'000;
       // The oldest ticket is complete, as a rule.
       const size_t waits = random() % 4 == 0 && !kept_.empty() ? 1 : 0;
       spec.wait_tickets = absl::MakeConstSpan(kept_.data(), waits);
@@ -311,6 +316,7 @@ class Recording {
   EventLog log_;
   bool hangs_;
   bool updates_;
+  bool steps_;
   Scenario scenario_;
   EventLogFile log_file_;
   bool stop_ = false;
@@ -425,6 +431,16 @@ TEST_P(ReplayTest, AnUpdateOfAnAppIsMadeAgain) {
   for (uint64_t seed : {1u, 2u, 3u}) {
     const Recording recording(seed, GetParam(), {.updates = true});
     ASSERT_EQ(recording.CountOf(EventType::kAppUpdated), 3);
+    const ReplayResult result = ReplayWith(recording.log(), GetParam());
+    EXPECT_TRUE(result.matches) << "seed " << seed << ": " << result.difference;
+  }
+}
+
+// What queries state holds BE work, so the replay must hear it too.
+TEST_P(ReplayTest, StatementsOfANextQueryAreMadeAgain) {
+  for (uint64_t seed : {1u, 2u, 3u}) {
+    const Recording recording(seed, GetParam(), {.steps = true});
+    ASSERT_GT(recording.CountOf(EventType::kNextStated), 10);
     const ReplayResult result = ReplayWith(recording.log(), GetParam());
     EXPECT_TRUE(result.matches) << "seed " << seed << ": " << result.difference;
   }

@@ -77,6 +77,20 @@ absl::Status CheckArrival(absl::string_view what, TimeNs arrival_ns, TimeNs now_
                                                  kMaxArrivalAheadNs, " ns are allowed."));
 }
 
+absl::Status CheckNext(const TaskSpec& spec, AppClass app_class) {
+  const int64_t within_ns = spec.next_within_ns;
+  if (within_ns == 0) return absl::OkStatus();
+  if (app_class == AppClass::kBestEffort) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("A task of a best-effort app states a next query within ", within_ns,
+                     " ns, and only tasks of latency-critical apps may."));
+  }
+  if (within_ns >= kNoNextQuery && within_ns <= kMaxNextWithinNs) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "A task states a next query within ", within_ns, " ns, and it must lie between 1 ", "and ",
+      kMaxNextWithinNs, " ns, or be ", kNoNextQuery, " if none follows."));
+}
+
 absl::Status CheckSpec(const TaskSpec& spec, const KernelDesc* kernel, int64_t block_tasks_max) {
   if (spec.work.arguments_bytes > kMaxArgumentBytes) {
     return absl::InvalidArgumentError(absl::StrCat("A task has ", spec.work.arguments_bytes,

@@ -19,6 +19,9 @@ namespace gpushare::core {
 absl::Status CheckSpec(const TaskSpec& spec, const KernelDesc* kernel,
                        int64_t block_tasks_max = kMaxBlockTasks);
 
+// INVALID_ARGUMENT where TaskSpec::next_within_ns is out of range, or a BE task has one.
+absl::Status CheckNext(const TaskSpec& spec, AppClass app_class);
+
 // INVALID_ARGUMENT where a query is said to arrive before the clock began, or more than
 // kMaxArrivalAheadNs after now. `what` names it at the beginning of a sentence.
 absl::Status CheckArrival(absl::string_view what, TimeNs arrival_ns, TimeNs now_ns);

@@ -108,6 +108,7 @@ void Fill(Task& task, Queue& queue, const TaskSpec& spec, const KernelDesc* kern
   task.signal_event = spec.signal_event;
   task.callback = spec.callback;
   task.callback_user = spec.callback_user;
+  task.next_within_ns = spec.next_within_ns;
   task.progress = Progress{};  // braces: Progress() would zero the storage of its parts first
   task.record = CompletionRecord();
   task.record.ticket = Tables::TicketOf(task);
@@ -165,6 +166,10 @@ void EmitSubmitted(const Flow& flow, const Task& task) {
                         .copy = copies ? Submitted::PackCopy(work.copy.direction, work.copy.pinned)
                                        : uint16_t{0}});
   EmitWaits(flow, task);
+  if (task.next_within_ns == 0) return;
+  flow.EmitAt(task.record.submit_ns, NextStated{.ticket = task.record.ticket,
+                                                .app = task.record.app,
+                                                .within_ns = task.next_within_ns});
 }
 
 }  // namespace

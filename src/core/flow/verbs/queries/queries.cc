@@ -86,6 +86,7 @@ void FinishQueryTask(Flow& flow, Task& task) {
   query->issued_ns -= task.progress.issued_ns;
   query->done_ns += task.record.measured_ns;
   query->ended_ns = std::max(query->ended_ns, std::min(task.record.end_ns, flow.now_ns));
+  if (task.next_within_ns != 0) query->next_within_ns = task.next_within_ns;
   LearnQueryTask(*query, task);
   if (task.explicit_query == nullptr) {
     query->ended = true;

@@ -16,6 +16,7 @@ ShiftLimit::ShiftLimit(const LcAppView& app)
     : budget_ns_(app.blocking_budget_ns),
       late_delay_ns_(app.late_delay_ns),
       lull_delay_ns_(app.lull_delay_ns),
+      first_late_max_(app.first_late_max),
       tail_rate_(app.tail_rate),
       allowed_(tail_rate_ * static_cast<double>(budget_ns_)),
       delay_allowed_(std::expm1(allowed_)) {}
@@ -34,6 +35,29 @@ int64_t ShiftLimit::ShiftOf(Delay delay) const {
 
 double ShiftLimit::ShareOf(Delay delay) const {
   if (delay.total_ns() <= lull_delay_ns_) return 1;
+  return std::max(ShareOfSilences(delay), ShareOfPeriods(delay));
+}
+
+// Of the queries behind a silence, all that have waited for longer than the budget by twice what
+// makes half of them late are late, and fewer in proportion. A residual is uniform.
+double ShiftLimit::ShareOfSilences(Delay delay) const {
+  if (first_late_max_ <= 0) return 0;
+  const auto spread_ns =
+      std::max(1.0, 2 * static_cast<double>(late_delay_ns_ - std::min(budget_ns_, late_delay_ns_)));
+  // The late ones of a delay so much beyond the budget, and their sum over all shorter ones.
+  const auto late = [&](double beyond_ns) { return std::clamp(beyond_ns / spread_ns, 0.0, 1.0); };
+  const auto sum = [&](double beyond_ns) {
+    const double within_ns = std::clamp(beyond_ns, 0.0, spread_ns);
+    return within_ns * within_ns / (2 * spread_ns) + std::max(0.0, beyond_ns - spread_ns);
+  };
+  const auto least_ns = static_cast<double>(delay.eviction_ns - budget_ns_);
+  const auto uniform_ns = static_cast<double>(delay.uncuttable_ns);
+  const double share =
+      uniform_ns > 0 ? (sum(least_ns + uniform_ns) - sum(least_ns)) / uniform_ns : late(least_ns);
+  return share <= first_late_max_ ? 1 : first_late_max_ / share;
+}
+
+double ShiftLimit::ShareOfPeriods(Delay delay) const {
   if (!(tail_rate_ > 0)) return delay.total_ns() <= budget_ns_ ? 1 : 0;
   const double exponent = Exponent(delay);
   if (exponent <= allowed_) return 1;
@@ -56,6 +80,7 @@ bool ShiftLimit::Covers(const ShiftLimit& other) {
   if (budget_ns_ != other.budget_ns_ || tail_rate_ != other.tail_rate_) return false;
   late_delay_ns_ = std::min(late_delay_ns_, other.late_delay_ns_);
   lull_delay_ns_ = std::min(lull_delay_ns_, other.lull_delay_ns_);
+  first_late_max_ = std::min(first_late_max_, other.first_late_max_);
   return true;
 }
 
@@ -155,6 +180,12 @@ Shift::Shift(const Snapshot& snapshot, Shifts& shifts) : snapshot_(snapshot), sh
     limit_ns_ = std::min(limit_ns_, app.blocking_budget_ns);
     longest_uncuttable_ns_ = std::min(longest_uncuttable_ns_, app.LongestUncuttable());
     if (app.blocking_budget_ns == kNever) continue;
+    if (app.active_queries == 0 && app.expected_by_ns > snapshot.now_ns) {
+      const auto budget_ns = static_cast<double>(app.blocking_budget_ns);
+      gap_budget_ns_ =
+          std::min(gap_budget_ns_, static_cast<int64_t>(kBoundShareOfSplit * budget_ns));
+      gap_until_ns_ = std::max(gap_until_ns_, app.expected_by_ns);
+    }
     longest_in_tails_ns_ =
         std::min(longest_in_tails_ns_, app.tail_rate > 0 ? app.late_delay_ns : 0);
   }

@@ -16,6 +16,11 @@
 // the share of those that wait and are late. Periodic arrivals have only this limit. Where the tail
 // is unknown, W itself must fit.
 //
+// An app that works in steps has a query behind each gap. Such a query is expected: what delays it
+// by more than kBoundShareOfSplit of the budget does not start: each step pays for it, errors too,
+// and one that is late costs BE work its silences. Work in a silence delays the query that ends the
+// silence, and no step behind it. That query may be late in a share of the silences, q F again.
+//
 // In a lull a delay that makes hardly any query late may end each idle period.
 //
 // What no share allows may start on credit: of the queries that may be late, those that are left.
@@ -63,11 +68,14 @@ class ShiftLimit {
 
  private:
   double Exponent(Delay delay) const;
+  double ShareOfSilences(Delay delay) const;
+  double ShareOfPeriods(Delay delay) const;
   double LateShare(Delay delay) const;
 
   int64_t budget_ns_;
   int64_t late_delay_ns_;
   int64_t lull_delay_ns_;
+  double first_late_max_;
   double tail_rate_;
   double allowed_;        // eta B
   double delay_allowed_;  // exp(eta B) - 1
@@ -118,6 +126,7 @@ class Shifts {
     int64_t budget_ns;
     int64_t late_delay_ns;
     int64_t lull_delay_ns;
+    double first_late_max;
     double tail_rate;
     bool operator==(const AppTerm&) const = default;
   };
@@ -131,7 +140,8 @@ class Shifts {
   static constexpr int kBits = std::bit_width(size_t{kMaxHeads}) - 1;  // an answer a head
 
   static AppTerm TermOf(const LcAppView& app) {
-    return {app.blocking_budget_ns, app.late_delay_ns, app.lull_delay_ns, app.tail_rate};
+    return {app.blocking_budget_ns, app.late_delay_ns, app.lull_delay_ns, app.first_late_max,
+            app.tail_rate};
   }
   static Account AccountOf(const LcAppView& app) {
     return {app.tail_credit, app.tail_need_per_ns, HasLoad(app)};
@@ -188,6 +198,9 @@ class Shift {
   // How far the p99 that moves most would move, and the least that one may.
   int64_t ShiftOf(Delay delay) const { return shifts_.ShiftOf(delay); }
   int64_t limit_ns() const { return limit_ns_; }
+  // Whether an app expects a query that the delay would move too far. Until gap_until_ns().
+  bool MeetsExpected(Delay delay) const { return delay.total_ns() > gap_budget_ns_; }
+  TimeNs gap_until_ns() const { return gap_until_ns_; }
   // The longest launch that nothing evicts.
   int64_t longest_uncuttable_ns() const { return longest_uncuttable_ns_; }
 
@@ -197,6 +210,8 @@ class Shift {
   int64_t limit_ns_ = kNever;
   int64_t longest_uncuttable_ns_ = kNever;
   int64_t longest_in_tails_ns_ = kNever;
+  int64_t gap_budget_ns_ = kNever;
+  TimeNs gap_until_ns_ = 0;
   double draw_ = 0;
 };
 

@@ -59,6 +59,7 @@ Judgement BeJudge::JudgeBlocking(const HeadView& task, const BePlace& place) con
   if (evictable && forced_) return {};
   const int64_t blocking_ns = BlockingOn(snapshot_, task, place.index);
   const Delay delay = places_.load().DelayWith(blocking_ns, evictable);
+  if (shift_.MeetsExpected(delay)) return HoldForGap();
   return shift_.AllowsNow(delay) ? Judgement() : JudgeCredit(delay);
 }
 
@@ -102,6 +103,10 @@ Judgement BeJudge::JudgeCredit(int64_t blocking_ns, int64_t value_ns, int64_t li
           static_cast<int64_t>(std::max(0.0, answer.credit) * kThousandths)};
 }
 
+Judgement BeJudge::HoldForGap() const {
+  return {Reason::kHoldHysteresis, snapshot_.now_ns, shift_.gap_until_ns()};
+}
+
 Judgement BeJudge::HoldForQuota(const HeadView& task) const {
   const PlannedHold hold = places_.quotas().HoldOf(task);
   return {hold.reason, hold.value_ns, hold.limit_ns};
@@ -135,6 +140,7 @@ Judgement BeJudge::JudgeTogether(const HeadView& task, const BePlace& place) con
   const Delay delay = {
       in_tails ? std::min(sum_ns, std::max(others.slowest_ns, leaves_ns)) : in_turn_ns,
       places_.load().delay.uncuttable_ns};
+  if (shift_.MeetsExpected(delay)) return HoldForGap();
   if (in_tails ? shift_.AllowsNow(delay) : shift_.Allows(delay)) return {};
   return {Reason::kHoldBlocking, shift_.ShiftOf(delay), shift_.limit_ns()};
 }

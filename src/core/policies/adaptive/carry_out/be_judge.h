@@ -77,6 +77,7 @@ class BeJudge {
   Judgement JudgeCredit(Delay delay) const;
   // `value_ns` and `limit_ns`: what holds it where no account knows of it.
   Judgement JudgeCredit(int64_t blocking_ns, int64_t value_ns, int64_t limit_ns) const;
+  Judgement HoldForGap() const;
   Judgement HoldForQuota(const HeadView& task) const;
   bool SharesQueue(const HeadView& task, const BePlace& place) const;
   bool LeavesPlace(const HeadView& task, const BePlace& place) const;

@@ -220,14 +220,20 @@ bool BePlaces::OlderNeedsRoom(const HeadView& task) const {
   return false;
 }
 
+// At the end of the hysteresis, and of a gap between steps.
+void BePlaces::LookWhenPlacesOpen(Plan& plan) const {
+  for (const BePlace& place : places_.all()) {
+    if (place.closed == Reason::kHoldHysteresis) plan.replan_at_ns = lc_.open_at_ns;
+  }
+  const TimeNs gap_until_ns = judge_.shift().gap_until_ns();
+  if (gap_until_ns == 0 || lc_.active) return;
+  plan.replan_at_ns = std::min(plan.replan_at_ns, gap_until_ns);
+}
+
 void BePlaces::Fill(Plan& plan) {
   turn_.ReturnSegments(plan);
   turn_.EvictForNext(plan);
-  if (places_.any_be()) {
-    for (const BePlace& place : places_.all()) {
-      if (place.closed == Reason::kHoldHysteresis) plan.replan_at_ns = lc_.open_at_ns;
-    }
-  }
+  if (places_.any_be()) LookWhenPlacesOpen(plan);
   for (int32_t depth = 0; depth < kQuotaLanes; ++depth) {
     recent_ = -1;
     for (BePlace& place : places_.all()) {

@@ -57,6 +57,7 @@ class BePlaces {
   bool PairWithNext(const RunningView& running, bool narrow, BePlace& place, Plan& plan);
   bool LaunchPartner(const HeadView& task, const BePair& pair, BePlace& place, Plan& plan);
   bool OlderNeedsRoom(const HeadView& task) const;
+  void LookWhenPlacesOpen(Plan& plan) const;
   void FindHold(const HeadView& head, PlannedHold& hold) const;
 
   const Snapshot& snapshot_;
