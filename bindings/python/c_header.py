@@ -162,7 +162,7 @@ def parse(folder: pathlib.Path) -> Header:
     header = Header()
     for name in HEADERS:
         text = (folder / name).read_text(encoding='utf-8')
-        for match in re.finditer(r'^#define (GPUSHARE_\w+) (\d+|INT64_MAX)$', text, re.MULTILINE):
+        for match in re.finditer(r'^#define (GPUSHARE_\w+) (\d+|\(-\d+\)|INT64_MAX)$', text, re.MULTILINE):
             header.constants[match[1]] = '2**63 - 1' if match[2] == 'INT64_MAX' else match[2]
         text = without_directives(text).replace('extern "C" {', '')
         for statement in statements(text):

@@ -36,6 +36,19 @@ def test_a_run_belongs_to_its_query_and_arrival(form, runtime, service, chain):
     assert service.stats().latency.max_ns >= now_ns - 1 > 15 * MS
 
 
+def test_a_run_states_what_follows_it(form, runtime, service, chain):
+    service.run(chain, next_within_ns=1000)
+    service.run(chain, next_within_ns=gpushare.NO_NEXT)
+    service.submit(chain, next_within_ns=1000).wait_ok()
+    assert service.guarantee().next_lapsed in (0, 1)  # the queries follow each other, or a microsecond passes
+    with pytest.raises(gpushare.InvalidArgumentError, match='next query within 100000001 ns'):
+        service.run(chain, next_within_ns=100_000_001)
+    with pytest.raises(gpushare.InvalidArgumentError, match='next_within_ns'):
+        service.run(chain, next_within_ns=2**63)
+    with pytest.raises(gpushare.InvalidArgumentError, match='latency-critical'):
+        runtime.create_app('batch', gpushare.BEST_EFFORT).submit(chain, next_within_ns=1)
+
+
 def test_arguments_reach_the_library(form, service, chain):
     with pytest.raises(gpushare.InvalidArgumentError, match='arguments_size_bytes'):
         service.run(chain, arguments=b'1234')  # a graph takes none

@@ -17,6 +17,7 @@ docs/python.md of the project explains it; <gpushare/gpushare.h> documents each 
 
 try:
     from gpushare.abi import GPUSHARE_NEVER as NEVER
+    from gpushare.abi import GPUSHARE_NO_NEXT as NO_NEXT
 except ModuleNotFoundError as error:
     if error.name != 'gpushare.abi':
         raise
@@ -81,6 +82,7 @@ __all__ = [
     'BEST_EFFORT',
     'LATENCY_CRITICAL',
     'NEVER',
+    'NO_NEXT',
     'AlreadyExistsError',
     'App',
     'AppClass',

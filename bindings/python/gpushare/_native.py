@@ -24,7 +24,7 @@ class Steps(Protocol):
     def bind(self, run_lc: int, now_ns: int, ticket_wait: int, ticket_release: int, /) -> None: ...
 
     def run(self, runtime: int, queue: int, kernel: int, arguments: bytes, query: int, arrival_ns: int,
-            deadline_ns: int, slice_ns: int, /) -> tuple[int, int, int] | None:
+            next_within_ns: int, deadline_ns: int, slice_ns: int, /) -> tuple[int, int, int] | None:
         """gpushare_run_lc until the deadline or the end of a slice. None: the task ended with Verdict.OK; else the
         status, the verdict and the ticket, 0 if the caller has none. An exception leaves no ticket."""
 

@@ -80,9 +80,10 @@ class App(Handle):
                                  wait_events=wait_events, enqueue=enqueue, **options)
 
     def run(self, kernel: Kernel, *, arguments: bytes = b'', query: Query | None = None, arrival_ns: int = 0,
-            timeout_s: float | None = None) -> None:
+            next_within_ns: int = 0, timeout_s: float | None = None) -> None:
         """Queue.run on the app's own queue."""
-        self.queue.run(kernel, arguments=arguments, query=query, arrival_ns=arrival_ns, timeout_s=timeout_s)
+        self.queue.run(kernel, arguments=arguments, query=query, arrival_ns=arrival_ns, next_within_ns=next_within_ns,
+                       timeout_s=timeout_s)
 
     def update(self, *, target_ns: int | None = None, p99_bound: float | None = None, p50_bound: float | None = None,
                p99_alone_ns: int | None = None, weight: float | None = None, priority: int | None = None) -> None:
@@ -208,24 +209,29 @@ class Queue(_QueueHandle):
         return Ticket(self.runtime, self, value.value, enqueued)
 
     def run(self, kernel: Kernel, *, arguments: bytes = b'', query: Query | None = None, arrival_ns: int = 0,
-            timeout_s: float | None = None) -> None:
+            next_within_ns: int = 0, timeout_s: float | None = None) -> None:
         """Submits one task of an LC app and waits until it is complete: submit() and wait() for a loop of short steps.
 
         It makes neither a ticket nor a record, and is one call of C. Ctrl-C ends the wait. Raises what submit() and
         wait() raise: TaskError, with the record, unless the task ended with Verdict.OK. After DeadlineExceededError
         and after Ctrl-C the task goes on.
+
+        next_within_ns: the app's next query is submitted within this time of the end of this one, at most 100 ms, so
+        that BE work stays out of the gap; NO_NEXT: none follows. submit() takes it too (docs/engines.md).
         """
         if not isinstance(kernel, Kernel):
             raise TypeError(f'kernel is {kernel!r}, and it must be a Kernel, which register_kernel makes.')
         if arrival_ns:
             arrival_ns = int64_of('arrival_ns', arrival_ns)
+        if next_within_ns:
+            next_within_ns = int64_of('next_within_ns', next_within_ns)
         runtime = self._runtime_handle
         with self._use as handle, kernel._use as kernel_handle:
             deadline = _waits.deadline_ns(runtime, timeout_s)
             steps = _library.steps
             run = _run_by_ctypes if steps is None else steps.run
             ended = run(runtime, handle, kernel_handle, arguments, 0 if query is None else query.value, arrival_ns,
-                        deadline, _waits.SLICE_NS)
+                        next_within_ns, deadline, _waits.SLICE_NS)
             if ended is None:
                 return
             status, _, value = ended
@@ -266,7 +272,7 @@ class Queue(_QueueHandle):
 
 
 def _run_by_ctypes(runtime: int, queue: int, kernel: int, arguments: bytes, query: int, arrival_ns: int,
-                   deadline: int, slice_ns: int) -> tuple[int, int, int] | None:
+                   next_within_ns: int, deadline: int, slice_ns: int) -> tuple[int, int, int] | None:
     """As gpushare._steps.run (_native.Steps)."""
     struct = abi.gpushare_task_options(_TASK_SIZE)
     struct.kernel = kernel
@@ -274,6 +280,8 @@ def _run_by_ctypes(runtime: int, queue: int, kernel: int, arguments: bytes, quer
         struct.query.value = query
     if arrival_ns:
         struct.arrival_ns = arrival_ns
+    if next_within_ns:
+        struct.next_within_ns = next_within_ns
     if arguments:
         struct.arguments = ctypes.cast(ctypes.c_char_p(arguments), ctypes.c_void_p)
         struct.arguments_size_bytes = len(arguments)

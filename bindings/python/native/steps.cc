@@ -57,7 +57,7 @@ bool HasCount(Py_ssize_t count, Py_ssize_t wanted) {
   return false;
 }
 
-// (runtime, queue, kernel, arguments, query, arrival_ns, deadline_ns, slice_ns)
+// (runtime, queue, kernel, arguments, query, arrival_ns, next_within_ns, deadline_ns, slice_ns)
 PyObject* Run(PyObject*, PyObject* const* given, Py_ssize_t count) {
   gpushare_task_options options = GPUSHARE_TASK_OPTIONS_INIT;
   gpushare_runtime* runtime = nullptr;
@@ -66,10 +66,11 @@ PyObject* Run(PyObject*, PyObject* const* given, Py_ssize_t count) {
   int64_t slice_ns = 0;
   char* bytes = nullptr;
   Py_ssize_t size = 0;
-  if (!HasCount(count, 8) || !ReadHandle(given[0], runtime) || !ReadHandle(given[1], queue) ||
+  if (!HasCount(count, 9) || !ReadHandle(given[0], runtime) || !ReadHandle(given[1], queue) ||
       !ReadHandle(given[2], options.kernel) || PyBytes_AsStringAndSize(given[3], &bytes, &size) ||
       !Read(given[4], options.query.value) || !Read(given[5], options.arrival_ns) ||
-      !Read(given[6], deadline_ns) || !Read(given[7], slice_ns)) {
+      !Read(given[6], options.next_within_ns) || !Read(given[7], deadline_ns) ||
+      !Read(given[8], slice_ns)) {
     return nullptr;
   }
   if (size > 0) {
