@@ -49,6 +49,29 @@ void ExpectSentence(const std::string& text, const std::string& part) {
   EXPECT_EQ(error.find('\n'), std::string::npos);
 }
 
+TEST(ScenarioTest, AnEngineHasStepsInBusyPeriods) {
+  const std::string poisson = R"({"type": "gamma", "cv": 2.5})";
+  ArrivalSpec spec =
+      ParseScenario(Changed(poisson, R"({"type": "steps"})"), "s.json").lc[1].arrivals;
+  EXPECT_EQ(spec.kind, ArrivalKind::kSteps);
+  EXPECT_EQ(spec.steps.gap_ns_min, kStepGapNsMin);
+  EXPECT_EQ(spec.steps.busy_ns_max, kStepBusyNsMax);
+  EXPECT_FALSE(spec.steps.stated);
+  EXPECT_TRUE(FollowsLoad(spec));
+  EXPECT_TRUE(FollowsAnswers(spec));
+  spec = ParseScenario(Changed(poisson, R"({"type": "steps", "gap_ns_min": 5, "gap_ns_max": 5,
+      "busy_ns_min": 7, "busy_ns_max": 8, "stated": true})"),
+                       "s.json")
+             .lc[1]
+             .arrivals;
+  EXPECT_EQ(spec.steps.gap_ns_max, 5);
+  EXPECT_EQ(spec.steps.busy_ns_min, 7);
+  EXPECT_TRUE(spec.steps.stated);
+  ExpectSentence(Changed(poisson, R"({"type": "steps", "gap_ns_min": 6, "gap_ns_max": 5})"),
+                 "gap_ns_max is below 'gap_ns_min'");
+  ExpectSentence(Changed(poisson, R"({"type": "steps", "gap_ns": 6})"), "gap_ns");
+}
+
 TEST(ScenarioTest, ReadsWhatIsWritten) {
   const Scenario scenario = ParseScenario(kGood, "folder/s.json");
   EXPECT_EQ(scenario.name, "good");

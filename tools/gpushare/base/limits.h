@@ -30,6 +30,12 @@ inline constexpr int64_t kPhaseNsMin = 1'000;
 inline constexpr double kPhaseRateMax = 1e6;
 // Mean queries of a batch.
 inline constexpr double kBatchSizeMax = 1'000;
+// Gaps and busy periods of an engine that a scenario does not state: those of a decoder of 1.1 B
+// parameters on an H200.
+inline constexpr int64_t kStepGapNsMin = 50'000;
+inline constexpr int64_t kStepGapNsMax = 300'000;
+inline constexpr int64_t kStepBusyNsMin = 20'000'000;
+inline constexpr int64_t kStepBusyNsMax = 500'000'000;
 inline constexpr size_t kTasksPerQueryMax = 256;
 inline constexpr int64_t kQueriesMax = 1'000'000;
 inline constexpr int kQueuesPerAppMax = 16;

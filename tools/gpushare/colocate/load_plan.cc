@@ -38,7 +38,7 @@ std::vector<LcPlan> PlanLoad(const Scenario& scenario, const std::vector<int>& l
     plan.app = &scenario.lc[static_cast<size_t>(index)];
     plan.solo_ns = solo_ns.at(index);
     plan.think_seed = SeedOf(scenario, kThinkStream, *plan.app);
-    plan.closed_queries = plan.app->arrivals.kind == ArrivalKind::kClosedLoop ? queries : 0;
+    plan.closed_queries = FollowsAnswers(plan.app->arrivals) ? queries : 0;
     plans.push_back(plan);
   }
   const double shares = Shares(plans);
@@ -57,7 +57,10 @@ std::vector<LcPlan> PlanLoad(const Scenario& scenario, const std::vector<int>& l
   }
   for (LcPlan& plan : plans) {
     ArrivalRequest request;
-    if (FollowsLoad(plan.app->arrivals)) request.mean_gap_ns = gap_ns(plan);
+    if (FollowsLoad(plan.app->arrivals)) {
+      plan.load = load * plan.app->share / shares;
+      request.mean_gap_ns = gap_ns(plan);
+    }
     request.queries_max = plans.size() > 1 ? kQueriesMax : queries;
     request.duration_ns = span_ns;
     request.seed = SeedOf(scenario, kArrivalStream, *plan.app);

@@ -1,7 +1,6 @@
 #include "tools/gpushare/run/app_driver.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "tools/gpushare/run/apps.h"
 #include "tools/gpushare/run/metrics.h"
@@ -57,17 +56,11 @@ LcDriver::LcDriver(gpushare_runtime* runtime, const LcPlan& plan, KernelTable& k
       app_(CreateLcApp(runtime, plan, tasks_max)),
       queues_(CreateQueues(app_.get(), plan.app->queues)),
       tasks_(BindTasks(plan.app->name, plan.app->tasks, kernels)),
-      think_random_(plan.think_seed) {}
+      think_times_(plan) {}
 
 gpushare_app_guarantee LcDriver::Guarantee() const { return GuaranteeOf(app_.get()); }
 
 NamedId LcDriver::Id() const { return {gpushare_app_id(app_.get()), plan_.app->name, true}; }
-
-int64_t LcDriver::DrawThinkNs() {
-  const ArrivalSpec& spec = plan_.app->arrivals;
-  if (!spec.random_think) return spec.think_ns;
-  return std::llround(static_cast<double>(spec.think_ns) * think_random_.Exponential());
-}
 
 void LcDriver::WarmUp(int64_t now_ns) {
   ++warm_ups_;
@@ -80,7 +73,7 @@ void LcDriver::Start(int64_t start_ns) {
   if (!ClosedLoop()) return;
   for (int32_t client = 0; client < plan_.app->arrivals.clients; ++client) {
     due_clients_.emplace(start_ns, client);
-    next_think_ns_.push_back(DrawThinkNs());
+    next_think_.push_back(think_times_.Draw());
   }
 }
 
@@ -95,14 +88,14 @@ int64_t LcDriver::NextArrivalNs() const {
 }
 
 int64_t LcDriver::StepNs() const {
-  if (!ClosedLoop() || next_think_ns_.empty()) return GPUSHARE_NEVER;
+  if (!ClosedLoop() || next_think_.empty()) return GPUSHARE_NEVER;
   // A client that gets its answer now sends its next query after its think time at the earliest.
   // Without think time the completion callback sends it. At least one microsecond, so that a tiny
   // think time does not slow the run down.
   constexpr int64_t kStepMinNs = 1000;
   int64_t step_ns = GPUSHARE_NEVER;
-  for (const int64_t think_ns : next_think_ns_) {
-    if (think_ns > 0) step_ns = std::min(step_ns, std::max(kStepMinNs, think_ns));
+  for (const Think& think : next_think_) {
+    if (think.time_ns > 0) step_ns = std::min(step_ns, std::max(kStepMinNs, think.time_ns));
   }
   return step_ns;
 }
@@ -155,6 +148,7 @@ void LcDriver::Enqueue(int64_t arrival_ns, int32_t client, bool counted) {
   query.queue = queue;
   query.arrival_ns = arrival_ns;
   query.client = client;
+  if (client >= 0) query.next_within_ns = next_think_[static_cast<size_t>(client)].next_within_ns;
   query.counted = counted;
 }
 
@@ -189,6 +183,7 @@ bool LcDriver::SubmitNextTask(Query& query) {
     } else {
       options.arrival_ns = query.arrival_ns;
     }
+    if (task + 1 == tasks_.size()) options.next_within_ns = query.next_within_ns;
     options.callback = &LcDriver::OnComplete;
     options.callback_user = &query;
     ++query.submitted;  // before the submit, whose callback may run inside it
@@ -231,20 +226,20 @@ void LcDriver::Answer(int32_t client, int64_t complete_ns) {
     answered_.store(true, std::memory_order_release);
     return;
   }
-  int64_t& think_ns = next_think_ns_[static_cast<size_t>(client)];
-  due_clients_.emplace(complete_ns + think_ns, client);
-  think_ns = DrawThinkNs();
+  AskAgain(client, complete_ns);
+}
+
+void LcDriver::AskAgain(int32_t client, int64_t complete_ns) {
+  Think& think = next_think_[static_cast<size_t>(client)];
+  due_clients_.emplace(complete_ns + think.time_ns, client);
+  think = think_times_.Draw();
 }
 
 void LcDriver::TakeAnswers() {
   if (!answered_.load(std::memory_order_acquire)) return;
   const std::lock_guard<std::mutex> lock(answers_mutex_);
   answered_.store(false, std::memory_order_relaxed);
-  for (const auto& [client, complete_ns] : answers_) {
-    int64_t& think_ns = next_think_ns_[static_cast<size_t>(client)];
-    due_clients_.emplace(complete_ns + think_ns, client);
-    think_ns = DrawThinkNs();
-  }
+  for (const auto& [client, complete_ns] : answers_) AskAgain(client, complete_ns);
   answers_.clear();
 }
 

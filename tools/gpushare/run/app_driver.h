@@ -20,10 +20,10 @@
 #include <vector>
 
 #include "tools/gpushare/base/library.h"
-#include "tools/gpushare/base/random.h"
 #include "tools/gpushare/run/kernel_table.h"
 #include "tools/gpushare/run/run_outcome.h"
 #include "tools/gpushare/run/run_plan.h"
+#include "tools/gpushare/run/think_times.h"
 
 namespace gpushare::tool {
 
@@ -84,6 +84,7 @@ class LcDriver {
     int32_t tasks = 0;
     int32_t submitted = 0;  // of the tasks; of the load thread
     int32_t client = -1;
+    int64_t next_within_ns = 0;  // that its last task states
     bool counted = true;
     size_t queue = 0;
     gpushare_query handle = {0};
@@ -99,8 +100,8 @@ class LcDriver {
   bool SubmitNextTask(Query& query);
   // Closed loop: a client has its answer and starts its think time.
   void Answer(int32_t client, int64_t complete_ns);
+  void AskAgain(int32_t client, int64_t complete_ns);
   void TakeAnswers();
-  int64_t DrawThinkNs();
 
   const LcPlan& plan_;
   const bool threaded_;
@@ -120,9 +121,9 @@ class LcDriver {
   bool stopped_ = false;
   // Closed loop: arrivals to come (time to client), and each client's next think time, already
   // drawn.
-  Random think_random_;
+  ThinkTimes think_times_;
   std::multimap<int64_t, int32_t> due_clients_;
-  std::vector<int64_t> next_think_ns_;
+  std::vector<Think> next_think_;
   // Closed loop in thread mode: answers (client, time) that the load thread has not taken yet.
   std::mutex answers_mutex_;
   std::vector<std::pair<int32_t, int64_t>> answers_;

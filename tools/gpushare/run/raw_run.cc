@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <deque>
 #include <limits>
 #include <map>
@@ -14,8 +13,8 @@
 #include "tools/gpushare/base/errors.h"
 #include "tools/gpushare/base/interrupt.h"
 #include "tools/gpushare/base/pause.h"
-#include "tools/gpushare/base/random.h"
 #include "tools/gpushare/run/metrics.h"
+#include "tools/gpushare/run/think_times.h"
 
 namespace gpushare::tool {
 
@@ -55,7 +54,7 @@ class RawLc {
       : plan_(plan),
         app_(std::move(app)),
         window_(QueriesInFlight(*plan.app)),
-        think_random_(plan.think_seed) {}
+        think_times_(plan) {}
 
   const LcPlan& plan() const { return plan_; }
 
@@ -85,7 +84,8 @@ class RawLc {
       Query& query = queries_[answered_++];
       const int64_t seen_ns = WallNs();
       query.latency_ns = seen_ns - query.arrival_ns;
-      if (query.client >= 0) due_clients_.emplace(seen_ns + DrawThinkNs(), query.client);
+      if (query.client >= 0)
+        due_clients_.emplace(seen_ns + think_times_.Draw().time_ns, query.client);
     }
   }
 
@@ -171,12 +171,6 @@ class RawLc {
     return true;
   }
 
-  int64_t DrawThinkNs() {
-    const ArrivalSpec& spec = plan_.app->arrivals;
-    if (!spec.random_think) return spec.think_ns;
-    return std::llround(static_cast<double>(spec.think_ns) * think_random_.Exponential());
-  }
-
   const LcPlan& plan_;
   std::unique_ptr<RawApp> app_;
   const size_t window_;
@@ -190,7 +184,7 @@ class RawLc {
   int64_t start_ns_ = kNever;
   size_t next_arrival_ = 0;
   bool stopped_ = false;
-  Random think_random_;
+  ThinkTimes think_times_;
   std::multimap<int64_t, int32_t> due_clients_;  // closed loop: time to client
 };
 

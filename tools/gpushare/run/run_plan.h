@@ -21,6 +21,7 @@ struct LcPlan {
   std::vector<int64_t> arrivals_ns;  // from the start; empty for a closed loop
   int64_t closed_queries = 0;        // closed loop: so many queries in all
   uint64_t think_seed = 0;
+  double load = 0;  // of the app, where its arrivals follow one
   int64_t solo_ns = 0;
   double p99_bound = 0;      // given to the library; 0: none
   double p50_bound = 0;      // the same

@@ -139,6 +139,7 @@ std::vector<int64_t> MakeArrivals(const ArrivalSpec& spec, const ArrivalRequest&
   Random random(request.seed);
   switch (spec.kind) {
     case ArrivalKind::kClosedLoop:
+    case ArrivalKind::kSteps:
       break;
     case ArrivalKind::kExplicit:
     case ArrivalKind::kTrace:

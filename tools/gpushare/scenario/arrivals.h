@@ -22,8 +22,8 @@ struct ArrivalRequest {
   uint64_t seed = 1;
 };
 
-// Arrival times in nanoseconds from the start of the run, ascending. `spec` is of any kind but
-// kClosedLoop. The rows of a trace must be in spec.times_ns already (LoadTraces).
+// Arrival times in nanoseconds from the start of the run, ascending. `spec` is of any kind for
+// which FollowsAnswers is false. The rows of a trace must be in spec.times_ns already (LoadTraces).
 std::vector<int64_t> MakeArrivals(const ArrivalSpec& spec, const ArrivalRequest& request);
 
 // Where the time stands in a row of a trace.

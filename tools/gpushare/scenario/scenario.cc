@@ -69,6 +69,20 @@ void ReadPhases(ObjectReader& in, const std::string& file, ArrivalSpec& spec) {
   }
 }
 
+void ReadSteps(ObjectReader& in, StepsSpec& steps) {
+  const auto read = [&](const char* least_key, const char* most_key, int64_t least, int64_t most,
+                        int64_t& out_least, int64_t& out_most) {
+    out_least = in.Integer(least_key, least, 1, kDurationNsMax);
+    out_most = in.Integer(most_key, most, 1, kDurationNsMax);
+    if (out_most < out_least) in.Fail(most_key, std::string("is below '") + least_key + "'");
+  };
+  read("gap_ns_min", "gap_ns_max", kStepGapNsMin, kStepGapNsMax, steps.gap_ns_min,
+       steps.gap_ns_max);
+  read("busy_ns_min", "busy_ns_max", kStepBusyNsMin, kStepBusyNsMax, steps.busy_ns_min,
+       steps.busy_ns_max);
+  steps.stated = in.Flag("stated", false);
+}
+
 int64_t ReadTimeUnit(ObjectReader& in) {
   const std::string unit = in.Text("time_unit", "s");
   if (unit == "s") return 1'000'000'000;
@@ -105,6 +119,9 @@ ArrivalSpec ReadArrivals(const Json& json, const std::string& file, const std::s
     spec.clients = static_cast<int>(in.Integer("clients", 1, 1, 1024));
     spec.think_ns = in.Integer("think_ns", 0, 0, kDurationNsMax);
     spec.random_think = in.Flag("random", false);
+  } else if (type == "steps") {
+    spec.kind = ArrivalKind::kSteps;
+    ReadSteps(in, spec.steps);
   } else if (type == "explicit") {
     spec.kind = ArrivalKind::kExplicit;
     ReadExplicitTimes(in, spec);
@@ -119,7 +136,7 @@ ArrivalSpec ReadArrivals(const Json& json, const std::string& file, const std::s
   } else {
     in.Fail("type", "is '" + type.substr(0, kNameBytesMax) +
                         "', and it must be periodic, poisson, gamma, on_off, phases, batches, "
-                        "closed_loop, explicit or trace");
+                        "closed_loop, steps, explicit or trace");
   }
   in.Finish();
   return spec;
@@ -365,6 +382,10 @@ void ReadTraced(ObjectReader& in, Scenario& scenario) {
 }
 
 }  // namespace
+
+bool FollowsAnswers(const ArrivalSpec& spec) {
+  return spec.kind == ArrivalKind::kClosedLoop || spec.kind == ArrivalKind::kSteps;
+}
 
 bool FollowsLoad(const ArrivalSpec& spec) {
   if (spec.kind == ArrivalKind::kClosedLoop) return false;

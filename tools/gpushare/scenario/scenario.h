@@ -21,6 +21,7 @@ enum class ArrivalKind : uint8_t {
   kPhases,
   kBatches,
   kClosedLoop,
+  kSteps,
   kExplicit,
   kTrace,
 };
@@ -33,6 +34,16 @@ struct ArrivalPhase {
   double end_rate = 0;
 };
 
+// An engine: one client whose steps follow each other after gaps, in busy periods. The case's load
+// is the share of time of these, their gaps included; silences between them are exponential.
+struct StepsSpec {
+  int64_t gap_ns_min = 0;
+  int64_t gap_ns_max = 0;
+  int64_t busy_ns_min = 0;
+  int64_t busy_ns_max = 0;
+  bool stated = false;  // each step states what follows it
+};
+
 struct ArrivalSpec {
   ArrivalKind kind = ArrivalKind::kPoisson;
   double cv = 1;                     // gamma: coefficient of variation of the gaps
@@ -42,9 +53,10 @@ struct ArrivalSpec {
   int clients = 1;                   // closed_loop
   int64_t think_ns = 0;              // closed_loop: mean time from an answer to the next request
   bool random_think = false;         // closed_loop: exponential instead of fixed
-  std::vector<int64_t> times_ns;     // explicit, ascending
-  bool scaled = true;                // explicit and trace: stretched to the load
-  std::string path;                  // trace: as written; variables and the folder resolve at load
+  StepsSpec steps;
+  std::vector<int64_t> times_ns;  // explicit, ascending
+  bool scaled = true;             // explicit and trace: stretched to the load
+  std::string path;               // trace: as written; variables and the folder resolve at load
   std::string time_column;  // trace: header of the column or key of a JSON line; empty: the first
   int64_t time_unit_ns = 1'000'000'000;  // trace: of a time that is a number
 };
@@ -163,6 +175,8 @@ void RequireProfile(const Scenario& scenario);
 
 // Whether the times of these arrivals depend on the case's load.
 bool FollowsLoad(const ArrivalSpec& spec);
+// Whether answers cause them, so that they are made while running.
+bool FollowsAnswers(const ArrivalSpec& spec);
 
 uint64_t Fnv1a(std::string_view text);
 
