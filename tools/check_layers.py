@@ -153,7 +153,7 @@ LAYERS = (
           may_reach=(ABSEIL, EIGEN)),
     Layer('C header', 'bindings/c', (PUBLIC_C,), pattern=r'^gpushare\.h$'),
     Layer('bindings', 'bindings/c', (own('bindings/c'), SRC, PUBLIC, ABSEIL)),
-    Layer('Python extension', 'bindings/python/native', (PUBLIC_C, PYTHON)),
+    Layer('Python extension', 'bindings/python/native', (own('bindings/python/native'), PUBLIC_C, PYTHON)),
     Layer('kernel contract', 'include/gpushare/device', (PUBLIC, CUDA)),
     Layer('public API', 'include', (PUBLIC,)),
     # The command's programs for a real GPU: the catalogue of kernels, and CUDA in this room alone.

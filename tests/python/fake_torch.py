@@ -5,6 +5,7 @@ The simulated device captures nothing; CapturingRuntime calls the capture callba
 """
 
 import contextlib
+import ctypes
 import itertools
 import sys
 import threading
@@ -140,13 +141,6 @@ class Event:
         calls.append(('event',))
 
 
-class MemPool:
-    numbers = itertools.count(1)
-
-    def __init__(self):
-        self.id = (0, next(MemPool.numbers))
-
-
 class CUDAGraph:
     """A capture runs its calls, although a GPU would not, and notes those of `launch`, which run() repeats."""
 
@@ -162,6 +156,7 @@ class CUDAGraph:
         self.states.append(generator.state)
 
     def capture_begin(self, capture_error_mode, pool=None):
+        self.pool = MemPool.by_id.get(pool)
         self.register_generator_state(default_generator)
         for state in self.states:
             state.capture_prologue()
@@ -282,6 +277,57 @@ def _fill(tensor, value):
 
 
 fill = _dispatched(_fill)
+class OutOfMemoryError(RuntimeError):
+    pass
+
+
+class MemPool:
+    """A pool of the caching allocator, which takes segments of 2 MiB from the pool's allocator."""
+
+    by_id = weakref.WeakValueDictionary()
+    numbers = itertools.count(1)
+    used = []  # the pools of use_mem_pool, innermost last
+    SEGMENT = 2 << 20
+
+    def __init__(self, allocator=None):
+        self.allocator, self.id, self.segments = allocator, (0, next(MemPool.numbers)), []
+        MemPool.by_id[self.id] = self
+
+    def allocate(self, size):
+        alloc, free = self.allocator
+        size = -(-size // MemPool.SEGMENT) * MemPool.SEGMENT
+        alloc = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p)(alloc)
+        free = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p)(free)
+        memory = alloc(size, 0, None)
+        if not memory:
+            raise OutOfMemoryError(f'CUDA out of memory. Tried to allocate {size} bytes.')
+        self.segments.append((free, memory, size))
+
+    def __del__(self):
+        for free, memory, size in self.segments:
+            free(memory, size, 0, None)
+
+
+@contextlib.contextmanager
+def _use_mem_pool(pool):
+    assert CUDAGraph.capturing is None or CUDAGraph.capturing.pool is not pool, 'already recording to mempool_id'
+    assert pool not in MemPool.used, 'already recording to mempool_id'
+    MemPool.used.append(pool)
+    try:
+        with _noted('pool'):
+            yield
+    finally:
+        MemPool.used.remove(pool)
+
+
+def allocate(size):
+    """Memory of a tensor of `size` bytes: from the capture's pool or that of use_mem_pool, if it has an allocator."""
+    pool = CUDAGraph.capturing.pool if CUDAGraph.capturing else MemPool.used[-1] if MemPool.used else None
+    calls.append(('allocate', size, pool and pool.id))
+    if pool is not None and pool.allocator is not None:
+        pool.allocate(size)
+
+
 L2_CACHE = 1 << 20
 calls = []
 
@@ -324,7 +370,7 @@ cuda = types.SimpleNamespace(
     Stream=Stream, Event=Event, CUDAGraph=CUDAGraph, stream=_stream,
     ExternalStream=lambda stream: Stream(f'external {stream:#x}'),
     MemPool=MemPool,
-    use_mem_pool=lambda pool: _noted('pool', pool.id),
+    use_mem_pool=_use_mem_pool,
     current_stream=lambda: _streams.stack[-1],
     current_device=lambda: 0,
     init=lambda: None,
@@ -335,6 +381,8 @@ cuda = types.SimpleNamespace(
 
 
 def _full_like(tensor, value, device=None, pin_memory=False):
+    if device is None:
+        allocate(4 * len(tensor.values))
     made = Tensor([value] * len(tensor.values), tensor.dtype, device or tensor.device)
     made.pinned = pin_memory
     return made
@@ -344,7 +392,7 @@ def install(monkeypatch):
     calls.clear()
     del _streams.stack[1:]
     default_generator.manual_seed(0)
-    del TorchDispatchMode.active[:]
+    del TorchDispatchMode.active[:], MemPool.used[:]
     CUDAGraph.capturing = None
     carve_out[0] = None
     CUDAGraph.numbers = itertools.count(0xabc, 0x10)
@@ -359,11 +407,14 @@ def install(monkeypatch):
     module.full_like = _full_like
     module.zeros_like = lambda tensor: module.full_like(tensor, 0)
     module.equal = lambda left, right: left.values == right.values
+    module.empty = lambda count, device: (allocate(4 * count), Tensor([0] * count, device=device))[1]
+    module.OutOfMemoryError = OutOfMemoryError
     module.strided = 'strided'
     module.nn = types.SimpleNamespace(Module=Module)
     module.no_grad = lambda: _noted('no_grad')
     module.autograd = types.SimpleNamespace(set_multithreading_enabled=lambda enabled: _noted('threads', enabled))
     module._C = types.SimpleNamespace(
+        _cuda_customAllocator=lambda alloc, free: (alloc, free),
         _cuda_clearCublasWorkspaces=lambda: calls.append(('clear_workspaces',)),
         _set_sm_carveout_experimental=_set_carve_out,
         _get_sm_carveout_experimental=lambda: carve_out[0])

@@ -31,6 +31,16 @@ class Steps(Protocol):
     def wait(self, runtime: int, ticket: int, deadline_ns: int, slice_ns: int, /) -> int:
         """gpushare_ticket_wait until the same; the status."""
 
+    def pool_open(self, limit_bytes: int, malloc: int, free: int, get_last_error: int, /) -> tuple[int, int, int]:
+        """A memory pool with a limit (native/memory_pool.h): its number, and the addresses of its alloc and free. The
+        arguments are addresses of functions of the CUDA runtime."""
+
+    def pool_state(self, pool: int, /) -> tuple[int, int]:
+        """The bytes that the pool has, and how many allocations its limit refused."""
+
+    def pool_close(self, pool: int, /) -> None:
+        """The number may be used again once the pool's memory is freed."""
+
 
 def load(functions: abi.Functions) -> Steps | None:
     """The module, bound to the loaded library. None: there is none, or it does not fit this interpreter."""

@@ -4,6 +4,8 @@
 //   bind(run_lc, now_ns, ticket_wait, ticket_release)   addresses in the loaded library
 //   run(...) -> None, or (status, verdict, ticket)
 //   wait(...) -> status
+//   pool_open(limit_bytes, cudaMalloc, cudaFree, cudaGetLastError) -> (pool, alloc, free),
+//   addresses pool_state(pool) -> (used_bytes, refusals); pool_close(pool)   (memory_pool.h)
 //
 // It adds nothing to the C ABI: gpushare/_native.py says which calls go through it, and the package
 // does the same by ctypes where it is missing. It is not linked to libgpushare, because the package
@@ -18,7 +20,11 @@
 
 #include <cstdint>
 
+#include "bindings/python/native/memory_pool.h"
+
 namespace {
+
+namespace python = gpushare::python;
 
 decltype(&gpushare_run_lc) run_lc = nullptr;
 decltype(&gpushare_now_ns) now_ns = nullptr;
@@ -120,6 +126,47 @@ PyObject* Bind(PyObject*, PyObject* const* given, Py_ssize_t count) {
   Py_RETURN_NONE;
 }
 
+// (limit_bytes, cudaMalloc, cudaFree, cudaGetLastError)
+PyObject* PoolOpen(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  int64_t limit_bytes = 0;
+  if (!HasCount(count, 4) || !Read(given[0], limit_bytes)) return nullptr;
+  python::CudaCalls calls;
+  calls.malloc = reinterpret_cast<decltype(calls.malloc)>(PyLong_AsVoidPtr(given[1]));
+  calls.free = reinterpret_cast<decltype(calls.free)>(PyLong_AsVoidPtr(given[2]));
+  calls.get_last_error =
+      reinterpret_cast<decltype(calls.get_last_error)>(PyLong_AsVoidPtr(given[3]));
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  const int pool = python::OpenPool(limit_bytes, calls);
+  if (pool < 0) {
+    return PyErr_Format(PyExc_RuntimeError, "%d pools are open or still have memory.",
+                        python::kPoolsMax);
+  }
+  return Py_BuildValue("iKK", pool, reinterpret_cast<unsigned long long>(python::PoolAlloc(pool)),
+                       reinterpret_cast<unsigned long long>(python::PoolFree(pool)));
+}
+
+// False: there is no such pool, and a Python error is set.
+bool ReadPool(PyObject* const* given, Py_ssize_t count, int& pool) {
+  if (!HasCount(count, 1) || !Read(given[0], pool)) return false;
+  if (pool >= 0 && pool < python::kPoolsMax) return true;
+  PyErr_Format(PyExc_ValueError, "There is no pool %d.", pool);
+  return false;
+}
+
+PyObject* PoolState(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  int pool = 0;
+  if (!ReadPool(given, count, pool)) return nullptr;
+  return Py_BuildValue("LL", static_cast<long long>(python::PoolUsedBytes(pool)),
+                       static_cast<long long>(python::PoolRefusals(pool)));
+}
+
+PyObject* PoolClose(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  int pool = 0;
+  if (!ReadPool(given, count, pool)) return nullptr;
+  python::ClosePool(pool);
+  Py_RETURN_NONE;
+}
+
 template <class Function>
 PyCFunction Method(Function function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
@@ -128,6 +175,9 @@ PyCFunction Method(Function function) {
 PyMethodDef methods[] = {{"bind", Method(&Bind), METH_FASTCALL, nullptr},
                          {"run", Method(&Run), METH_FASTCALL, nullptr},
                          {"wait", Method(&Wait), METH_FASTCALL, nullptr},
+                         {"pool_open", Method(&PoolOpen), METH_FASTCALL, nullptr},
+                         {"pool_state", Method(&PoolState), METH_FASTCALL, nullptr},
+                         {"pool_close", Method(&PoolClose), METH_FASTCALL, nullptr},
                          {nullptr, nullptr, 0, nullptr}};
 PyModuleDef module = {
     PyModuleDef_HEAD_INIT, "steps", nullptr, 0, methods, nullptr, nullptr, nullptr, nullptr};

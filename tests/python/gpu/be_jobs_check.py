@@ -235,6 +235,38 @@ class Checks:
                 assert torch.equal(part, x[:, :16])
                 assert torch.equal(whole, wanted.cpu())
 
+    def a_memory_pool_bounds_be_work_alone(self):
+        def large(x, y):
+            return torch.empty(1 << 30, dtype=torch.uint8, device='cuda')
+
+        def large_in_the_capture(x, y):
+            return large(x, y) if torch.cuda.is_current_stream_capturing() else None
+
+        given = batch(0)
+        eager = Job()
+        for _ in range(STEPS):
+            eager(*on_gpu(*given))
+        pool = gt.MemoryPool(1 << 30)
+        with pool.use():
+            captured = Job()
+        before = torch.cuda.memory_reserved() - pool.used_bytes
+        with gpushare.Runtime(device='cuda') as runtime, \
+                gt.Training(runtime, captured, inputs=given, state=captured.state, pool=pool) as training:
+            for step in (large, large_in_the_capture):
+                try:
+                    gt.Training(runtime, step, inputs=given, pool=pool)
+                    raise AssertionError(f'{step.__name__} fits into the pool')
+                except gpushare.ResourceExhaustedError as error:
+                    assert 'A MemoryPool of' in str(error), error
+                    self.figures[f'{step.__name__} says'] = str(error).splitlines()[0][:160]
+            assert torch.ones(1 << 30, dtype=torch.uint8, device='cuda').sum().item() == 1 << 30  # beside the pool
+            training.submit(STEPS)
+            training.wait(LIMIT_S)
+            same(eager, captured)
+            assert 0 < pool.used_bytes <= pool.limit_bytes
+            self.figures['pool: MiB taken, MiB of the training outside it'] = [
+                pool.used_bytes >> 20, (torch.cuda.memory_reserved() - pool.used_bytes - before) >> 20]
+
     def failures_are_reported_and_nothing_is_left_running(self):
         captured = Job()
         with gpushare.Runtime(device='cuda') as runtime:

@@ -10,7 +10,7 @@
 Both capture their function as a CUDA graph, on streams and in memory of their own, so that they do not disturb eager
 PyTorch work. docs/python-training.md lists the rules for a captured function.
 Server is a service of many graphs, such as an engine's steps (docs/python-server.md).
-BestEffort is batch inference as BE work, with results of its own.
+BestEffort is batch inference as BE work, with results of its own; MemoryPool bounds the memory of BE work.
 PlaceCaptures captures a function for a kernel that you register yourself.
 """
 
@@ -21,8 +21,9 @@ except ModuleNotFoundError as error:
 
 from gpushare.torch._place_captures import PlaceCaptures
 from gpushare.torch.best_effort import BestEffort, Results
+from gpushare.torch.memory_pool import MemoryPool
 from gpushare.torch.server import ServedGraph, Server
 from gpushare.torch.service import Service
 from gpushare.torch.training import Training
 
-__all__ = ['BestEffort', 'PlaceCaptures', 'Results', 'ServedGraph', 'Server', 'Service', 'Training']
+__all__ = ['BestEffort', 'MemoryPool', 'PlaceCaptures', 'Results', 'ServedGraph', 'Server', 'Service', 'Training']

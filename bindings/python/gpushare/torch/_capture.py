@@ -17,14 +17,15 @@ from gpushare.errors import InvalidArgumentError
 from gpushare.torch._graph_random import GraphRandom
 
 
-def captured(graph: Any, function: Callable[[], Any], pool: Any = None, random: GraphRandom | None = None) -> Any:
+def captured(graph: Any, function: Callable[[], Any], pool_id: Any = None,
+             random: GraphRandom | None = None) -> Any:
     """Captures a function on the current stream. Returns its result, whose memory is the graph's.
 
-    pool: the torch.cuda.MemPool of the capture. Graphs may share one if they are captured on one stream and never
-    run together. Default: a new one.
+    pool_id: of the torch.cuda.MemPool of the capture. Graphs may share one if they are captured on one stream and
+    never run together. Default: a new one.
     random: the generators that the function draws from, which each launch advances.
     """
-    options = {} if pool is None else {'pool': pool.id}
+    options = {} if pool_id is None else {'pool': pool_id}
     begin = graph.capture_begin if random is None else functools.partial(random.capture_begin, graph)
     # relaxed: other threads may allocate memory during the capture.
     begin(capture_error_mode='relaxed', **options)

@@ -8,6 +8,7 @@ Threads: any. The registration runs on the caller's.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,6 +24,7 @@ from gpushare.torch._graph_random import GraphRandom
 from gpushare.torch._registration import register_graph
 from gpushare.torch._snapshot import Snapshot
 from gpushare.torch._tensors import own_workspaces, require_cuda, run_eagerly
+from gpushare.torch.memory_pool import MemoryPool, allocated_in
 
 
 class CapturedWork:
@@ -30,23 +32,28 @@ class CapturedWork:
 
     state: what the function changes (_snapshot.py): it is as it was before when the registration ends.
     generators: what it draws random numbers from, beside the GPU's default generator (_graph_random.py).
+    pool: where the registration and the graph allocate.
     """
 
     def __init__(self, runtime: Runtime, function: Callable[[], Any], name: str, *, state: Sequence[Any],
-                 generators: Sequence[Any], warmup_runs: int, measure: bool, kernel_options: dict[str, Any] | None,
-                 app_options: dict[str, Any]) -> None:
+                 generators: Sequence[Any], pool: MemoryPool | None, warmup_runs: int, measure: bool,
+                 kernel_options: dict[str, Any] | None, app_options: dict[str, Any]) -> None:
         require_cuda(runtime)
         self.name = name
         self._runtime = runtime
         self._simulated = runtime.device().simulated
         self._lock = threading.Lock()
+        self._pool = pool
         # Why the graph runs on the whole device only; '' if it can run in a place.
         self.unconfinable = ''
         stream = torch.cuda.Stream()
         try:
             self._random = GraphRandom(generators, f"{type(self).__name__} '{self.name}'")
-            with self._random, Snapshot(state) as snapshot:
-                self._warm_up(function, stream, warmup_runs)
+            with allocated_in(pool):
+                snapshot = Snapshot(state)
+            with self._random, snapshot:
+                with allocated_in(pool):
+                    self._warm_up(function, stream, warmup_runs)
                 self._capture(function, stream)
                 measured = {'measure_nodes': measure, 'measure_places': measure}
                 self._kernel = self._register({**measured, **(kernel_options or {})})
@@ -58,7 +65,7 @@ class CapturedWork:
         self._chain = Chain(self.app.queue, self._simulated)
         # Tasks in flight use this memory even after the object was dropped. A class that derives from this adds to it.
         self._memory: list[Any] = [self._graph, self.outputs, tuple(state), function, self._chain.memory,
-                                   self._random.memory]
+                                   self._random.memory, pool]
         runtime.keep(self._memory)
 
     def _warm_up(self, function: Callable[[], Any], stream: Any, runs: int) -> None:
@@ -71,8 +78,9 @@ class CapturedWork:
         # keep_graph: the library instantiates the graph itself, once for each place.
         self._graph = torch.cuda.CUDAGraph(keep_graph=True)
         stream.wait_stream(torch.cuda.current_stream())
-        with own_workspaces(), torch.cuda.stream(stream):
-            self.outputs = captured(self._graph, function, random=self._random)
+        pool: Any = contextlib.nullcontext() if self._pool is None else self._pool.capture()
+        with pool as pool_id, own_workspaces(), torch.cuda.stream(stream):
+            self.outputs = captured(self._graph, function, pool_id, self._random)
         if self._random.draws:
             stream.synchronize()  # the capture begins with writes of the generators' tensors
         # The registration may execute the graph, on a stream of its own. A wait for the whole GPU would break a

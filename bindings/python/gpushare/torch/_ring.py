@@ -25,10 +25,20 @@ from gpushare.torch._chain import Chain
 from gpushare.torch._tensors import map_tensors, recorded_event, tensor_pairs
 
 
-def captured_inputs(inputs: Any) -> tuple[Any, ...]:
-    """Copies of example inputs, on the GPU, at addresses that stay. A list or tuple holds positional arguments."""
-    device = torch.device('cuda', torch.cuda.current_device())
-    return tuple(map_tensors(lambda tensor: tensor.detach().to(device).clone(), item) for item in arguments(inputs))
+class RingMemory:
+    """The inputs that a graph reads, at addresses that stay, and the slots before them.
+
+    example: the first inputs, on the CPU or GPU. batches: how many from the CPU can be on their way.
+    """
+
+    def __init__(self, example: Any, batches: int) -> None:
+        if batches < 1:
+            raise ValueError(f'batches is {batches}, and it must be at least 1.')
+        device = torch.device('cuda', torch.cuda.current_device())
+        self.inputs = tuple(map_tensors(lambda tensor: tensor.detach().to(device).clone(), item)
+                            for item in arguments(example))
+        targets = [target for target, _ in tensor_pairs(self.inputs, self.inputs, 'the input')]
+        self.slots = [[torch.empty_like(target) for target in targets] for _ in range(batches)]
 
 
 def arguments(inputs: Any) -> tuple[Any, ...]:
@@ -37,22 +47,18 @@ def arguments(inputs: Any) -> tuple[Any, ...]:
 
 
 class InputRing:
-    """The captured inputs of a graph and the slots before them.
+    """Fills the inputs of a graph in front of its tasks. app, chain: those of these tasks."""
 
-    app, chain: those of the graph's tasks. inputs: of captured_inputs(). slots: batches that can be on their way.
-    """
-
-    def __init__(self, app: App, chain: Chain, inputs: tuple[Any, ...], slots: int, simulated: bool) -> None:
-        self._inputs = inputs
+    def __init__(self, app: App, chain: Chain, memory: RingMemory, simulated: bool) -> None:
+        self._inputs = memory.inputs
+        self._slots = memory.slots
         self._chain = chain
         self._arrivals = Chain(app.create_queue(), simulated)
-        targets = [target for target, _ in tensor_pairs(inputs, inputs, 'the input')]
-        self._slots = [[torch.empty_like(target) for target in targets] for _ in range(slots)]
         # The last copy out of each slot.
-        self._reads: list[Ticket | None] = [None] * slots
+        self._reads: list[Ticket | None] = [None] * len(memory.slots)
         self._next = 0
         # What copies in flight use (Runtime.keep).
-        self.memory = (inputs, self._slots, self._arrivals.memory)
+        self.memory = (memory, self._arrivals.memory)
 
     def load(self, batch: Any) -> bool:
         """Submits the copies of a batch behind what the chain has. They start behind the current stream's work.

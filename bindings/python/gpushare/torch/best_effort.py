@@ -12,8 +12,9 @@ import torch
 from gpushare.runtime import Runtime
 from gpushare.ticket import Ticket
 from gpushare.torch._captured_work import CapturedWork
-from gpushare.torch._ring import InputRing, captured_inputs, copy_options
+from gpushare.torch._ring import InputRing, RingMemory, copy_options
 from gpushare.torch._tensors import map_tensors, recorded_event, require_result, tensor_pairs
+from gpushare.torch.memory_pool import MemoryPool, allocated_in
 
 _numbers = itertools.count(1)
 
@@ -25,29 +26,29 @@ class BestEffort(CapturedWork):
     gradients, and must not wait for the GPU or depend on values of its inputs in Python.
     inputs: example inputs, on the CPU or GPU, as in Training. Later ones have the same shapes and types.
     to_cpu: results are in pinned memory on the CPU, else in new tensors on the GPU.
-    batches, state, generators, name, measure, kernel_options, app_options: as in Training. name: 'besteffort-1' and so
-    on.
+    batches, state, generators, pool, name, measure, kernel_options, app_options: as in Training. name: 'besteffort-1'
+    and so on.
 
     Threads: any. close() waits for what was submitted; the runtime's close ends what is left.
     """
 
     def __init__(self, runtime: Runtime, fn: Callable[..., Any], inputs: Any, *, to_cpu: bool = False, batches: int = 2,
-                 state: Sequence[Any] = (), generators: Sequence[Any] = (), name: str | None = None,
-                 warmup_runs: int = 3, measure: bool = True, kernel_options: dict[str, Any] | None = None,
+                 state: Sequence[Any] = (), generators: Sequence[Any] = (), pool: MemoryPool | None = None,
+                 name: str | None = None, warmup_runs: int = 3, measure: bool = True,
+                 kernel_options: dict[str, Any] | None = None,
                  **app_options: Any) -> None:
-        if batches < 1:
-            raise ValueError(f'batches is {batches}, and it must be at least 1.')
-        given = captured_inputs(inputs)
+        with allocated_in(pool):
+            memory = RingMemory(inputs, batches)
 
         def call() -> Any:
             with torch.no_grad():
-                return map_tensors(require_result, fn(*given))
+                return map_tensors(require_result, fn(*memory.inputs))
 
         super().__init__(
-            runtime, call, name or f'besteffort-{next(_numbers)}', state=state, generators=generators,
+            runtime, call, name or f'besteffort-{next(_numbers)}', state=state, generators=generators, pool=pool,
             warmup_runs=warmup_runs, measure=measure, kernel_options=kernel_options, app_options=app_options)
         self._to_cpu = to_cpu
-        self._ring = InputRing(self.app, self._chain, given, batches, self._simulated)
+        self._ring = InputRing(self.app, self._chain, memory, self._simulated)
         self._memory.append(self._ring.memory)
 
     def submit(self, inputs: Any) -> Results:
@@ -58,9 +59,10 @@ class BestEffort(CapturedWork):
         takes a task, two for each input on the CPU, and one for each other input and each result.
         """
         with self._lock:
+            with allocated_in(self._pool):  # first: without memory nothing is submitted
+                results = map_tensors(self._new_result, self.outputs)
             loaded = self._ring.load(inputs)
             ticket = self._chain.submit(self._kernel, event=None if loaded else recorded_event())
-            results = map_tensors(self._new_result, self.outputs)
             # PyTorch may have taken the memory of a result from work that is still on the current stream.
             event = recorded_event()
             for source, target in tensor_pairs(self.outputs, results, 'the result'):

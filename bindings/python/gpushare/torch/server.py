@@ -203,7 +203,7 @@ class Server:
         del example
         graph = torch.cuda.CUDAGraph(keep_graph=True)
         with own_workspaces(), torch.cuda.stream(self._stream):
-            outputs = map_tensors(require_on_gpu, captured(graph, call, self.pool))
+            outputs = map_tensors(require_on_gpu, captured(graph, call, self.pool.id))
         added = ServedGraph(name, given, outputs, None)
         added._memory = graph
         return added, {'graph': raw_graph(graph, what)}

@@ -14,8 +14,9 @@ from gpushare.runtime import Runtime
 from gpushare.ticket import Ticket
 from gpushare.torch._captured_work import CapturedWork
 from gpushare.torch._feeding import Feeding
-from gpushare.torch._ring import InputRing, captured_inputs, copy_options, laid_out
+from gpushare.torch._ring import InputRing, RingMemory, copy_options, laid_out
 from gpushare.torch._tensors import recorded_event, tensor_pairs
+from gpushare.torch.memory_pool import MemoryPool, allocated_in
 
 _numbers = itertools.count(1)
 
@@ -34,6 +35,7 @@ class Training(CapturedWork):
     the training.
     generators: what the step draws random numbers from, beside the GPU's default generator. The first step draws what
     they would draw next when the training is made. They themselves stay where they are; see sync_generators().
+    pool: what the training allocates comes from it, so that BE work runs out of memory before LC work does.
     name: of the app and its kernel; a profile knows the kernel by it. Default: 'training-1' and so on.
     measure: the registration executes the step, twice as a whole and for up to a second in places. The durations of its
     kernels decide where it is cut into segments, and its speed on part of the SMs becomes known.
@@ -47,19 +49,20 @@ class Training(CapturedWork):
     """
 
     def __init__(self, runtime: Runtime, step: Callable[..., Any], *, inputs: Any = None, batches: int = 2,
-                 state: Sequence[Any] = (), generators: Sequence[Any] = (), name: str | None = None,
-                 warmup_runs: int = 3, measure: bool = True, kernel_options: dict[str, Any] | None = None,
+                 state: Sequence[Any] = (), generators: Sequence[Any] = (), pool: MemoryPool | None = None,
+                 name: str | None = None, warmup_runs: int = 3, measure: bool = True,
+                 kernel_options: dict[str, Any] | None = None,
                  **app_options: Any) -> None:
-        if batches < 1:
-            raise ValueError(f'batches is {batches}, and it must be at least 1.')
-        self._inputs = None if inputs is None else captured_inputs(inputs)
-        given = self._inputs or ()
+        with allocated_in(pool):
+            memory = None if inputs is None else RingMemory(inputs, batches)
+        given = () if memory is None else memory.inputs
         super().__init__(
             runtime, lambda: step(*given), name or f'training-{next(_numbers)}', state=state, generators=generators,
-            warmup_runs=warmup_runs, measure=measure, kernel_options=kernel_options, app_options=app_options)
+            pool=pool, warmup_runs=warmup_runs, measure=measure, kernel_options=kernel_options,
+            app_options=app_options)
         self._ring: InputRing | None = None
-        if self._inputs is not None:
-            self._ring = InputRing(self.app, self._chain, self._inputs, batches, self._simulated)
+        if memory is not None:
+            self._ring = InputRing(self.app, self._chain, memory, self._simulated)
             self._memory.append(self._ring.memory)
         self._feeding = Feeding(runtime, lambda batch: self.submit(batch=batch)[0], self.name)
 
