@@ -29,6 +29,7 @@ class Feeding:
         self._lock = threading.Lock()
         self._feeder: Feeder | None = None  # None: nothing feeds
         self._owner = 0  # the thread that feeds
+        self._thread: threading.Thread | None = None  # the last one of start()
         self._ended = threading.Event()
         self._ended.set()
         self._error: BaseException | None = None  # what ended the thread of start()
@@ -51,6 +52,7 @@ class Feeding:
         except BaseException:
             self._end()
             raise
+        self._thread = thread
 
     def feed(self, batches: Iterable[Any], outstanding: int) -> int:
         feeder = self._begin(batches, outstanding)
@@ -117,6 +119,8 @@ class Feeding:
         if not self._ended.wait(timeout_s):
             raise DeadlineExceededError(
                 Status.DEADLINE_EXCEEDED, f"The steps of '{self._name}' are not complete after {timeout_s} s.")
+        if self._thread is not None:
+            self._thread.join()  # it has nothing left to do
         return True
 
     def _count(self) -> None:
