@@ -314,7 +314,7 @@ def _use_mem_pool(pool):
     assert pool not in MemPool.used, 'already recording to mempool_id'
     MemPool.used.append(pool)
     try:
-        with _noted('pool'):
+        with _noted('pool', pool.id):
             yield
     finally:
         MemPool.used.remove(pool)

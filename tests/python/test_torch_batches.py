@@ -174,6 +174,15 @@ def test_an_exception_of_the_loader_is_raised_when_its_steps_are_done(jobs):
     jobs.training.feed([batch(3)])
 
 
+def test_a_name_is_free_when_its_training_is_closed(torch, capturing):
+    for _ in range(2):
+        with torch.Training(capturing, lambda x: None, inputs=Tensor([1]), name='chain1') as training:
+            training.submit(batch=Tensor([2], device='cpu'))
+        with torch.BestEffort(capturing, lambda x: x, Tensor([1]), name='decode16') as work:
+            results = work.submit(Tensor([2]))
+        del training, work, results
+
+
 def test_a_nest_is_a_batch(torch, capturing, monkeypatch):
     seen = []
     training = torch.Training(capturing, seen.append, inputs={'x': [Tensor([1])], 'scale': 2}, name='chain1')

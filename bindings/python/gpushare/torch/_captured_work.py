@@ -22,6 +22,7 @@ from gpushare.torch._capture import captured
 from gpushare.torch._chain import Chain
 from gpushare.torch._graph_random import GraphRandom
 from gpushare.torch._registration import register_graph
+from gpushare.torch._ring import InputRing, RingMemory
 from gpushare.torch._snapshot import Snapshot
 from gpushare.torch._tensors import own_workspaces, require_cuda, run_eagerly
 from gpushare.torch.memory_pool import MemoryPool, allocated_in
@@ -63,6 +64,7 @@ class CapturedWork:
             torch.cuda.current_stream().synchronize()
         self.app = runtime.create_app(name, AppClass.BEST_EFFORT, **app_options)
         self._chain = Chain(self.app.queue, self._simulated)
+        self._ring: InputRing | None = None
         # Tasks in flight use this memory even after the object was dropped. A class that derives from this adds to it.
         self._memory: list[Any] = [self._graph, self.outputs, tuple(state), function, self._chain.memory,
                                    self._random.memory, pool]
@@ -92,6 +94,12 @@ class CapturedWork:
             self._runtime, self.name, graph=int(self._graph.raw_cuda_graph()), **options)
         return kernel
 
+    def _use_ring(self, memory: RingMemory) -> InputRing:
+        """Makes the ring that fills the inputs of the graph."""
+        self._ring = InputRing(self.app, self._chain, memory, self._simulated)
+        self._memory.append(self._ring.memory)
+        return self._ring
+
     def wait(self, timeout_s: float | None = None) -> None:
         """Waits for everything that is submitted. Then what the function reads and writes may be read and written."""
         with self._lock:
@@ -104,6 +112,8 @@ class CapturedWork:
         with self._lock:
             if self._chain.last is not None and not self._runtime.closed:
                 self._chain.last.wait_complete()
+            if self._ring is not None:
+                self._ring.close()
             self.app.close()
             self._kernel.close()
             self._runtime.unkeep(self._memory)

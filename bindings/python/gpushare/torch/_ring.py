@@ -53,12 +53,17 @@ class InputRing:
         self._inputs = memory.inputs
         self._slots = memory.slots
         self._chain = chain
-        self._arrivals = Chain(app.create_queue(), simulated)
+        self._queue = app.create_queue()
+        self._arrivals = Chain(self._queue, simulated)
         # The last copy out of each slot.
         self._reads: list[Ticket | None] = [None] * len(memory.slots)
         self._next = 0
         # What copies in flight use (Runtime.keep).
         self.memory = (memory, self._arrivals.memory)
+
+    def close(self) -> None:
+        """Gives the ring's queue back, which keeps the app and its name."""
+        self._queue.close()
 
     def load(self, batch: Any) -> bool:
         """Submits the copies of a batch behind what the chain has. They start behind the current stream's work.

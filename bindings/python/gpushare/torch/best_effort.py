@@ -12,7 +12,7 @@ import torch
 from gpushare.runtime import Runtime
 from gpushare.ticket import Ticket
 from gpushare.torch._captured_work import CapturedWork
-from gpushare.torch._ring import InputRing, RingMemory, copy_options
+from gpushare.torch._ring import RingMemory, copy_options
 from gpushare.torch._tensors import map_tensors, recorded_event, require_result, tensor_pairs
 from gpushare.torch.memory_pool import MemoryPool, allocated_in
 
@@ -48,8 +48,7 @@ class BestEffort(CapturedWork):
             runtime, call, name or f'besteffort-{next(_numbers)}', state=state, generators=generators, pool=pool,
             warmup_runs=warmup_runs, measure=measure, kernel_options=kernel_options, app_options=app_options)
         self._to_cpu = to_cpu
-        self._ring = InputRing(self.app, self._chain, memory, self._simulated)
-        self._memory.append(self._ring.memory)
+        self._inputs = self._use_ring(memory)
 
     def submit(self, inputs: Any) -> Results:
         """Submits one run on these inputs, behind what was submitted before, and returns its results to come.
@@ -61,7 +60,7 @@ class BestEffort(CapturedWork):
         with self._lock:
             with allocated_in(self._pool):  # first: without memory nothing is submitted
                 results = map_tensors(self._new_result, self.outputs)
-            loaded = self._ring.load(inputs)
+            loaded = self._inputs.load(inputs)
             ticket = self._chain.submit(self._kernel, event=None if loaded else recorded_event())
             # PyTorch may have taken the memory of a result from work that is still on the current stream.
             event = recorded_event()

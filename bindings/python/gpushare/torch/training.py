@@ -14,7 +14,7 @@ from gpushare.runtime import Runtime
 from gpushare.ticket import Ticket
 from gpushare.torch._captured_work import CapturedWork
 from gpushare.torch._feeding import Feeding
-from gpushare.torch._ring import InputRing, RingMemory, copy_options, laid_out
+from gpushare.torch._ring import RingMemory, copy_options, laid_out
 from gpushare.torch._tensors import recorded_event, tensor_pairs
 from gpushare.torch.memory_pool import MemoryPool, allocated_in
 
@@ -60,10 +60,8 @@ class Training(CapturedWork):
             runtime, lambda: step(*given), name or f'training-{next(_numbers)}', state=state, generators=generators,
             pool=pool, warmup_runs=warmup_runs, measure=measure, kernel_options=kernel_options,
             app_options=app_options)
-        self._ring: InputRing | None = None
         if memory is not None:
-            self._ring = InputRing(self.app, self._chain, memory, self._simulated)
-            self._memory.append(self._ring.memory)
+            self._use_ring(memory)
         self._feeding = Feeding(runtime, lambda batch: self.submit(batch=batch)[0], self.name)
 
     def submit(self, n: int = 1, *, batch: Any = None) -> list[Ticket]:
