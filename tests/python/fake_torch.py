@@ -124,6 +124,9 @@ class Stream:
     def wait_stream(self, other):
         calls.append(('wait_stream', self.name, other.name))
 
+    def wait_event(self, event):
+        calls.append(('wait_event', self.name))
+
     def synchronize(self):
         calls.append(('synchronize', self.name))
 

@@ -11,6 +11,7 @@ Both capture their function as a CUDA graph, on streams and in memory of their o
 PyTorch work. docs/python-training.md lists the rules for a captured function.
 Server is a service of many graphs, such as an engine's steps (docs/python-server.md).
 BestEffort is batch inference as BE work, with results of its own; MemoryPool bounds the memory of BE work.
+eager_be holds the operations of an unmodified loop back while LC work runs.
 PlaceCaptures captures a function for a kernel that you register yourself.
 """
 
@@ -21,9 +22,11 @@ except ModuleNotFoundError as error:
 
 from gpushare.torch._place_captures import PlaceCaptures
 from gpushare.torch.best_effort import BestEffort, Results
+from gpushare.torch.eager import EagerGate, eager_be
 from gpushare.torch.memory_pool import MemoryPool
 from gpushare.torch.server import ServedGraph, Server
 from gpushare.torch.service import Service
 from gpushare.torch.training import Training
 
-__all__ = ['BestEffort', 'MemoryPool', 'PlaceCaptures', 'Results', 'ServedGraph', 'Server', 'Service', 'Training']
+__all__ = ['BestEffort', 'EagerGate', 'MemoryPool', 'PlaceCaptures', 'Results', 'ServedGraph', 'Server', 'Service',
+           'Training', 'eager_be']
