@@ -7,7 +7,6 @@ import types
 import fake_torch
 import pytest
 from fake_torch import Tensor, calls
-from test_torch import capturing, torch  # noqa: F401
 from test_torch_feed import held, until
 
 import gpushare
@@ -29,7 +28,7 @@ def regions(monkeypatch):
     return begun
 
 
-def test_operations_run_in_regions_on_a_stream_of_their_own(torch, capturing, regions):  # noqa: F811
+def test_operations_run_in_regions_on_a_stream_of_their_own(torch, capturing, regions):
     tensor, before = Tensor([1, 2]), len(calls)
     with torch.eager_be(capturing, name='loop') as gate:
         assert fake_torch.cuda.current_stream().name == 'side'
@@ -46,7 +45,7 @@ def test_operations_run_in_regions_on_a_stream_of_their_own(torch, capturing, re
     assert capturing.stats().tasks_pending == 0
 
 
-def test_operations_wait_while_nothing_may_run(torch, capturing):  # noqa: F811
+def test_operations_wait_while_nothing_may_run(torch, capturing):
     tensor, said = Tensor([0]), []
 
     def loop():
@@ -64,7 +63,7 @@ def test_operations_wait_while_nothing_may_run(torch, capturing):  # noqa: F811
     assert tensor.values == [19]
 
 
-def test_an_operation_without_the_gpu_is_not_held(torch, capturing):  # noqa: F811
+def test_an_operation_without_the_gpu_is_not_held(torch, capturing):
     host = Tensor([1], device='cpu')
     with torch.eager_be(capturing) as gate, held(capturing):
         host.fill_(3)
@@ -72,7 +71,7 @@ def test_an_operation_without_the_gpu_is_not_held(torch, capturing):  # noqa: F8
     assert gate.operations == gate.regions == 0
 
 
-def test_tensors_in_lists_and_factories_count(torch):  # noqa: F811
+def test_tensors_in_lists_and_factories_count(torch):
     seen = torch.eager._is_on_gpu
     gpu, host = Tensor([1]), Tensor([1], device='cpu')
     assert seen((host, gpu), {})
@@ -81,7 +80,7 @@ def test_tensors_in_lists_and_factories_count(torch):  # noqa: F811
     assert not seen((host, [host], []), {'device': 'cpu'})
 
 
-def test_a_bound_that_does_not_fit_is_tried_shorter(torch, capturing, regions, monkeypatch):  # noqa: F811
+def test_a_bound_that_does_not_fit_is_tried_shorter(torch, capturing, regions, monkeypatch):
     begin = Queue.begin_region
 
     def tight(queue, bound_ns):
@@ -96,7 +95,7 @@ def test_a_bound_that_does_not_fit_is_tried_shorter(torch, capturing, regions, m
     assert gate.refusals % 3 == 2, 'the longer ones, and all of them until the first plan'
 
 
-def test_a_region_has_as_many_operations_as_fit_by_what_earlier_ones_took(torch, capturing, monkeypatch):  # noqa: F811
+def test_a_region_has_as_many_operations_as_fit_by_what_earlier_ones_took(torch, capturing, monkeypatch):
     tensor = Tensor([1])
     record = types.SimpleNamespace(start_ns=5, end_ns=10**9 + 5)
     monkeypatch.setattr(gpushare.Ticket, 'record', lambda _: record)
@@ -111,7 +110,7 @@ def test_a_region_has_as_many_operations_as_fit_by_what_earlier_ones_took(torch,
         assert gate._lanes[1].operations > 5, 'they took less: more of them fit'
 
 
-def test_a_region_ends_although_its_operations_were_not_launched(torch, capturing):  # noqa: F811
+def test_a_region_ends_although_its_operations_were_not_launched(torch, capturing):
     tensor = Tensor([1])
     with torch.eager_be(capturing, outstanding_ns=20_000) as gate:
         tensor.fill_(1)
@@ -120,7 +119,7 @@ def test_a_region_ends_although_its_operations_were_not_launched(torch, capturin
         assert gate.regions == 2
 
 
-def test_the_end_of_a_region_is_tried_again(torch, capturing, monkeypatch):  # noqa: F811
+def test_the_end_of_a_region_is_tried_again(torch, capturing, monkeypatch):
     end, tries = Region.end, []
 
     def full(region):
@@ -135,7 +134,7 @@ def test_the_end_of_a_region_is_tried_again(torch, capturing, monkeypatch):  # n
     assert len(tries) >= 2
 
 
-def test_an_exception_of_the_loop_ends_its_regions(torch, capturing):  # noqa: F811
+def test_an_exception_of_the_loop_ends_its_regions(torch, capturing):
     with pytest.raises(KeyError, match='mine'), torch.eager_be(capturing, name='loop'):
         Tensor([1]).fill_(2)
         raise KeyError('mine')

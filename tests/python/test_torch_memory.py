@@ -7,7 +7,6 @@ import threading
 import fake_torch
 import pytest
 from fake_torch import Tensor, allocate, calls
-from test_torch import capturing, torch  # noqa: F401
 
 import gpushare
 from gpushare import _library
@@ -46,7 +45,7 @@ class Cuda:
 
 
 @pytest.fixture
-def cuda(torch, monkeypatch):  # noqa: F811
+def cuda(torch, monkeypatch):
     _library.library()
     if not hasattr(_library.steps, 'pool_open'):
         pytest.skip('The extension gpushare._steps is not built: there are no headers of Python.')
@@ -55,7 +54,7 @@ def cuda(torch, monkeypatch):  # noqa: F811
     return made
 
 
-def test_an_allocation_beyond_the_limit_says_so_and_leaves_the_rest_usable(torch, cuda):  # noqa: F811
+def test_an_allocation_beyond_the_limit_says_so_and_leaves_the_rest_usable(torch, cuda):
     pool = torch.MemoryPool(10 * MIB)
     assert pool.used_bytes == 2 * MIB, 'the pool is tried when it is made'
     with pool.use():
@@ -70,7 +69,7 @@ def test_an_allocation_beyond_the_limit_says_so_and_leaves_the_rest_usable(torch
     assert sum(cuda.live.values()) == pool.used_bytes == pool.limit_bytes
 
 
-def test_a_full_gpu_is_not_the_pools_fault(torch, cuda):  # noqa: F811
+def test_a_full_gpu_is_not_the_pools_fault(torch, cuda):
     pool = torch.MemoryPool(10 * MIB)
     cuda.total = 4 * MIB
     with pytest.raises(fake_torch.OutOfMemoryError), pool.use():
@@ -79,7 +78,7 @@ def test_a_full_gpu_is_not_the_pools_fault(torch, cuda):  # noqa: F811
     assert pool.used_bytes == 2 * MIB, 'what was not allocated is not counted'
 
 
-def test_what_a_training_allocates_comes_from_its_pool(torch, capturing, cuda):  # noqa: F811
+def test_what_a_training_allocates_comes_from_its_pool(torch, capturing, cuda):
     pool = torch.MemoryPool(100 * MIB)
     weight, before = Tensor([1, 2]), len(calls)
     torch.Training(capturing, lambda x: allocate(MIB), inputs=Tensor([1]), state=[weight], pool=pool, name='chain1')
@@ -89,7 +88,7 @@ def test_what_a_training_allocates_comes_from_its_pool(torch, capturing, cuda): 
     assert ('enter', 'threads', False) in calls[before:], 'a backward pass allocates on this thread'
 
 
-def test_a_capture_that_does_not_fit_leaves_the_model_as_it_was(torch, capturing, cuda):  # noqa: F811
+def test_a_capture_that_does_not_fit_leaves_the_model_as_it_was(torch, capturing, cuda):
     pool, weight = torch.MemoryPool(12 * MIB), Tensor([1, 2])
 
     def step():
@@ -105,7 +104,7 @@ def test_a_capture_that_does_not_fit_leaves_the_model_as_it_was(torch, capturing
     training.submit()[0].wait()
 
 
-def test_results_that_do_not_fit_leave_nothing_submitted(torch, capturing, cuda):  # noqa: F811
+def test_results_that_do_not_fit_leave_nothing_submitted(torch, capturing, cuda):
     pool = torch.MemoryPool(8 * MIB)
     work = torch.BestEffort(capturing, lambda x: Tensor([0]), Tensor([1]), pool=pool, name='chain1')
     work.submit(Tensor([1])).wait()
@@ -117,7 +116,7 @@ def test_results_that_do_not_fit_leave_nothing_submitted(torch, capturing, cuda)
     assert capturing.stats().launches == launches
 
 
-def test_use_may_be_nested_and_threads_take_turns(torch, cuda):  # noqa: F811
+def test_use_may_be_nested_and_threads_take_turns(torch, cuda):
     pool, inside = torch.MemoryPool(100 * MIB), []
 
     def other():
@@ -137,7 +136,7 @@ def test_use_may_be_nested_and_threads_take_turns(torch, cuda):  # noqa: F811
     assert pool.used_bytes == 6 * MIB
 
 
-def test_pools_count_for_themselves_and_are_given_back(torch, cuda):  # noqa: F811
+def test_pools_count_for_themselves_and_are_given_back(torch, cuda):
     gc.collect()  # earlier tests' pools may be in cycles with exceptions
     pools = [torch.MemoryPool((number + 2) * MIB) for number in range(16)]
     for number, pool in enumerate(pools):
@@ -153,7 +152,7 @@ def test_pools_count_for_themselves_and_are_given_back(torch, cuda):  # noqa: F8
     assert torch.MemoryPool(8 * MIB).used_bytes == 2 * MIB
 
 
-def test_a_pool_that_is_dropped_has_its_memory_until_that_is_freed(torch, cuda):  # noqa: F811
+def test_a_pool_that_is_dropped_has_its_memory_until_that_is_freed(torch, cuda):
     pool = torch.MemoryPool(8 * MIB)
     kept, number = pool._pool, pool._number
     del pool
@@ -164,13 +163,13 @@ def test_a_pool_that_is_dropped_has_its_memory_until_that_is_freed(torch, cuda):
     assert _library.steps.pool_state(number) == (0, 0)
 
 
-def test_a_pytorch_that_goes_around_the_allocator_is_refused(torch, cuda, monkeypatch):  # noqa: F811
+def test_a_pytorch_that_goes_around_the_allocator_is_refused(torch, cuda, monkeypatch):
     monkeypatch.setattr(fake_torch.MemPool, 'allocate', lambda pool, size: None)
     with pytest.raises(gpushare.UnimplementedError, match='does not use the allocator of a pool'):
         torch.MemoryPool(8 * MIB)
 
 
-def test_a_limit_must_be_a_number_of_bytes(torch, cuda, monkeypatch):  # noqa: F811
+def test_a_limit_must_be_a_number_of_bytes(torch, cuda, monkeypatch):
     for limit in (0, -1, 1 << 62):
         with pytest.raises(gpushare.InvalidArgumentError, match='at least 1 byte'):
             torch.MemoryPool(limit)
@@ -189,7 +188,7 @@ def test_a_pool_number_that_does_not_exist_is_refused(cuda):
         _library.steps.pool_close(1, 2)
 
 
-def test_threads_never_pass_the_limit(torch, cuda):  # noqa: F811
+def test_threads_never_pass_the_limit(torch, cuda):
     number, alloc, free = _library.steps.pool_open(64, *cuda.addresses)
     alloc = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p)(alloc)
     free = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p)(free)

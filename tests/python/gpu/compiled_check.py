@@ -79,7 +79,7 @@ def network():
 
 
 def captured_sms(runtime, name):
-    """On how many SMs the softmax ran by the SMs of the place, and the kernel: the registration runs it in each place."""
+    """On how many SMs the softmax ran, by the SMs of the place, and the kernel. The registration runs it in each."""
     x = inputs()[0]
     seen = {}
 
