@@ -112,3 +112,7 @@ def test_a_pytorch_that_hides_the_offset_is_refused_and_its_capture_is_ended(
 def test_generators_elsewhere_are_refused(torch, capturing):
     with pytest.raises(gpushare.InvalidArgumentError, match=r"A generator of Training 'chain1' is on cpu"):
         torch.Training(capturing, lambda: None, name='chain1', generators=[Generator('cpu')])
+
+
+def test_a_generator_of_the_current_device_needs_no_number(torch, capturing):
+    torch.Training(capturing, lambda: None, name='chain1', generators=[Generator('cuda')])

@@ -57,7 +57,7 @@ class GraphRandom:
         torch.cuda.init()
         default = torch.cuda.default_generators[device]
         for generator in generators:
-            if str(generator.device) != f'cuda:{device}':
+            if str(generator.device) not in ('cuda', f'cuda:{device}'):  # without a number: the current device
                 raise InvalidArgumentError(
                     Status.INVALID_ARGUMENT, f'A generator of {what} is on {generator.device}, and its graph can draw '
                     f"from generators on cuda:{device}: torch.Generator('cuda').")
