@@ -119,7 +119,12 @@ struct Launch {
   bool in_segments = false;  // kSegments: starts at its counter's segment, may be evicted
   int32_t segment_first = 0;
   int64_t longest_segment_ns = 0;
-  double left_ns = 0;  // time left of the node or of the run, alone on the whole device
+  bool longer_segments = false;  // they follow Engine::longest_segment_ns_
+  bool ran_longer = false;       // some of them were longer than the graph's own
+  size_t length_since = 0;       // the segment from which on they have the present length
+  size_t begun_until = 0;        // segments of an earlier length are on the device up to this one
+  double own_slowness = 1;       // without the cuts
+  double left_ns = 0;            // time left of the node or of the run, alone on the whole device
   double rate = 0;
   core::TimeNs synced_ns = 0;
   core::TimeNs due_ns = core::kNever;
@@ -222,6 +227,7 @@ class Engine {
   absl::Status Check(const core::LaunchRequest& request) const;
   absl::Status Submit(const core::LaunchRequest& request);
   absl::Status Evict(core::LaneIndex lane, uint64_t epoch, int32_t keep);
+  void LimitSegments(int64_t longest_ns);
   int64_t ClaimsOf(int32_t counter) const;
   size_t Poll(absl::Span<core::DeviceCompletion> out);
   core::TimeNs NextEventNs() const;
@@ -259,7 +265,7 @@ class Engine {
   void Fill(int32_t slot, const core::LaunchRequest& request);
   void FillTasks(int32_t slot, const core::LaunchRequest& request);
   void FillChain(Launch& launch, const core::LaunchRequest& request);
-  void FillSegments(Launch& launch, const core::LaunchPart& part);
+  void FillSegments(Launch& launch, const core::LaunchRequest& request);
   void StartCopy(int32_t slot);
   // Call when a copy starts or ends: it may change the speed of kernels.
   void NoteCopies();
@@ -347,6 +353,14 @@ class Engine {
   double PositionOf(const Launch& launch) const;
   double EndPositionOf(const Launch& launch) const;
   void EvictSegments(int32_t slot);
+  void FollowLimit(int32_t slot, int64_t longest_before_ns);
+  int64_t LongestOf(const Launch& launch) const {
+    return launch.longer_segments ? longest_segment_ns_ : 0;
+  }
+  bool RunsLonger(const Launch& launch) const {
+    return launch.kernel->StepsOf(LongestOf(launch)) < launch.kernel->segments.size();
+  }
+  void SetPace(Launch& launch) const;
   int64_t SegmentsClaimed(const Launch& launch) const;
   void GapIsOver(int32_t slot);
   void FreeCells(int32_t slot);
@@ -384,6 +398,7 @@ class Engine {
   core::DeviceCapabilities capabilities_;
   FaultInjector faults_;
   core::Random random_;
+  int64_t longest_segment_ns_ = 0;  // LimitSegments
   std::atomic<core::TimeNs> now_ns_{0};
   core::TimeNs now_ = 0;
   double busy_sm_ns_ = 0;

@@ -13,6 +13,7 @@
 #include <cmath>
 
 #include "src/sim/engine.h"
+#include "src/sim/physics/tuning.h"
 
 namespace gpushare::sim {
 namespace {
@@ -250,7 +251,7 @@ void Engine::EndChain(int32_t slot) {
   const int64_t next = finished ? segments : launch.kernel->SegmentOf(launch.node);
   launch.tasks_done = next - launch.segment_first;
   pools_[launch.pool].taken = next;
-  if (launch.tasks_done > 0) {
+  if (launch.tasks_done > 0 && !launch.ran_longer) {
     const double stretch = launch.slowness / launch.place_speed;
     launch.longest_segment_ns =
         std::llround(static_cast<double>(launch.kernel->longest_segment_ns) * stretch);
@@ -265,9 +266,48 @@ void Engine::EvictSegments(int32_t slot) {
   launch.evicted = true;
   if (launch.chain == ChainState::kRun) BreakRun(slot);
   const std::vector<int64_t>& begins = launch.kernel->segments;
-  const size_t end = launch.kernel->FirstNotOutstanding(
-      static_cast<size_t>(launch.kernel->SegmentOf(launch.node)));
+  const auto segment = static_cast<size_t>(launch.kernel->SegmentOf(launch.node));
+  size_t end = launch.begun_until;
+  if (segment >= end) {
+    end = launch.kernel->FirstNotOutstanding(segment, launch.length_since, LongestOf(launch));
+  }
   if (end < begins.size()) launch.node_end = begins[end];
+}
+
+// Each cut between two segments takes its time.
+void Engine::SetPace(Launch& launch) const {
+  const auto cuts = static_cast<double>(launch.kernel->StepsOf(LongestOf(launch)) - 1);
+  launch.slowness = launch.own_slowness * (1 + cuts * kSegmentGapNs / launch.kernel->chain_ns);
+}
+
+// The launch goes on in segments of the new length behind those that are on the device.
+void Engine::FollowLimit(int32_t slot, int64_t longest_before_ns) {
+  Launch& launch = launches_[slot];
+  if (!launch.in_segments || !launch.longer_segments || launch.evicted || launch.hung) return;
+  launch.ran_longer = launch.ran_longer || RunsLonger(launch);
+  if (launch.phase == LaunchPhase::kResident && launch.node < launch.kernel->nodes) {
+    if (launch.chain == ChainState::kRun) BreakRun(slot);
+    const auto segment = static_cast<size_t>(launch.kernel->SegmentOf(launch.node));
+    if (segment >= launch.begun_until) {
+      launch.begun_until =
+          launch.kernel->FirstNotOutstanding(segment, launch.length_since, longest_before_ns);
+    }
+    launch.length_since = launch.begun_until;
+  }
+  SetPace(launch);
+  dirty_ = true;
+}
+
+void Engine::LimitSegments(int64_t longest_ns) {
+  const int64_t before_ns = longest_segment_ns_;
+  if (device_lost_ || longest_ns == before_ns) return;
+  longest_segment_ns_ = longest_ns;
+  ReserveTimers();
+  for (int32_t slot = 0; slot < static_cast<int32_t>(launches_.size()); ++slot) {
+    const LaunchPhase phase = launches_[slot].phase;
+    if (phase != LaunchPhase::kFree && phase != LaunchPhase::kOver) FollowLimit(slot, before_ns);
+  }
+  Update();
 }
 
 // How many segments are claimed, from the graph's first to the current one.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <numeric>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -123,6 +125,8 @@ void CutIntoSegments(PreparedKernel& graph) {
   if (cut.segments < 2) return;
   core::RecordCut record = core::CutRecord(graph.desc.simulation, core::SegmentNsOf(graph.desc));
   graph.segments = std::move(record.begins);
+  const int64_t segment_ns = core::SegmentNsOf(graph.desc);
+  graph.longer_cuts = core::LongerCuts(record.durations_ns, graph.segments.size(), segment_ns);
   if (graph.desc.graph()->measure_nodes) graph.segment_times_ns = std::move(record.durations_ns);
   graph.longest_segment_ns = cut.longest_ns;
 }
@@ -169,14 +173,28 @@ int64_t PreparedKernel::SegmentOf(int64_t node) const {
   return std::upper_bound(segments.begin(), segments.end(), node) - segments.begin() - 1;
 }
 
-size_t PreparedKernel::FirstNotOutstanding(size_t segment) const {
-  const size_t next = segment + 1;
-  if (segment_times_ns.empty() || next >= segments.size()) {
-    return segment + core::kSegmentsOutstanding;
+core::SegmentStep PreparedKernel::StepOf(size_t segment, size_t since, int64_t longest_ns) const {
+  return core::StepAt(longer_cuts, segment, since, segments.size(), longest_ns);
+}
+
+size_t PreparedKernel::FirstNotOutstanding(size_t segment, size_t since, int64_t longest_ns) const {
+  const core::SegmentStep step = StepOf(segment, since, longest_ns);
+  if (step.end >= segments.size()) return step.end;
+  const core::SegmentStep next = StepOf(step.end, since, longest_ns);
+  if (segment_times_ns.empty()) return next.end;
+  const auto time_ns = [this](const core::SegmentStep& of) {
+    return std::accumulate(segment_times_ns.begin() + static_cast<ptrdiff_t>(of.begin),
+                           segment_times_ns.begin() + static_cast<ptrdiff_t>(of.end), int64_t{0});
+  };
+  const int64_t length_ns = core::LengthInForce(core::SegmentNsOf(desc), longest_ns);
+  return core::JoinsOutstanding(time_ns(step), time_ns(next), length_ns) ? next.end : step.end;
+}
+
+size_t PreparedKernel::StepsOf(int64_t longest_ns) const {
+  for (const core::LongerCut& cut : longer_cuts) {
+    if (cut.length_ns <= longest_ns) return cut.begins.size();
   }
-  const bool joins = core::JoinsOutstanding(segment_times_ns[segment], segment_times_ns[next],
-                                            core::SegmentNsOf(desc));
-  return next + (joins ? 1 : 0);
+  return segments.size();
 }
 
 absl::StatusOr<PreparedKernel> PrepareKernelRecord(const core::KernelDesc& desc,

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "src/core/seams/kernel.h"
+#include "src/core/seams/segment_lengths.h"
 #include "src/sim/sm_state.h"
 
 namespace gpushare::sim {
@@ -44,6 +45,7 @@ struct PreparedKernel {
   std::vector<int64_t> segments;  // the first node of each; empty where the graph is not cut
   std::vector<int64_t> segment_times_ns;  // alone; empty: the graph was not measured
   int64_t longest_segment_ns = 0;
+  std::vector<core::LongerCut> longer_cuts;
   double gap_ns = 0;
   double chain_ns = 0;          // alone on the whole device
   core::ResourceDemand demand;  // of the chain, mean over its duration
@@ -56,8 +58,12 @@ struct PreparedKernel {
   NodePosition NodeOf(int64_t index) const;
   // The segment that has the node.
   int64_t SegmentOf(int64_t node) const;
+  // The step that has the segment, in a run whose segments may be so long since one of them.
+  core::SegmentStep StepOf(size_t segment, size_t since, int64_t longest_ns) const;
   // The first segment behind those that are on the device while `segment` runs.
-  size_t FirstNotOutstanding(size_t segment) const;
+  size_t FirstNotOutstanding(size_t segment, size_t since, int64_t longest_ns) const;
+  // How many launches the whole graph takes, if its segments may be so long.
+  size_t StepsOf(int64_t longest_ns) const;
 };
 
 // Errors: INVALID_ARGUMENT if no block fits into an SM, or if a number is out of range.

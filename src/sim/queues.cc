@@ -232,7 +232,7 @@ void Engine::Fill(int32_t slot, const core::LaunchRequest& request) {
     if (graph) latency = profile.graph_launch_latency_ns;
     FillChain(launch, request);
     launch.node_end = NodeCount(launch);
-    if (request.form == core::Form::kSegments) FillSegments(launch, request.parts[0]);
+    if (request.form == core::Form::kSegments) FillSegments(launch, request);
   } else {
     FillTasks(slot, request);
     if (request.form == core::Form::kFused) FillFused(slot, request);
@@ -346,7 +346,8 @@ void Engine::FillChain(Launch& launch, const core::LaunchRequest& request) {
 }
 
 // The counter's pool holds how many segments are done.
-void Engine::FillSegments(Launch& launch, const core::LaunchPart& part) {
+void Engine::FillSegments(Launch& launch, const core::LaunchRequest& request) {
+  const core::LaunchPart& part = request.parts[0];
   const PreparedKernel& kernel = *launch.kernel;
   Pool& pool = pools_[part.counter];
   if (part.reset_counter) {
@@ -361,8 +362,12 @@ void Engine::FillSegments(Launch& launch, const core::LaunchPart& part) {
   const auto first = static_cast<size_t>(pool.taken);
   launch.blocks_left = 0;
   launch.node = first < kernel.segments.size() ? kernel.segments[first] : kernel.nodes;
-  const auto cuts = static_cast<double>(kernel.segments.size() - 1);
-  launch.slowness *= 1 + cuts * kSegmentGapNs / kernel.chain_ns;
+  launch.longer_segments =
+      request.longer_segments && lanes_[launch.lane].place == core::kWholeDevice;
+  launch.ran_longer = RunsLonger(launch);
+  launch.length_since = launch.begun_until = first;
+  launch.own_slowness = launch.slowness;
+  SetPace(launch);
 }
 
 int32_t& Engine::NextOf(int32_t command) {

@@ -101,6 +101,11 @@ class SimDevice final : public core::Device {
     return engine_.Evict(lane, epoch, workers_to_keep);
   }
 
+  void LimitSegments(int64_t longest_ns) override {
+    core::MutexLock lock(&mutex_);
+    engine_.LimitSegments(longest_ns);
+  }
+
   void* LaneStream(core::LaneIndex) override { return nullptr; }
 
   size_t PollCompletions(absl::Span<core::DeviceCompletion> out) override {

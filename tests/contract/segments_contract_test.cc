@@ -29,6 +29,13 @@ class SegmentsContract : public DeviceContract {
     const absl::Status status = device().Evict(lane, epoch, keep);
     EXPECT_TRUE(status.ok()) << status;
   }
+  // In longer segments, where LimitSegments allows them.
+  core::LaunchRequest Longer(LaneIndex lane, bool reset, uint64_t epoch) {
+    core::LaunchRequest request = Segments(lane, 0, reset, epoch);
+    request.longer_segments = true;
+    return request;
+  }
+  int64_t PairNs() const { return 2 * kGraphNs / segments(); }
   // The duration of the whole graph over its segments.
   static constexpr int64_t kGraphNs = 40 * 50'000;
 };
@@ -111,6 +118,101 @@ TEST_P(SegmentsContract, ALateLaunchDoesNotLoseItsEviction) {
   WaitForAll();
   EXPECT_EQ(Of(rest).outcome, Outcome::kFinished);
   EXPECT_EQ(Of(launch).block_tasks_done + Of(rest).block_tasks_done, segments());
+}
+
+// Of the graph's segments of up to 200 us, two are a group of up to 400 us.
+TEST_P(SegmentsContract, AnEvictedGraphInLongerSegmentsRunsWhatIsOnTheDevice) {
+  if (!GetParam().work_takes_time) GTEST_SKIP() << "a launch is over before an eviction";
+  const LaneIndex lane = EvictableLane();
+  device().LimitSegments(400'000);
+  const LaunchId first = Launch(Longer(lane, true, 1));
+  WaitUntilTime(device().NowNs() + PairNs() * 5 / 4);
+  Evict(lane, 1);
+  WaitForCount(1);
+  EXPECT_EQ(Of(first).outcome, Outcome::kEvicted);
+  EXPECT_EQ(Of(first).block_tasks_done, 6) << "the second group and the one behind it";
+  const LaunchId rest = Launch(Longer(lane, false, 2));
+  WaitForAll();
+  EXPECT_EQ(Of(rest).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(rest).block_tasks_done, segments() - 6);
+}
+
+TEST_P(SegmentsContract, ARunThatIsToldToBeShortIsShortFromTheNextBoundaryOn) {
+  if (!GetParam().work_takes_time) GTEST_SKIP() << "a launch is over before an eviction";
+  const LaneIndex lane = EvictableLane();
+  device().LimitSegments(400'000);
+  const LaunchId first = Launch(Longer(lane, true, 1));
+  const TimeNs begin_ns = device().NowNs();
+  WaitUntilTime(begin_ns + PairNs() * 3 / 4);
+  device().LimitSegments(0);
+  // Two groups are on the device then, and own segments follow them.
+  WaitUntilTime(begin_ns + PairNs() * 19 / 8);
+  Evict(lane, 1);
+  WaitForCount(1);
+  EXPECT_EQ(Of(first).outcome, Outcome::kEvicted);
+  EXPECT_GE(Of(first).block_tasks_done, 5);
+  EXPECT_LE(Of(first).block_tasks_done, 7);
+  EXPECT_EQ(Of(first).longest_segment_ns, 0) << "it says nothing of the graph's own segments";
+  const LaunchId rest = Launch(Longer(lane, false, 2));
+  WaitForAll();
+  EXPECT_EQ(Of(rest).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(first).block_tasks_done + Of(rest).block_tasks_done, segments());
+}
+
+TEST_P(SegmentsContract, WhatBeganBeforeTheChangeRunsToItsEnd) {
+  if (!GetParam().work_takes_time) GTEST_SKIP() << "a launch is over before an eviction";
+  const LaneIndex lane = EvictableLane();
+  device().LimitSegments(400'000);
+  const LaunchId first = Launch(Longer(lane, true, 1));
+  WaitUntilTime(device().NowNs() + PairNs() / 4);
+  device().LimitSegments(0);
+  Evict(lane, 1);
+  WaitForCount(1);
+  EXPECT_EQ(Of(first).block_tasks_done, 4) << "two groups";
+  const LaunchId rest = Launch(Longer(lane, false, 2));
+  WaitForAll();
+  EXPECT_EQ(Of(rest).block_tasks_done, segments() - 4);
+}
+
+TEST_P(SegmentsContract, ARunThatIsToldToBeLongEndsWithTheSameSegments) {
+  const LaneIndex lane = EvictableLane();
+  const LaunchId first = Launch(Longer(lane, true, 1));
+  WaitUntilTime(device().NowNs() + 100'000);
+  device().LimitSegments(core::kNever);
+  WaitForAll();
+  EXPECT_EQ(Of(first).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(first).block_tasks_done, segments());
+}
+
+// The plan has counted on the whole graph.
+TEST_P(SegmentsContract, AWholeGraphIsNotEvicted) {
+  const LaneIndex lane = EvictableLane();
+  device().LimitSegments(core::kNever);
+  const LaunchId launch = Launch(Longer(lane, true, 1));
+  WaitUntilTime(device().NowNs() + 100'000);
+  Evict(lane, 1);
+  WaitForAll();
+  EXPECT_EQ(Of(launch).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(launch).block_tasks_done, segments());
+}
+
+// As those of an LC app that yields, and all in a partition.
+TEST_P(SegmentsContract, ALaunchThatDoesNotAskHasItsOwnSegments) {
+  if (!GetParam().work_takes_time) GTEST_SKIP() << "a launch is over before an eviction";
+  device().LimitSegments(core::kNever);
+  std::vector<core::LaunchRequest> requests = {Segments(EvictableLane(), 0, true, 1)};
+  if (capabilities().partitions) {
+    const PlaceIndex side = MakePlace(0, capabilities().profile.Groups() / 2);
+    requests.push_back(Longer(MakeLane(side, true), true, 1));
+  }
+  for (const core::LaunchRequest& request : requests) {
+    const LaunchId launch = Launch(request);
+    WaitUntilTime(device().NowNs() + 300'000);
+    Evict(request.parts[0].lane, 1);
+    WaitForAll();
+    EXPECT_EQ(Of(launch).outcome, Outcome::kEvicted);
+    EXPECT_LT(Of(launch).block_tasks_done, segments());
+  }
 }
 
 TEST_P(SegmentsContract, TheRestRunsInAnotherPlace) {

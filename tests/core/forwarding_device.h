@@ -58,6 +58,7 @@ class ForwardingDevice : public Device {
   absl::Status Evict(LaneIndex lane, uint64_t epoch, int32_t workers_to_keep) override {
     return inner_->Evict(lane, epoch, workers_to_keep);
   }
+  void LimitSegments(int64_t longest_ns) override { inner_->LimitSegments(longest_ns); }
   void* LaneStream(LaneIndex lane) override { return inner_->LaneStream(lane); }
   size_t PollCompletions(absl::Span<DeviceCompletion> out) override {
     return inner_->PollCompletions(out);

@@ -7,6 +7,7 @@
 #ifndef GPUSHARE_SRC_CORE_BASE_TUNING_H_
 #define GPUSHARE_SRC_CORE_BASE_TUNING_H_
 
+#include <array>
 #include <cstdint>
 
 namespace gpushare::core {
@@ -40,6 +41,12 @@ inline constexpr int64_t kRowKeptNs = 100 * 1000 * 1000;
 // Length of a segment of a BE graph, ns. With two outstanding, an eviction waits for at most two,
 // and the cuts cost 2 % of the graph at 95 us (docs/hardware.md). Range 25,000 to 1,000,000.
 inline constexpr int64_t kSegmentNs = 100 * 1000;
+
+// Longer segments of the same graph, ns, ascending, where the waits of LC apps allow them; beside
+// these the whole graph. A LoRA step, of short nodes, runs at 0.91 of its whole graph's rate in
+// segments of 100 us, at 0.994 in those of 400 us and at 0.996 in those of 2 ms. Ranges 200,000 to
+// 800,000 and 1,000,000 to 5,000,000.
+inline constexpr std::array<int64_t, 2> kLongerSegmentsNs = {400 * 1000, 2000 * 1000};
 
 // Segments of one launch that are on the device at a time. One costs 8 % at 100 us: the device
 // idles while the host sees the end and launches the next (docs/hardware.md). Range 1 to 3.

@@ -25,10 +25,11 @@
 //   stays for the next launch on that counter.
 // - A launch in segments (kSegments) runs the segments of its graph one after another, from the
 //   counter's position on. At most kSegmentsOutstanding of them are on the device at a time, so the
-//   device launches the next ones inside PollCompletions. Once its lane's word w satisfies
-//   w - e >= 0, whatever the word keeps, it starts no further segment and is reported when those on
-//   the device have ended. The rest may run in any place. Until it is reported its counter has no
-//   other launch, and its lane takes none.
+//   device launches the next ones inside PollCompletions. Where both the request and LimitSegments
+//   allow it, several of them are launched as one, and count as one of those. Once its lane's word
+//   w satisfies w - e >= 0, whatever the word keeps, it starts no further segment and is reported
+//   when those on the device have ended. The rest may run in any place. Until it is reported its
+//   counter has no other launch, and its lane takes none.
 // - A fused launch (kFused) is two launches that share blocks: each part has its own identifier,
 //   claim counter, epoch and lane, and is reported as soon as it has ended, finished or evicted,
 //   whatever the other part does. It starts in the order of the first part's lane, whose next
@@ -121,6 +122,10 @@ struct LaunchRequest {
   // not empty cannot change how it divides its memory between L1 and shared memory. A device may
   // ignore this. Stream order and reports do not change.
   bool waits_for_empty_sms = false;
+  // kSegments, on the whole device: the segments may be longer, up to what LimitSegments says.
+  bool longer_segments = false;
+  // kSegments: how long the whole graph took alone; 0: nobody knows.
+  int64_t graph_ns = 0;
   // More launches of the same query follow on this lane: the device may leave the completion word
   // to one of them or to FlushLane, and reports by stream order.
   bool more_follows = false;
@@ -227,6 +232,11 @@ class Device : public Clock {
 
   // Writes {epoch, workers_to_keep} to the lane's eviction word. Returns when the write is issued.
   virtual absl::Status Evict(LaneIndex lane, uint64_t epoch, int32_t workers_to_keep) = 0;
+
+  // From now on segments that launches with longer_segments begin may be up to longest_ns long
+  // (segment_lengths.h); 0: the kernel's own, kNever: whole graphs. At the beginning it is 0. What
+  // is on the device runs to its end, so a change takes as long as that. Any thread.
+  virtual void LimitSegments(int64_t /*longest_ns*/) {}
 
   // The native stream of a lane, for regions; null where the device has none.
   virtual void* LaneStream(LaneIndex lane) = 0;
