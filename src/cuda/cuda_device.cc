@@ -308,6 +308,10 @@ class CudaDevice final : public core::Device {
     return lanes_.Evict(index, epoch, workers_to_keep);
   }
 
+  void LimitSegments(int64_t longest_ns) override {
+    longest_segment_ns_.store(longest_ns, std::memory_order_relaxed);
+  }
+
   void* LaneStream(LaneIndex index) override {
     const CudaLane* lane = lanes_.Find(index);
     return lane == nullptr ? nullptr : lane->stream;
@@ -512,6 +516,12 @@ class CudaDevice final : public core::Device {
       run.segments = segments;
       run.durations_ns = graphs_.SegmentTimes(part.work.kernel->id);
       run.segment_ns = core::SegmentNsOf(*part.work.kernel);
+      if (request.longer_segments) {
+        run.longer = graphs_.LongerFor(part.work.kernel->id, lane.spec.place);
+        run.groups = graphs_.GroupsFor(part.work.kernel->id, lane.spec.place);
+        run.longest_ns = &longest_segment_ns_;
+      }
+      run.mean_ns = request.graph_ns / static_cast<int64_t>(segments.size());
       run.first = static_cast<size_t>(std::max(0, claimed.load(std::memory_order_relaxed)));
       run.sequence = sequence;
       run.epoch = static_cast<uint32_t>(part.epoch);
@@ -609,6 +619,7 @@ class CudaDevice final : public core::Device {
   std::unique_ptr<BusyTime> busy_time_;
   std::unique_ptr<CompletionPoller> poller_;
   std::unique_ptr<Launcher> launcher_;
+  std::atomic<int64_t> longest_segment_ns_{0};  // LimitSegments
   // By claim counter: the segments that were launched since it was zeroed; -1 while workers use it.
   std::array<std::atomic<int32_t>, core::kMaxCounters> segments_claimed_;
 };

@@ -6,6 +6,7 @@
 #include <functional>
 #include <numeric>
 #include <queue>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -96,22 +97,26 @@ absl::StatusOr<std::string> WholeReasonOf(const DriverApi& api,
 struct Edges {
   std::vector<CUgraphNode> from;
   std::vector<CUgraphNode> to;
+  bool programmatic = false;  // one of them is
 };
 
 absl::StatusOr<Edges> EdgesOf(const DriverApi& api, CUgraph graph) {
   size_t count = 0;
   GPUSHARE_CU_RETURN(api, cuGraphGetEdges(graph, nullptr, nullptr, nullptr, &count));
-  Edges edges{std::vector<CUgraphNode>(count), std::vector<CUgraphNode>(count)};
+  Edges edges{std::vector<CUgraphNode>(count), std::vector<CUgraphNode>(count), false};
   if (count == 0) return edges;
   // The driver refuses to list programmatic edges without their data.
   std::vector<CUgraphEdgeData> data(count);
   GPUSHARE_CU_RETURN(
       api, cuGraphGetEdges(graph, edges.from.data(), edges.to.data(), data.data(), &count));
+  edges.programmatic = std::any_of(data.begin(), data.end(), [](const CUgraphEdgeData& edge) {
+    return edge.type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+  });
   return edges;
 }
 
 // Sorts the nodes topologically. Of the nodes that may come next, the one that was created first
-// comes. Returns the edges between positions in that order.
+// comes. Returns the edges between positions in that order, by where they begin.
 std::vector<SegmentedGraph::Edge> Sort(const Edges& edges, std::vector<CUgraphNode>& nodes) {
   std::unordered_map<CUgraphNode, size_t> created;
   for (size_t i = 0; i < nodes.size(); ++i) created[nodes[i]] = i;
@@ -140,6 +145,10 @@ std::vector<SegmentedGraph::Edge> Sort(const Edges& edges, std::vector<CUgraphNo
   for (size_t e = 0; e < edges.from.size(); ++e) {
     by_position.push_back({position[created[edges.from[e]]], position[created[edges.to[e]]]});
   }
+  std::sort(by_position.begin(), by_position.end(),
+            [](const SegmentedGraph::Edge& a, const SegmentedGraph::Edge& b) {
+              return std::tie(a.from, a.to) < std::tie(b.from, b.to);
+            });
   nodes = std::move(sorted);
   return by_position;
 }
@@ -155,19 +164,18 @@ double DurationOf(const core::KernelDesc& kernel) {
   return sum_ns;
 }
 
-size_t NodesPerSegment(const core::KernelDesc& kernel, size_t nodes, size_t segments_max) {
+void CutByCount(const core::KernelDesc& kernel, size_t segments_max, SegmentedGraph& out) {
+  const auto nodes = static_cast<double>(out.nodes.size());
   const double known_ns = DurationOf(kernel);
   const double graph_ns =
-      known_ns > 0 ? known_ns : static_cast<double>(kGraphNodeNs) * static_cast<double>(nodes);
+      std::max(1.0, known_ns > 0 ? known_ns : static_cast<double>(kGraphNodeNs) * nodes);
   // Multiplies before it divides: then the quotient of whole numbers is exact if it is whole.
-  const double fit = static_cast<double>(core::SegmentNsOf(kernel)) * static_cast<double>(nodes) /
-                     std::max(1.0, graph_ns);
-  const size_t least = (nodes + segments_max - 1) / segments_max;
-  return std::max({size_t{1}, least, static_cast<size_t>(std::min(fit, 1e9))});
-}
-
-void CutByCount(size_t fit, SegmentedGraph& out) {
-  for (size_t begin = 0; begin < out.nodes.size(); begin += fit) out.begins.push_back(begin);
+  const double fit = static_cast<double>(core::SegmentNsOf(kernel)) * nodes / graph_ns;
+  const size_t least = (out.nodes.size() + segments_max - 1) / segments_max;
+  const size_t each = std::max({size_t{1}, least, static_cast<size_t>(std::min(fit, 1e9))});
+  for (size_t begin = 0; begin < out.nodes.size(); begin += each) out.begins.push_back(begin);
+  const double mean_ns = graph_ns / nodes * static_cast<double>(each);
+  out.mean_ns = static_cast<int64_t>(std::min(mean_ns, static_cast<double>(core::kMaxDurationNs)));
 }
 
 void CutByTime(const std::vector<int64_t>& times_ns, int64_t segment_ns, size_t segments_max,
@@ -185,30 +193,22 @@ void CutByTime(const std::vector<int64_t>& times_ns, int64_t segment_ns, size_t 
   }
 }
 
-void KeepInnerEdges(const std::vector<SegmentedGraph::Edge>& edges, SegmentedGraph& out) {
-  std::vector<size_t> segment_of(out.nodes.size());
-  out.inside.resize(out.begins.size());
-  for (size_t segment = 0; segment < out.begins.size(); ++segment) {
-    for (size_t i = out.begins[segment]; i < out.EndOf(segment); ++i) segment_of[i] = segment;
-  }
-  for (const SegmentedGraph::Edge& edge : edges) {
-    const size_t segment = segment_of[edge.from];
-    if (segment == segment_of[edge.to]) out.inside[segment].push_back(edge);
-  }
-}
-
-absl::Status AddNodes(const DriverApi& api, const SegmentedGraph& graph, size_t segment,
+// Adds the nodes from `begin` to before `end`, and the edges between two of them.
+absl::Status AddNodes(const DriverApi& api, const SegmentedGraph& graph, size_t begin, size_t end,
                       GraphBinder& binder, CUgraph target) {
-  const size_t begin = graph.begins[segment];
-  std::vector<CUgraphNode> added(graph.EndOf(segment) - begin);
+  std::vector<CUgraphNode> added(end - begin);
   for (size_t i = 0; i < added.size(); ++i) {
     absl::Status status = AddNodeCopy(api, target, graph.nodes[begin + i], binder, added[i]);
     if (!status.ok()) return status;
   }
   Edges edges;
-  for (const SegmentedGraph::Edge& edge : graph.inside[segment]) {
-    edges.from.push_back(added[edge.from - begin]);
-    edges.to.push_back(added[edge.to - begin]);
+  auto edge = std::lower_bound(
+      graph.edges.begin(), graph.edges.end(), begin,
+      [](const SegmentedGraph::Edge& one, size_t node) { return one.from < node; });
+  for (; edge != graph.edges.end() && edge->from < end; ++edge) {
+    if (edge->to >= end) continue;  // the order of the stream is enough
+    edges.from.push_back(added[edge->from - begin]);
+    edges.to.push_back(added[edge->to - begin]);
   }
   if (edges.from.empty()) return absl::OkStatus();
   const std::vector<CUgraphEdgeData> full(edges.from.size());
@@ -289,32 +289,32 @@ absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
   if (!out.whole_reason.empty()) return out;
   absl::StatusOr<Edges> edges = EdgesOf(api, graph);
   if (!edges.ok()) return edges.status();
-  const std::vector<SegmentedGraph::Edge> sorted = Sort(*edges, out.nodes);
+  out.edges = Sort(*edges, out.nodes);
+  out.programmatic = edges->programmatic;
   if (kernel.graph()->measure_nodes && out.nodes.size() > 1) {
     absl::StatusOr<std::vector<int64_t>> times_ns = timer(out.nodes);
     if (!times_ns.ok()) return times_ns.status();
     CutByTime(*times_ns, core::SegmentNsOf(kernel), segments_max, out);
   } else {
-    CutByCount(NodesPerSegment(kernel, out.nodes.size(), segments_max), out);
+    CutByCount(kernel, segments_max, out);
   }
   if (out.begins.size() < 2) {
     out.whole_reason = absl::StrCat("All ", out.nodes.size(), " nodes fit into a segment.");
     out.begins.clear();
     out.durations_ns.clear();
-    return out;
+    out.edges.clear();
   }
-  KeepInnerEdges(sorted, out);
   return out;
 }
 
-absl::StatusOr<GraphHandle> BuildSegment(const DriverApi& api, const SegmentedGraph& graph,
-                                         size_t segment, GraphBinder& binder) {
+absl::StatusOr<GraphHandle> BuildSegments(const DriverApi& api, const SegmentedGraph& graph,
+                                          size_t begin, size_t end, GraphBinder& binder) {
   CUgraph made = nullptr;
   GPUSHARE_CU_RETURN(api, cuGraphCreate(&made, 0));
   GraphHandle target(made, {&api});
-  if (absl::Status status = AddNodes(api, graph, segment, binder, made); !status.ok()) {
-    return status;
-  }
+  absl::Status status =
+      AddNodes(api, graph, graph.begins[begin], graph.EndOf(end - 1), binder, made);
+  if (!status.ok()) return status;
   return target;
 }
 

@@ -44,11 +44,13 @@ struct SegmentedGraph {
     size_t from = 0;  // positions in `nodes`
     size_t to = 0;
   };
-  std::vector<CUgraphNode> nodes;         // in topological order; of the graph that was cut
-  std::vector<std::vector<Edge>> inside;  // by segment: the edges between two of its nodes
-  std::vector<size_t> begins;             // the first node of each segment; one: it runs whole
-  std::vector<int64_t> durations_ns;      // of each segment alone; empty: nobody measured them
-  std::string whole_reason;               // why the graph is not cut; empty if it is
+  std::vector<CUgraphNode> nodes;     // in topological order; of the graph that was cut
+  std::vector<Edge> edges;            // ascending by `from`
+  std::vector<size_t> begins;         // the first node of each segment; one: it runs whole
+  std::vector<int64_t> durations_ns;  // of each segment alone; empty: nobody measured them
+  int64_t mean_ns = 0;                // where nobody did, what one takes by the graph's duration
+  bool programmatic = false;          // an edge of it was programmatic
+  std::string whole_reason;           // why the graph is not cut; empty if it is
 
   size_t EndOf(size_t segment) const {
     return segment + 1 < begins.size() ? begins[segment + 1] : nodes.size();
@@ -72,9 +74,9 @@ absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
 absl::Status AddNodeCopy(const DriverApi& api, CUgraph graph, CUgraphNode node, GraphBinder& binder,
                          CUgraphNode& added);
 
-// A new graph of one segment for the binder's place.
-absl::StatusOr<GraphHandle> BuildSegment(const DriverApi& api, const SegmentedGraph& graph,
-                                         size_t segment, GraphBinder& binder);
+// A new graph of the segments from `begin` to before `end` for the binder's place.
+absl::StatusOr<GraphHandle> BuildSegments(const DriverApi& api, const SegmentedGraph& graph,
+                                          size_t begin, size_t end, GraphBinder& binder);
 
 }  // namespace gpushare::cuda
 

@@ -43,7 +43,15 @@ void PreparedGraph::DestroyAt(core::PlaceIndex place) {
   if (exec != nullptr && code().graph_exec == nullptr) api.cuGraphExecDestroy(exec);
 }
 
+void PreparedGraph::DestroyGroups() {
+  for (CUgraphExec group : own_groups) api.cuGraphExecDestroy(group);
+  own_groups.clear();
+  groups.clear();
+  longer.clear();
+}
+
 void PreparedGraph::DestroySegmentsAt(core::PlaceIndex place) {
+  if (place == core::kWholeDevice) DestroyGroups();
   const auto at = static_cast<size_t>(place);
   for (size_t i = 0; i < segments[at].size(); ++i) {
     if (place != core::kWholeDevice && IsWhole(at, i)) continue;
@@ -291,7 +299,8 @@ absl::Status PreparedGraphs::InstantiateSegments(PreparedGraph& prepared,
   std::vector<CUgraphExec>& segments = prepared.segments[static_cast<size_t>(place)];
   segments.reserve(cut.begins.size());
   while (segments.size() < cut.begins.size()) {
-    absl::StatusOr<GraphHandle> graph = BuildSegment(api, cut, segments.size(), binder);
+    const size_t next = segments.size();
+    absl::StatusOr<GraphHandle> graph = BuildSegments(api, cut, next, next + 1, binder);
     if (!graph.ok()) return graph.status();
     absl::StatusOr<CUgraphExec> exec = MakeInstance(graph->get(), place);
     if (!exec.ok()) return exec.status();
@@ -300,12 +309,62 @@ absl::Status PreparedGraphs::InstantiateSegments(PreparedGraph& prepared,
   return Upload(place, segments);
 }
 
+// The instance of some segments that are launched as one, where the graph has none of them yet.
+absl::StatusOr<CUgraphExec> PreparedGraphs::GroupOf(PreparedGraph& prepared, size_t begin,
+                                                    size_t end) const {
+  const SegmentedGraph& cut = prepared.cut;
+  if (end == begin + 1) return prepared.segments[core::kWholeDevice][begin];
+  const bool is_whole = begin == 0 && end == cut.begins.size();
+  if (is_whole && !cut.programmatic) return prepared.instances[core::kWholeDevice].load();
+  GraphBinder binder(context_, places_, core::kWholeDevice);
+  absl::StatusOr<GraphHandle> graph = BuildSegments(context_.api(), cut, begin, end, binder);
+  if (!graph.ok()) return graph.status();
+  absl::StatusOr<CUgraphExec> exec = MakeInstance(graph->get(), core::kWholeDevice);
+  if (exec.ok()) prepared.own_groups.push_back(*exec);
+  return exec;
+}
+
+// Makes the instances of the longer cuts, the longest first. A cut for which there is no room is
+// left out, and so are the shorter ones, which need more. No segment lacks room for a group.
+absl::Status PreparedGraphs::InstantiateGroups(PreparedGraph& prepared) const {
+  const SegmentedGraph& cut = prepared.cut;
+  const size_t segments = cut.begins.size();
+  const int64_t segment_ns = std::max(core::SegmentNsOf(prepared.desc), cut.mean_ns);
+  size_t used = SegmentInstances() + prepared.SegmentInstances();
+  graphs_.ForEach([&used](const PreparedGraph& graph) { used += graph.own_groups.size(); });
+  for (core::LongerCut& longer : core::LongerCuts(cut.durations_ns, segments, segment_ns)) {
+    const std::vector<size_t>& begins = longer.begins;
+    if (used + prepared.own_groups.size() + begins.size() > kMaxSegmentInstances) break;
+    std::vector<CUgraphExec> groups;
+    for (size_t i = 0; i < begins.size(); ++i) {
+      const size_t end = i + 1 < begins.size() ? begins[i + 1] : segments;
+      const core::SegmentStep same =
+          core::StepAt(prepared.longer, begins[i], begins[i], segments, core::kNever);
+      const bool is_same = same.cut != core::SegmentStep::kOwn && same.end == end;
+      absl::StatusOr<CUgraphExec> exec =
+          is_same ? prepared.groups[same.cut][same.group] : GroupOf(prepared, begins[i], end);
+      if (!exec.ok()) return exec.status();
+      groups.push_back(*exec);
+    }
+    prepared.longer.push_back(std::move(longer));
+    prepared.groups.push_back(std::move(groups));
+  }
+  if (prepared.own_groups.empty()) return absl::OkStatus();
+  return Upload(core::kWholeDevice, prepared.own_groups);
+}
+
 // Cuts the graph and instantiates its segments for every place. If that fails and the device is not
 // lost, the graph runs whole.
 absl::Status PreparedGraphs::MakeSegments(PreparedGraph& prepared) const {
   absl::Status status = CutIntoSegments(prepared);
   for (core::PlaceIndex place = 0; status.ok() && place < places_.count(); ++place) {
     if (places_.Has(place)) status = InstantiateSegments(prepared, place);
+  }
+  if (status.ok() && prepared.cut.begins.size() > 1) {
+    status = InstantiateGroups(prepared);
+    if (status.ok() || absl::IsDataLoss(status)) return status;
+    prepared.DestroyGroups();  // the segments are enough
+    return absl::OkStatus();
   }
   if (status.ok() || absl::IsDataLoss(status)) return status;
   prepared.DestroySegments();
@@ -415,6 +474,20 @@ absl::Span<const CUgraphExec> PreparedGraphs::SegmentsFor(core::KernelId id,
   if (kernel == nullptr) return {};
   const std::vector<CUgraphExec>& segments = kernel->segments[static_cast<size_t>(place)];
   return segments.empty() ? kernel->segments[core::kWholeDevice] : segments;
+}
+
+absl::Span<const core::LongerCut> PreparedGraphs::LongerFor(core::KernelId id,
+                                                            core::PlaceIndex place) const {
+  const PreparedGraph* const kernel = Find(id);
+  if (kernel == nullptr || place != core::kWholeDevice) return {};
+  return kernel->longer;
+}
+
+absl::Span<const std::vector<CUgraphExec>> PreparedGraphs::GroupsFor(core::KernelId id,
+                                                                     core::PlaceIndex place) const {
+  const PreparedGraph* const kernel = Find(id);
+  if (kernel == nullptr || place != core::kWholeDevice) return {};
+  return kernel->groups;
 }
 
 bool PreparedGraphs::Confines(core::KernelId id, core::PlaceIndex place) const {

@@ -19,6 +19,7 @@
 #include "absl/types/span.h"
 #include "src/core/base/limits.h"
 #include "src/core/seams/kernel.h"
+#include "src/core/seams/segment_lengths.h"
 #include "src/cuda/code/kernel_table.h"
 #include "src/cuda/driver/context.h"
 #include "src/cuda/driver/places.h"
@@ -46,6 +47,7 @@ struct PreparedGraph {
   void DestroyAt(core::PlaceIndex place);
   void DestroySegmentsAt(core::PlaceIndex place);
   void DestroySegments();
+  void DestroyGroups();
   // Whether the place runs this segment by the whole device's instance.
   bool IsWhole(size_t place, size_t segment) const {
     return segments[place][segment] == segments[core::kWholeDevice][segment];
@@ -64,6 +66,12 @@ struct PreparedGraph {
   // made.
   SegmentedGraph cut;
   std::array<std::vector<CUgraphExec>, core::kMaxPlaces> segments;
+  // The longer cuts, and the instance of each of their groups: on the whole device alone, because
+  // elsewhere graphs run beside LC work. A group of one segment, and one that a longer cut has too,
+  // share an instance. What is in `own_groups` is destroyed.
+  std::vector<core::LongerCut> longer;
+  std::vector<std::vector<CUgraphExec>> groups;
+  std::vector<CUgraphExec> own_groups;
   std::vector<core::SpeedPoint> speeds;  // empty unless the graph was measured in its places
   // The capture for the whole device, or a copy of the application's graph, of which instances for
   // places that are made later come; `cut` names its nodes.
@@ -97,6 +105,10 @@ class PreparedGraphs {
   core::GraphCut CutOf(core::KernelId id) const;
   // The instances of the graph's segments for the place; the whole device's if the place has none.
   absl::Span<const CUgraphExec> SegmentsFor(core::KernelId id, core::PlaceIndex place) const;
+  // The longer cuts of the graph for the place, and the instances of their groups; empty: none.
+  absl::Span<const core::LongerCut> LongerFor(core::KernelId id, core::PlaceIndex place) const;
+  absl::Span<const std::vector<CUgraphExec>> GroupsFor(core::KernelId id,
+                                                       core::PlaceIndex place) const;
   // How long each segment takes alone on the whole device, in ns; empty if it was not measured.
   absl::Span<const int64_t> SegmentTimes(core::KernelId id) const;
   // How fast the graph is in each size of place; empty if it was not measured.
@@ -128,6 +140,8 @@ class PreparedGraphs {
   size_t SegmentInstances() const;
   absl::Status CutIntoSegments(PreparedGraph& prepared) const;
   absl::Status InstantiateSegments(PreparedGraph& prepared, core::PlaceIndex place) const;
+  absl::Status InstantiateGroups(PreparedGraph& prepared) const;
+  absl::StatusOr<CUgraphExec> GroupOf(PreparedGraph& prepared, size_t begin, size_t end) const;
 
   const Context& context_;
   const Places& places_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/core/queueing/segment_blocking.h"
+#include "src/core/seams/segment_lengths.h"
 #include "src/cuda/driver/errors.h"
 
 namespace gpushare::cuda {
@@ -39,42 +40,70 @@ bool SegmentFeed::IsEvicted() const {
   return static_cast<int32_t>(word - run_.epoch) >= 0;
 }
 
-bool SegmentFeed::HasRoom() const {
-  const size_t outstanding = next() - ended_;
-  if (finished() || outstanding >= kOutstanding) return false;
-  if (outstanding == 0 || run_.durations_ns.empty()) return true;
-  int64_t sum_ns = 0;
-  for (size_t segment = ended_; segment < next(); ++segment) sum_ns += run_.durations_ns[segment];
-  return core::JoinsOutstanding(sum_ns, run_.durations_ns[next()], run_.segment_ns);
+int64_t SegmentFeed::LongestNs() const {
+  return run_.longest_ns == nullptr ? 0 : run_.longest_ns->load(std::memory_order_relaxed);
 }
 
-CUresult SegmentFeed::LaunchNext(const DriverApi& api, CUstream stream) {
-  const size_t segment = next();
-  CUresult code = api.cuGraphLaunch(run_.segments[segment], stream);
+core::SegmentStep SegmentFeed::NextStep() const {
+  return core::StepAt(run_.longer, next(), next(), run_.segments.size(), LongestNs());
+}
+
+int64_t SegmentFeed::DurationOf(const core::SegmentStep& step) const {
+  if (run_.durations_ns.empty())
+    return static_cast<int64_t>(step.end - step.begin) * run_.segment_ns;
+  int64_t sum_ns = 0;
+  for (size_t i = step.begin; i < step.end; ++i) sum_ns += run_.durations_ns[i];
+  return sum_ns;
+}
+
+bool SegmentFeed::HasRoom(const core::SegmentStep& step) const {
+  if (finished() || outstanding() >= kOutstanding) return false;
+  if (outstanding() == 0) return true;
+  int64_t sum_ns = 0;
+  for (size_t i = reached_; i < launched_; ++i) {
+    sum_ns += outstanding_[i % kOutstanding].duration_ns;
+  }
+  return core::JoinsOutstanding(sum_ns, DurationOf(step),
+                                core::LengthInForce(run_.segment_ns, LongestNs()));
+}
+
+CUresult SegmentFeed::LaunchStep(const DriverApi& api, CUstream stream,
+                                 const core::SegmentStep& step) {
+  const bool is_own = step.cut == core::SegmentStep::kOwn;
+  const CUgraphExec instance =
+      is_own ? run_.segments[step.begin] : run_.groups[step.cut][step.group];
+  CUresult code = api.cuGraphLaunch(instance, stream);
   if (code != CUDA_SUCCESS) return code;
-  // From here on the segment runs, whatever the driver answers.
-  next_.store(segment + 1, std::memory_order_relaxed);
+  // From here on the segments run, whatever the driver answers.
+  const size_t launch = launched_++;
+  outstanding_[launch % kOutstanding] = {step.end, DurationOf(step), is_own};
+  next_.store(step.end, std::memory_order_relaxed);
   if (finished() && run_.signal != nullptr) signal_error_ = api.cuEventRecord(run_.signal, stream);
-  code = api.cuEventRecord(events_[segment % kOutstanding], stream);
-  if (code == CUDA_SUCCESS) recorded_ = segment + 1;
+  code = api.cuEventRecord(events_[launch % kOutstanding], stream);
+  if (code == CUDA_SUCCESS) recorded_ = launched_;
   return code;
+}
+
+CUresult SegmentFeed::Feed(const DriverApi& api, CUstream stream) {
+  for (;;) {
+    if (finished()) return CUDA_SUCCESS;
+    const core::SegmentStep step = NextStep();
+    if (!HasRoom(step) || IsEvicted()) return CUDA_SUCCESS;
+    if (const CUresult code = LaunchStep(api, stream, step); code != CUDA_SUCCESS) return code;
+  }
 }
 
 CUresult SegmentFeed::Start(const DriverApi& api, CUstream stream, const SegmentRun& run,
                             core::TimeNs now_ns) {
   run_ = run;
   next_.store(run.first, std::memory_order_relaxed);
-  ended_ = run.first;
-  recorded_ = run.first;
+  launched_ = reached_ = recorded_ = 0;
   error_ = signal_error_ = CUDA_SUCCESS;
   looked_ns_ = last_end_ns_ = now_ns;
   longest_ns_ = 0;
-  while (HasRoom() && !IsEvicted()) {
-    const CUresult code = LaunchNext(api, stream);
-    if (code == CUDA_SUCCESS) continue;
-    if (next() == run.first) return code;
+  if (const CUresult code = Feed(api, stream); code != CUDA_SUCCESS) {
+    if (launched_ == 0) return code;
     error_ = code;
-    break;
   }
   busy_.store(true, std::memory_order_release);
   return CUDA_SUCCESS;
@@ -86,54 +115,58 @@ bool SegmentFeed::Drained(const DriverApi& api, CUstream stream) const {
   // A stream that is captured answers with an error. The last segment's event answers for it, if it
   // was recorded; if not, the lane hangs until its limit, because the segment may still run.
   const bool answers = code == CUDA_SUCCESS || code == CUDA_ERROR_NOT_READY || IsSticky(code);
-  if (!answers && recorded_ == next()) {
-    code =
-        ended_ == next() ? CUDA_SUCCESS : api.cuEventQuery(events_[(recorded_ - 1) % kOutstanding]);
+  if (!answers && recorded_ == launched_) {
+    code = outstanding() == 0 ? CUDA_SUCCESS
+                              : api.cuEventQuery(events_[(recorded_ - 1) % kOutstanding]);
   }
   return code == CUDA_SUCCESS || IsSticky(code);
 }
 
-// Measures the oldest segment, which has ended since the host last looked. Three kinds of segments
-// are not measured: the first one if it may have waited for work on the lane; those of a run that
-// is evicted, because they wait for LC work; and those whose end the host saw late.
+// Measures the oldest launch, which has ended since the host last looked. Four kinds are not
+// measured: groups of segments; the first one if it may have waited for work on the lane; those of
+// a run that is evicted, because they wait for LC work; and those whose end the host saw late.
 void SegmentFeed::Measure(core::TimeNs now_ns) {
   const int64_t took_ns = now_ns - std::exchange(last_end_ns_, now_ns);
-  if (ended_ == run_.first && !run_.starts_at_once) return;
+  if (!oldest().is_own || (reached_ == 0 && !run_.starts_at_once)) return;
   if (IsEvicted() || now_ns - looked_ns_ > took_ns / kLateLook) return;
   longest_ns_ = std::max(longest_ns_, took_ns);
 }
 
 core::TimeNs SegmentFeed::NextLookNs(core::TimeNs now_ns) const {
   constexpr uint64_t kMeasuredLaunches = 16;
-  if (error_ != CUDA_SUCCESS || ended_ == next()) return now_ns + core::kNapNsMin;
+  if (error_ != CUDA_SUCCESS || outstanding() == 0) return now_ns + core::kNapNsMin;
   if (run_.sequence % kMeasuredLaunches == 1) return now_ns;
-  const int64_t segment_ns =
-      run_.durations_ns.empty() ? run_.segment_ns : run_.durations_ns[ended_];
-  const core::TimeNs end_ns = last_end_ns_ + segment_ns;
-  const int64_t margin_ns = segment_ns / core::kBeLookShare;
+  int64_t duration_ns = oldest().duration_ns;
+  if (run_.durations_ns.empty() && !oldest().is_own) {
+    if (run_.mean_ns == 0) return now_ns;
+    duration_ns = duration_ns / run_.segment_ns * run_.mean_ns;
+  }
+  const core::TimeNs end_ns = last_end_ns_ + duration_ns;
+  const int64_t margin_ns = duration_ns / core::kBeLookShare;
   if (now_ns < end_ns - margin_ns) return end_ns - margin_ns;
   if (now_ns < end_ns + margin_ns) return now_ns;
-  return now_ns + std::max(core::kNapNsMin, (now_ns - last_end_ns_) / core::kBeLookShare);
+  // A group takes as long as many segments, and is seen as soon as one of them.
+  int64_t taken_ns = now_ns - last_end_ns_;
+  if (!oldest().is_own) taken_ns = std::min(taken_ns, run_.segment_ns);
+  return now_ns + std::max(core::kNapNsMin, taken_ns / core::kBeLookShare);
 }
 
 bool SegmentFeed::Advance(const DriverApi& api, CUstream stream, core::TimeNs now_ns) {
   if (error_ != CUDA_SUCCESS) return Drained(api, stream);
-  while (ended_ < next()) {
-    const CUresult code = api.cuEventQuery(events_[ended_ % kOutstanding]);
+  while (outstanding() > 0) {
+    const CUresult code = api.cuEventQuery(events_[reached_ % kOutstanding]);
     if (code == CUDA_ERROR_NOT_READY) break;
     if (code != CUDA_SUCCESS) {
       error_ = code;
       return Drained(api, stream);
     }
     Measure(now_ns);
-    ++ended_;
+    ++reached_;
   }
   looked_ns_ = now_ns;
-  while (HasRoom() && !IsEvicted()) {
-    error_ = LaunchNext(api, stream);
-    if (error_ != CUDA_SUCCESS) return Drained(api, stream);
-  }
-  return ended_ == next() && (finished() || IsEvicted());
+  error_ = Feed(api, stream);
+  if (error_ != CUDA_SUCCESS) return Drained(api, stream);
+  return outstanding() == 0 && (finished() || IsEvicted());
 }
 
 }  // namespace gpushare::cuda

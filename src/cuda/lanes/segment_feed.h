@@ -1,6 +1,9 @@
 // Feeds a lane with the segments of one graph: at most kSegmentsOutstanding of them on its stream,
 // and a long one alone.
 //
+// Where the device allows longer segments, groups of them are launched as one. What is allowed is
+// read before each launch, so a run changes its length at the next boundary of both lengths.
+//
 // Where in the flow: Launch starts the run with the first segments, and each poll of the lane asks
 // for the end of the oldest one and launches the next, unless the lane's eviction word says leave.
 //   Open -> (Start -> Advance ... -> true -> Take) ... -> Close
@@ -17,11 +20,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "src/core/base/clock.h"
 #include "src/core/base/tuning.h"
+#include "src/core/seams/segment_lengths.h"
 #include "src/cuda/driver/driver_api.h"
 
 namespace gpushare::cuda {
@@ -30,9 +35,15 @@ struct SegmentRun {
   absl::Span<const CUgraphExec> segments;  // of the whole graph
   absl::Span<const int64_t> durations_ns;  // of each alone; empty: unknown
   int64_t segment_ns = 0;                  // what the graph was cut by
-  size_t first = 0;                        // the segment that the launch begins with
-  uint64_t sequence = 0;                   // of the launch on its lane
-  uint32_t epoch = 0;                      // low 32 bits of the launch's epoch
+  // The longer cuts (segment_lengths.h), and the instance of each of their groups; empty: the run
+  // has its own segments alone.
+  absl::Span<const core::LongerCut> longer;
+  absl::Span<const std::vector<CUgraphExec>> groups;
+  const std::atomic<int64_t>* longest_ns = nullptr;  // how long segments may be; null: as cut
+  int64_t mean_ns = 0;    // of a segment, as whole runs alone took; 0: unknown
+  size_t first = 0;       // the segment that the launch begins with
+  uint64_t sequence = 0;  // of the launch on its lane
+  uint32_t epoch = 0;     // low 32 bits of the launch's epoch
   int32_t counter = 0;
   const std::atomic<uint64_t>* eviction_word = nullptr;  // null: it is never evicted
   CUevent signal = nullptr;                              // recorded behind the last segment
@@ -73,20 +84,36 @@ class SegmentFeed {
  private:
   static constexpr size_t kOutstanding = core::kSegmentsOutstanding;
 
+  // What was launched as one.
+  struct Outstanding {
+    size_t end = 0;  // the segment behind it
+    int64_t duration_ns = 0;
+    bool is_own = true;  // one of the graph's own segments
+  };
+
   bool IsEvicted() const;
-  // Whether the next segment joins those on the stream.
-  bool HasRoom() const;
+  core::SegmentStep NextStep() const;
+  int64_t LongestNs() const;
+  int64_t DurationOf(const core::SegmentStep& step) const;
+  size_t outstanding() const { return launched_ - reached_; }
+  const Outstanding& oldest() const { return outstanding_[reached_ % kOutstanding]; }
+  // Whether the step joins those on the stream.
+  bool HasRoom(const core::SegmentStep& step) const;
   void Measure(core::TimeNs now_ns);
-  CUresult LaunchNext(const DriverApi& api, CUstream stream);
+  CUresult LaunchStep(const DriverApi& api, CUstream stream, const core::SegmentStep& step);
+  // Launches what is due.
+  CUresult Feed(const DriverApi& api, CUstream stream);
   // After an error: nothing of the run is left on the stream, or the device is lost.
   bool Drained(const DriverApi& api, CUstream stream) const;
 
-  std::array<CUevent, kOutstanding> events_{};  // of segment s: s % kOutstanding
+  std::array<CUevent, kOutstanding> events_{};  // of launch n: n % kOutstanding
+  std::array<Outstanding, kOutstanding> outstanding_{};
   std::atomic<bool> busy_{false};
   SegmentRun run_;
-  std::atomic<size_t> next_{0};
-  size_t ended_ = 0;
-  size_t recorded_ = 0;  // segments up to here have an event behind the last of them
+  std::atomic<size_t> next_{0};  // the first segment that is not launched
+  size_t launched_ = 0;          // launches of this run
+  size_t reached_ = 0;           // of them, those whose end was seen
+  size_t recorded_ = 0;          // launches up to here have an event behind the last of them
   CUresult error_ = CUDA_SUCCESS;
   CUresult signal_error_ = CUDA_SUCCESS;
   core::TimeNs looked_ns_ = 0;    // when the host last looked at the device

@@ -252,6 +252,50 @@ TEST_F(PreparedGraphsTest, TheSegmentsOfAllGraphsStayWithinTheBound) {
             kMaxSegmentInstances + static_cast<size_t>(kGraphs * places_.count()));
 }
 
+// A node counts 9 us, so 11 are a group of 100 us, 44 one of 400 us, and 220 one of 2 ms.
+TEST_F(PreparedGraphsTest, LongerSegmentsHaveInstancesOnTheWholeDeviceAlone) {
+  const core::PlaceIndex side = MakePlace();
+  {
+    PreparedGraphs graphs(context_, places_);
+    const core::KernelDesc chain = Chain(440);
+    ASSERT_TRUE(graphs.Prepare(chain).ok());
+    ASSERT_EQ(graphs.LongerFor(chain.id, core::kWholeDevice).size(), 4U);
+    EXPECT_EQ(graphs.LongerFor(chain.id, side).size(), 0U);
+    const auto groups = graphs.GroupsFor(chain.id, core::kWholeDevice);
+    EXPECT_EQ(groups[0].size(), 1U);
+    EXPECT_EQ(groups[1].size(), 2U);
+    EXPECT_EQ(groups[2].size(), 10U);
+    EXPECT_EQ(groups[3].size(), 40U);
+    // The whole graph is the one that was instantiated for its place anyway.
+    EXPECT_EQ(groups[0][0], graphs.Find(chain.id)->InstanceFor(core::kWholeDevice));
+    EXPECT_EQ(Alive(), 1U + 2 + 2 * 440 + 52);
+    graphs.Release(chain.id);
+    EXPECT_EQ(Alive(), 0U);
+  }
+  EXPECT_EQ(Alive(), 0U);
+}
+
+TEST_F(PreparedGraphsTest, EqualGroupsShareAnInstance) {
+  PreparedGraphs graphs(context_, places_);
+  const core::KernelDesc chain = Chain(45);  // four groups of 11, one of 44, and a segment
+  ASSERT_TRUE(graphs.Prepare(chain).ok());
+  const auto groups = graphs.GroupsFor(chain.id, core::kWholeDevice);
+  ASSERT_EQ(groups.size(), 3U);
+  EXPECT_EQ(groups[1][1], graphs.SegmentsFor(chain.id, core::kWholeDevice)[44]);
+  EXPECT_EQ(groups[2][4], groups[1][1]);
+  EXPECT_EQ(Alive(), 1U + 1 + 45 + 1 + 4);
+}
+
+TEST_F(PreparedGraphsTest, AGraphKeepsItsSegmentsWhereLongerOnesFail) {
+  PreparedGraphs graphs(context_, places_);
+  const core::KernelDesc chain = Chain(440);
+  FailAfter(1 + 440 + 2 + 5);
+  ASSERT_TRUE(graphs.Prepare(chain).ok());
+  EXPECT_EQ(graphs.CutOf(chain.id).segments, 440);
+  EXPECT_EQ(graphs.LongerFor(chain.id, core::kWholeDevice).size(), 0U);
+  EXPECT_EQ(Alive(), 1U + 1 + 440);
+}
+
 TEST_F(PreparedGraphsTest, APlaceForWhichTheSegmentsAreTooManyIsRefused) {
   PreparedGraphs graphs(context_, places_);
   const core::KernelDesc chain = Chain(4'000);

@@ -127,10 +127,12 @@ class SegmentsGpuTest : public GpuTest {
   }
 
   // Runs the graph `times` in segments without evictions; ns of each.
-  double TimeSegments(int times) {
+  double TimeSegments(int times, bool longer = false) {
     const core::TimeNs begin_ns = device_->NowNs();
     for (int i = 0; i < times; ++i) {
-      EXPECT_TRUE(device_->Launch(Request(lane_, true)).ok());
+      core::LaunchRequest request = Request(lane_, true);
+      request.longer_segments = longer;
+      EXPECT_TRUE(device_->Launch(request).ok());
       EXPECT_EQ(NextCompletion().outcome, core::Outcome::kFinished);
     }
     return static_cast<double>(device_->NowNs() - begin_ns) / times;
@@ -411,6 +413,184 @@ TEST_F(SegmentsGpuTest, SegmentsOf100UsKeep98PercentOfTheWholeGraph) {
       EXPECT_GT(whole_ns / best_ns, 0.98);
     }
   }
+}
+
+// The lengths of the issue, of 10 us nodes: all give the same log, whenever the length changes.
+TEST_F(SegmentsGpuTest, EachLengthRunsEachNodeOnceAndInOrder) {
+  constexpr int kNodes = 1'500;
+  constexpr std::array<int64_t, 4> kLimits = {0, 400'000, 2'000'000, core::kNever};
+  ASSERT_NO_FATAL_FAILURE(MakePlaces());
+  uint64_t* const log = MakeValues(4 * kNodes + 1);  // measuring runs the graph twice
+  ASSERT_NE(log, nullptr);
+  const auto expect_in_order = [&](const char* what, int run) {
+    const std::vector<uint64_t> entries = ReadValues(log, kNodes + 1);
+    ASSERT_EQ(entries[0], static_cast<uint64_t>(kNodes)) << what << " " << run;
+    for (int i = 0; i < kNodes; ++i) {
+      ASSERT_EQ(entries[static_cast<size_t>(i) + 1], static_cast<uint64_t>(i))
+          << what << " " << run;
+    }
+  };
+  for (const bool measure : {false, true}) {
+    measure_ = measure;
+    Register(MakeChain(kNodes, 10'000, device_->capabilities().profile.sm_count, log),
+             int64_t{kNodes} * 11'000);
+    ASSERT_GT(kernel_.segments(), 100) << kernel_.graph()->cut.whole_reason;
+    for (const int64_t limit_ns : kLimits) {
+      device_->LimitSegments(limit_ns);
+      ClearValues(log, kNodes + 1);
+      TimeSegments(1, true);
+      ASSERT_NO_FATAL_FAILURE(expect_in_order("one length", static_cast<int>(limit_ns / 1'000)));
+    }
+    // Changed about every millisecond of a run, and evicted to any place now and then.
+    for (int run = 0; run < 20; ++run) {
+      ClearValues(log, kNodes + 1);
+      int64_t done = 0;
+      for (bool first = true; done < kernel_.segments(); first = false) {
+        device_->LimitSegments(kLimits[random_() % 4]);
+        core::LaunchRequest request = Request(lanes_[random_() % lanes_.size()], first);
+        request.longer_segments = true;
+        ASSERT_TRUE(device_->Launch(request).ok());
+        const core::TimeNs evict_at =
+            device_->NowNs() + static_cast<int64_t>(random_() % 12'000'000);
+        core::TimeNs change_at = device_->NowNs() + 1'000'000;
+        std::array<core::DeviceCompletion, 1> out;
+        bool evicted = false;
+        const core::TimeNs give_up_ns = device_->NowNs() + kHungNs;
+        while (device_->PollCompletions(absl::MakeSpan(out)) == 0) {
+          const core::TimeNs now_ns = device_->NowNs();
+          ASSERT_LT(now_ns, give_up_ns) << "A launch in segments does not complete.";
+          if (now_ns >= change_at) {
+            device_->LimitSegments(kLimits[random_() % 4]);
+            change_at += 1'000'000;
+          }
+          if (evicted || now_ns < evict_at) continue;
+          EXPECT_TRUE(device_->Evict(request.parts[0].lane, epoch_, 0).ok());
+          evicted = true;
+        }
+        ASSERT_NE(out[0].outcome, core::Outcome::kFailed) << out[0].error_code;
+        done += out[0].block_tasks_done;
+      }
+      EXPECT_EQ(done, kernel_.segments());
+      ASSERT_NO_FATAL_FAILURE(expect_in_order("changed", run));
+    }
+  }
+}
+
+TEST_F(SegmentsGpuTest, LongSegmentsKeep99PercentOfTheWholeGraph) {
+  for (const uint32_t wait_ns : {3'000, 10'000}) {
+    const int nodes = 20'000'000 / static_cast<int>(wait_ns + 1'000);
+    uint64_t* const log = MakeValues(nodes * 20 + 1);
+    void* const graph = MakeChain(nodes, wait_ns, device_->capabilities().profile.sm_count, log);
+    const double whole_ns = TimeWholeGraph(graph, 3);
+    measure_ = true;
+    Register(graph, static_cast<int64_t>(whole_ns));
+    for (const int64_t limit_ns :
+         {int64_t{0}, int64_t{400'000}, int64_t{2'000'000}, core::kNever}) {
+      device_->LimitSegments(limit_ns);
+      double best_ns = 1e18;
+      for (int attempt = 0; attempt < 3; ++attempt) {
+        ClearValues(log, 1);
+        best_ns = std::min(best_ns, TimeSegments(3, true));
+      }
+      std::printf(
+          "%d nodes of %u us and more, segments of at most %lld us: %.4f of the whole graph's rate "
+          "(%.1f us a run, %.1f whole)\n",
+          nodes, wait_ns / 1'000,
+          static_cast<long long>(
+              limit_ns == core::kNever ? -1 : std::max(limit_ns, core::kSegmentNs) / 1'000),
+          whole_ns / best_ns, best_ns / 1e3, whole_ns / 1e3);
+      const double least = limit_ns == core::kNever ? 0.99 : limit_ns > 0 ? 0.985 : 0;
+      EXPECT_GT(whole_ns / best_ns, least);
+    }
+  }
+}
+
+// The whole library: a BE graph without an LC app, beside one that sends
+// nothing and has a tight bound, beside its queries, and once it is gone.
+TEST_F(SegmentsGpuTest, AGraphAloneHasItsWholeRateUntilAnLcAppComes) {
+  constexpr int kNodes = 4'000;
+  constexpr int kSteps = 30;
+  const int sms = device_->capabilities().profile.sm_count;
+  uint64_t* const log = MakeValues(1 + kNodes * 5 * kSteps);
+  uint64_t* const queries = MakeValues(1 + 20 * 200);
+  graphs_.push_back(MakeChain(kNodes, 3'000, sms, log));
+  void* const step = graphs_.back();
+  graphs_.push_back(MakeChain(20, 20'000, sms, queries));
+  void* const query = graphs_.back();
+  const double whole_ns = TimeWholeGraph(step, 5);
+  auto device = MakeCudaDevice(0, core::DeviceProfile()).value();
+  auto model = models::MakeOnlineModel(device->capabilities().profile);
+  auto scheduler = core::Scheduler::Create(core::SchedulerOptions(), std::move(device),
+                                           std::move(model), *core::MakePolicy("adaptive"))
+                       .value();
+  core::Scheduler& flow = *scheduler;
+  const auto register_graph = [&](const char* name, void* graph, int64_t segment_ns) {
+    core::KernelDesc kernel;
+    kernel.name = name;
+    kernel.code =
+        core::GraphCode{.graph = graph, .segment_ns = segment_ns, .measure_nodes = segment_ns == 0};
+    const core::TimeNs begin_ns = flow.NowNs();
+    const core::KernelId id = *flow.RegisterKernel(kernel);
+    std::printf("%s: %d segments, registered in %.3f s\n", name, flow.FindKernel(id)->segments(),
+                static_cast<double>(flow.NowNs() - begin_ns) / 1e9);
+    return id;
+  };
+  const core::KernelId be_kernel = register_graph("step", step, 0);
+  const core::KernelId lc_kernel = register_graph("query", query, -1);
+  const core::QueueId be = *flow.CreateQueue(
+      *flow.CreateApp({.name = "train", .app_class = core::AppClass::kBestEffort}));
+  const auto submit = [&](core::QueueId queue, core::KernelId kernel, bool is_lc) {
+    core::TaskSpec spec;
+    spec.queue = queue;
+    spec.kernel = kernel;
+    spec.work.kind = core::TaskKind::kGraph;
+    return is_lc ? *flow.SubmitLc(spec) : *flow.SubmitBe(spec);
+  };
+  const auto finish = [&](core::TicketId ticket) {
+    EXPECT_TRUE(flow.Wait(ticket, flow.NowNs() + kHungNs).ok());
+    const core::CompletionRecord record = *flow.Record(ticket);
+    EXPECT_TRUE(flow.ReleaseTicket(ticket).ok());
+    EXPECT_EQ(record.verdict, core::Verdict::kOk);
+    return record;
+  };
+  const auto rate_of = [&](const char* when) {
+    ClearValues(log, 1);
+    std::vector<core::TicketId> steps;
+    const core::TimeNs begin_ns = flow.NowNs();
+    for (int i = 0; i < kSteps; ++i) steps.push_back(submit(be, be_kernel, false));
+    for (const core::TicketId ticket : steps) {
+      EXPECT_EQ(finish(ticket).block_tasks, flow.FindKernel(be_kernel)->segments());
+    }
+    const double took_ns = static_cast<double>(flow.NowNs() - begin_ns) / kSteps;
+    std::printf("%s: %.4f of the whole graph's rate (%.1f us a step, %.1f whole)\n", when,
+                whole_ns / took_ns, took_ns / 1e3, whole_ns / 1e3);
+    EXPECT_EQ(ReadValues(log, 1)[0], static_cast<uint64_t>(kNodes * kSteps));
+    return whole_ns / took_ns;
+  };
+  rate_of("first steps");
+  EXPECT_GT(rate_of("alone"), 0.985);
+  core::AppOptions service = {.name = "service", .app_class = core::AppClass::kLatencyCritical};
+  service.promise.p99_bound = 1.05;
+  const core::AppId app = *flow.CreateApp(service);
+  const core::QueueId lc = *flow.CreateQueue(app);
+  rate_of("beside an LC app that sends nothing");
+  std::vector<core::TicketId> steps;
+  ClearValues(log, 1);
+  for (int i = 0; i < kSteps; ++i) steps.push_back(submit(be, be_kernel, false));
+  std::vector<int64_t> latencies;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(flow.PollUntil(flow.NowNs() + 1'000'000).ok());
+    const core::CompletionRecord record = finish(submit(lc, lc_kernel, true));
+    latencies.push_back(record.complete_ns - record.submit_ns);
+  }
+  for (const core::TicketId ticket : steps) finish(ticket);
+  std::sort(latencies.begin(), latencies.end());
+  std::printf("queries beside it: p50 %.0f us, p99 %.0f us\n",
+              static_cast<double>(latencies[50]) / 1e3, static_cast<double>(latencies[98]) / 1e3);
+  EXPECT_LT(latencies[98], latencies[0] + 3 * core::kSegmentNs);
+  EXPECT_TRUE(flow.ReleaseQueue(lc).ok());
+  EXPECT_TRUE(flow.ReleaseApp(app).ok());
+  EXPECT_GT(rate_of("once the LC app is gone"), 0.985);
 }
 
 TEST_F(SegmentsGpuTest, TwoThousandNodesAreRegisteredForAllPlacesInTwoSeconds) {

@@ -24,6 +24,7 @@ struct Stream {
   std::map<int, CUresult> record_answers;
   CUresult query_answer = CUDA_SUCCESS;
   CUresult launch_answer = CUDA_SUCCESS;
+  std::vector<CUgraphExec> instances;  // that were launched
   CUresult stream_answer = CUDA_SUCCESS;
 };
 
@@ -63,11 +64,16 @@ DriverApi FakeDriver() {
     if (stream.stream_answer != CUDA_SUCCESS) return stream.stream_answer;
     return stream.ended == stream.launched ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
   };
-  api.cuGraphLaunch = [](CUgraphExec /*graph*/, CUstream /*stream*/) {
+  api.cuGraphLaunch = [](CUgraphExec graph, CUstream /*stream*/) {
     if (Fake().launch_answer == CUDA_SUCCESS) ++Fake().launched;
+    if (Fake().launch_answer == CUDA_SUCCESS) Fake().instances.push_back(graph);
     return Fake().launch_answer;
   };
   return api;
+}
+
+CUgraphExec Instance(int number) {
+  return reinterpret_cast<CUgraphExec>(static_cast<intptr_t>(number));  // NOLINT
 }
 
 class SegmentFeedTest : public testing::Test {
@@ -104,6 +110,118 @@ TEST_F(SegmentFeedTest, TwoSegmentsAreOutstandingUntilTheLast) {
   EXPECT_TRUE(Advance());
   EXPECT_TRUE(feed_.finished());
   EXPECT_EQ(feed_.error(), CUDA_SUCCESS);
+}
+
+// Twelve segments of 100 us, with the instances 1 to 12; three groups of them, 101, 105 and 109,
+// and all of them, 1000.
+class LongerSegmentsTest : public SegmentFeedTest {
+ protected:
+  static constexpr size_t kCount = 12;
+  static constexpr int64_t kSegmentNs = 100'000;
+  static constexpr int64_t kGroupNs = 400'000;
+
+  void SetUp() override {
+    SegmentFeedTest::SetUp();
+    for (size_t i = 0; i < kCount; ++i) own_.push_back(Instance(static_cast<int>(i) + 1));
+    ASSERT_EQ(longer_.size(), 2U);
+  }
+  void StartAt(size_t first) {
+    SegmentRun run;
+    run.segments = own_;
+    run.durations_ns = durations_ns_;
+    run.segment_ns = kSegmentNs;
+    run.longer = longer_;
+    run.groups = groups_;
+    run.longest_ns = &longest_ns_;
+    run.first = first;
+    run.epoch = 1;
+    run.eviction_word = &word_;
+    run.starts_at_once = true;
+    ASSERT_EQ(feed_.Start(api_, nullptr, run, 0), CUDA_SUCCESS);
+  }
+  bool EndOne() {
+    ++Fake().ended;
+    return Advance();
+  }
+  static std::vector<int> Launched() {
+    std::vector<int> numbers;
+    for (CUgraphExec instance : Fake().instances) {
+      numbers.push_back(static_cast<int>(reinterpret_cast<intptr_t>(instance)));  // NOLINT
+    }
+    return numbers;
+  }
+
+  std::vector<CUgraphExec> own_;
+  const std::vector<core::LongerCut> longer_ = core::LongerCuts({}, kCount, kSegmentNs);
+  const std::vector<std::vector<CUgraphExec>> groups_ = {
+      {Instance(1000)}, {Instance(101), Instance(105), Instance(109)}};
+  std::atomic<int64_t> longest_ns_{0};
+};
+
+TEST_F(LongerSegmentsTest, TheWholeGraphIsOneLaunchWhereTheDeviceAllowsIt) {
+  longest_ns_ = core::kNever;
+  StartAt(0);
+  EXPECT_EQ(Launched(), std::vector<int>{1000});
+  EXPECT_TRUE(feed_.finished());
+  EXPECT_FALSE(Advance());
+  EXPECT_TRUE(EndOne());
+  EXPECT_EQ(feed_.longest_ns(), 0) << "it is none of the graph's own segments";
+}
+
+TEST_F(LongerSegmentsTest, TwoGroupsAreOutstandingAndARunThatMustBecomeShorterDoesBehindThem) {
+  longest_ns_ = kGroupNs;
+  StartAt(0);
+  EXPECT_EQ(Launched(), (std::vector<int>{101, 105}));
+  longest_ns_ = 0;
+  EXPECT_FALSE(EndOne());
+  EXPECT_EQ(Launched().size(), 2U) << "a segment behind the group would make its wait longer";
+  EXPECT_FALSE(EndOne());
+  EXPECT_EQ(Launched(), (std::vector<int>{101, 105, 9, 10}));
+  EXPECT_FALSE(EndOne());
+  EXPECT_FALSE(EndOne());
+  EXPECT_FALSE(EndOne());
+  EXPECT_TRUE(EndOne());
+  EXPECT_EQ(Launched(), (std::vector<int>{101, 105, 9, 10, 11, 12}));
+}
+
+TEST_F(LongerSegmentsTest, ARunBecomesLongerWhereAGroupBegins) {
+  StartAt(1);
+  EXPECT_EQ(Launched(), (std::vector<int>{2, 3}));
+  longest_ns_ = core::kNever;
+  EndOne();
+  EXPECT_EQ(Launched(), (std::vector<int>{2, 3, 4})) << "no group begins before it";
+  EndOne();
+  EXPECT_EQ(Launched(), (std::vector<int>{2, 3, 4, 105}));
+  EndOne();
+  EXPECT_EQ(Launched(), (std::vector<int>{2, 3, 4, 105, 109}));
+  EXPECT_EQ(feed_.next(), kCount);
+}
+
+TEST_F(LongerSegmentsTest, AnEvictionEndsTheRunBehindTheGroups) {
+  longest_ns_ = kGroupNs;
+  StartAt(0);
+  word_ = uint64_t{1} << 32;
+  EXPECT_FALSE(EndOne());
+  EXPECT_TRUE(EndOne());
+  EXPECT_EQ(feed_.next(), 8U);
+  EXPECT_FALSE(feed_.finished());
+}
+
+// The host sleeps until shortly before the end of a long launch, as of a short one.
+TEST_F(LongerSegmentsTest, TheNextLookIsShortlyBeforeTheEndOfTheGroup) {
+  durations_ns_.assign(kCount, kSegmentNs);
+  longest_ns_ = core::kNever;
+  StartAt(0);
+  const core::TimeNs look_ns = feed_.NextLookNs(1);
+  EXPECT_GT(look_ns, 1'100'000);
+  EXPECT_LT(look_ns, 1'200'000);
+}
+
+// Nobody knows how long it takes, so an early sleep could lose much of it.
+TEST_F(LongerSegmentsTest, AGroupOfUnknownDurationIsLookedForWithoutAPause) {
+  longest_ns_ = core::kNever;
+  StartAt(0);
+  EXPECT_EQ(feed_.NextLookNs(1), 1);
 }
 
 // Of 10 units each, two outstanding ones have at most 20.
