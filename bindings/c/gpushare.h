@@ -775,13 +775,13 @@ typedef struct gpushare_kernel_options {
   const gpushare_library_call* library;  // LIBRARY: must be given; may be null on simulated devices
   void* slice_function;  // CUfunction of the slice form; null: the worker form runs slices
   // GRAPH: length of the segments that BE tasks of the graph run in and are evicted between; tasks
-  // of LC apps run it whole, but those of an app that yields. 0: 100 us; -1: never cut. Longer
-  // nodes are segments of their own. A graph in segments is submitted by apps of one kind (BE, LC,
-  // LC that yields); another kind needs a second capture. On CUDA no node's duration is known
-  // without measure_nodes: a segment has as many nodes as fit into segment_ns at their mean
-  // duration, solo_ns over their number, or 9 us each without solo_ns. So segments whose nodes are
-  // longer than the mean take longer, as do those of a graph that would need too many
-  // (docs/segments.md). gpushare_kernel_info has the resulting segments.
+  // of LC apps run it whole, but those of an app that yields. 0: 100 us; -1: never cut. Segments
+  // are longer where no LC app needs short ones. Longer nodes are segments of their own. A graph in
+  // segments is submitted by apps of one kind (BE, LC, LC that yields); another kind needs a second
+  // capture. On CUDA no node's duration is known without measure_nodes: a segment has as many nodes
+  // as fit into segment_ns at their mean duration, solo_ns over their number, or 9 us each without
+  // solo_ns. So segments whose nodes are longer than the mean take longer, as do those of a graph
+  // that would need too many (docs/segments.md). gpushare_kernel_info has the resulting segments.
   int64_t segment_ns;
   // GRAPH: registering may execute the graph, twice and whole, which measures its nodes: then
   // segments are cut by duration. Never for a graph_exec.

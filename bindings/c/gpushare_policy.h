@@ -527,6 +527,10 @@ typedef struct gpushare_plan {
   // app's route (evict_overlapping), and a grid of the app may wait until they are empty.
   gpushare_bool* waits_for_empty_sms;
   gpushare_planned_choice choice;  // given as NONE, without a runner-up and with unknown shifts
+  // How long the segments of BE graphs on the whole device may be from this plan on: a query may
+  // wait for two of them. Given as 0, the graph's own segment_ns; GPUSHARE_NEVER: the whole graph.
+  // What is below 0 is 0, and more than an hour is the whole graph.
+  int64_t longest_segment_ns;
 } gpushare_plan;
 
 // --- the table -----------------------------------------------------------------------------------

@@ -12,6 +12,7 @@
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
+#include "src/core/base/limits.h"
 #include "src/core/base/tuning.h"
 
 namespace gpushare::abi {
@@ -27,11 +28,12 @@ GPUSHARE_ALL_FIELDS_CONVERTED(core::LcRoute, 5);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::ArrangementInForce, 3);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::PlannedChoice, 8);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::LatencyShift, 2);
-GPUSHARE_ALL_FIELDS_CONVERTED(core::Plan, 9);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::Plan, 10);
 
 static_assert(GPUSHARE_PLAN_ACTIONS_MAX == core::kMaxPlannedActions);
 static_assert(static_cast<int>(core::LaneClass::kCopy) == GPUSHARE_LANE_COPY);
 static_assert(static_cast<int>(core::ChoiceKind::kOverlap) == GPUSHARE_CHOICE_OVERLAP);
+static_assert(core::kNever == GPUSHARE_NEVER);
 static_assert(core::PlannedChoice::kNoRunnerUp == -1 && core::LatencyShift::kUnknown == -1);
 
 bool InRange(int32_t value, int32_t most) { return value >= 0 && value <= most; }
@@ -138,6 +140,8 @@ void UserPolicy::TakeOver(const core::Snapshot& snapshot, core::Plan& plan) cons
   TakeRoutes(snapshot.lc_apps.size(), last_place, plan);
   TakeArrangement(snapshot, plan);
   TakeChoice(plan);
+  plan.longest_segment_ns = std::max<int64_t>(0, plan_.longest_segment_ns);
+  if (plan.longest_segment_ns > core::kMaxDurationNs) plan.longest_segment_ns = core::kNever;
   // A time that has come asks for nothing: the answer would be the same plan, for ever.
   plan.replan_at_ns = plan_.replan_at_ns > snapshot.now_ns
                           ? std::max(plan_.replan_at_ns, snapshot.now_ns + core::kUserReplanNsMin)

@@ -43,6 +43,28 @@ void PublishRoutes(Flow& flow) {
   if (flow.gate.ClosedLanes() != lanes) flow.gate.NarrowLanes(lanes);
 }
 
+// How long a query may wait for segments that began under the limit.
+int64_t LongestWait(const Flow& flow, int64_t longest_segment_ns) {
+  if (longest_segment_ns < kNever) return kSegmentsOutstanding * longest_segment_ns;
+  int64_t longest_ns = 0;
+  for (const Task* const task : flow.running_be) {
+    if (task->IsSegmented())
+      longest_ns = std::max(longest_ns, task->progress.predicted.duration_ns);
+  }
+  return longest_ns;
+}
+
+// Before the launches, which begin under the new limit.
+void LimitSegments(Flow& flow) {
+  const int64_t longest_ns = flow.buffers.plan.longest_segment_ns;
+  if (longest_ns == flow.longest_segment_ns) return;
+  if (longest_ns < flow.longest_segment_ns) {
+    flow.long_segments_until_ns = flow.now_ns + LongestWait(flow, flow.longest_segment_ns);
+  }
+  flow.longest_segment_ns = longest_ns;
+  flow.device->LimitSegments(longest_ns);
+}
+
 // Launches the head, and LC tasks behind it, in a row.
 void LaunchHeads(Flow& flow, Queue& queue, const PlannedLaunch& planned) {
   // BE tasks of a queue run one at a time. An LC task behind the head must wait for no ticket.
@@ -225,6 +247,7 @@ void NoteStalled(Flow& flow, bool launched) {
 void Launch(Flow& flow) {
   if (!flow.planned || flow.device_lost.load()) return;
   const Plan& plan = flow.buffers.plan;
+  LimitSegments(flow);
   PublishRoutes(flow);
   EmitDepths(flow);
   EmitChoice(flow);

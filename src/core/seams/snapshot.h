@@ -471,6 +471,9 @@ struct Plan {
   // Ask for another plan at this time even if nothing happens (hysteresis), kNever: no.
   TimeNs replan_at_ns = kNever;
   ArrangementInForce arrangement;  // in force from this plan on
+  // How long a segment of a BE graph on the whole device may be from this plan on, ns: a query may
+  // wait for two of them (Device::LimitSegments). 0: the graph's own; kNever: the whole graph.
+  int64_t longest_segment_ns = 0;
   PlannedChoice choice;
   // Entries of a policy from outside that were malformed, and are not in the lists.
   int64_t dropped = 0;
@@ -483,6 +486,7 @@ struct Plan {
     routes.fill(LcRoute());
     replan_at_ns = kNever;
     arrangement = ArrangementInForce();
+    longest_segment_ns = 0;
     choice = PlannedChoice();
     dropped = 0;
   }

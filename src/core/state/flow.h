@@ -213,9 +213,11 @@ struct Flow {
   bool dirty = true;     // something changed since the last plan
   bool planned = false;  // this Tick made a plan
   TimeNs replan_at_ns = kNever;
-  bool drops_late = false;          // an LC app drops late queries
-  bool lc_ranked = false;           // LC apps have different priorities
-  bool lc_may_yield = false;        // an LC app yields where the policy lets it
+  int64_t longest_segment_ns = 0;     // as of the last plan
+  TimeNs long_segments_until_ns = 0;  // segments of an earlier, longer limit may be on the device
+  bool drops_late = false;            // an LC app drops late queries
+  bool lc_ranked = false;             // LC apps have different priorities
+  bool lc_may_yield = false;          // an LC app yields where the policy lets it
   TimeNs yields_until_ns = kNever;  // as of the last plan: when a head that yields goes on at last
   PlannedChoice choice_logged;      // the last one in the log, and when
   TimeNs choice_logged_ns = 0;

@@ -177,12 +177,13 @@ struct Progress {
   Prediction predicted;
   int64_t eviction_p99_ns = kNever;  // kNever: not evictable
   bool eviction_known = false;       // that is a prediction
-  int64_t blocking_ns = kNever;      // what its eviction adds to an LC query; kNever: not evictable
-  int64_t blocking_mean_ns = 0;      // a graph: the mean wait that queries showed; 0: none yet
-  double shift_rate = -1;            // the tail that shift_ns is for; -1: none yet
-  int64_t shift_ns = 0;              // how far a graph in segments moves a p99 of that tail
-  Task* next = nullptr;              // queue order
-  Task* previous = nullptr;          // the same; the head's is not kept
+  bool eviction_learned = false;  // a graph: its segments are measured, or were seen often enough
+  int64_t blocking_ns = kNever;   // what its eviction adds to an LC query; kNever: not evictable
+  int64_t blocking_mean_ns = 0;   // a graph: the mean wait that queries showed; 0: none yet
+  double shift_rate = -1;         // the tail that shift_ns is for; -1: none yet
+  int64_t shift_ns = 0;           // how far a graph in segments moves a p99 of that tail
+  Task* next = nullptr;           // queue order
+  Task* previous = nullptr;       // the same; the head's is not kept
   BoundedList<Part, kMaxPartsPerTask> parts;  // last: its unused storage keeps the rest together
 };
 

@@ -36,24 +36,30 @@ class CollectingSink final : public EventSink {
 // The online model, and the eviction latencies of graphs that it observed.
 class WatchingModel final : public ForwardingModel {
  public:
-  WatchingModel(std::unique_ptr<CostModel> model, std::vector<int64_t>& seen)
-      : ForwardingModel(std::move(model)), seen_(seen) {}
+  WatchingModel(std::unique_ptr<CostModel> model, std::vector<int64_t>& seen,
+                std::vector<int64_t>& delays)
+      : ForwardingModel(std::move(model)), seen_(seen), delays_(delays) {}
   void Observe(const Observation& observation) override {
     if (observation.evicted && observation.form == Form::kSegments) {
       seen_.push_back(observation.measured_ns);
     }
     ForwardingModel::Observe(observation);
   }
+  void ObserveDelay(const DelayedQuery& query) override {
+    delays_.push_back(query.added_ns);
+    ForwardingModel::ObserveDelay(query);
+  }
 
  private:
   std::vector<int64_t>& seen_;
+  std::vector<int64_t>& delays_;
 };
 
 class SegmentsTest : public SimulatedSchedulerTest {
  protected:
   using SimulatedSchedulerTest::Wrap;
   std::unique_ptr<CostModel> Wrap(std::unique_ptr<CostModel> model) override {
-    return std::make_unique<WatchingModel>(std::move(model), latencies_);
+    return std::make_unique<WatchingModel>(std::move(model), latencies_, delays_);
   }
 
   void Open(const std::string& policy, double p99_bound = 0) {
@@ -170,6 +176,7 @@ class SegmentsTest : public SimulatedSchedulerTest {
   CollectingSink events_;
   int64_t target_ns_ = 0;           // of the service
   std::vector<int64_t> latencies_;  // learned
+  std::vector<int64_t> delays_;     // likewise, of queries
   KernelId step_, query_;
   AppId service_app_, train_app_;
   QueueId service_, train_;
@@ -560,6 +567,92 @@ TEST_P(DurationPolicies, ATightTargetEvictsTheStepForEachQuery) {
 INSTANTIATE_TEST_SUITE_P(All, DurationPolicies,
                          testing::Values("baymax", "baymax:nc", "baymax:np", "tacker",
                                          "tacker:direct"));
+
+// A graph of measured nodes, and no LC app.
+class AloneTest : public SegmentsTest {
+ protected:
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(Open(policy_, 1.05));
+    ASSERT_TRUE(scheduler_->ReleaseQueue(service_).ok());
+    ASSERT_TRUE(scheduler_->ReleaseApp(service_app_).ok());
+    KernelDesc step = Graph("measured", kNodeNs);
+    step.simulation.nodes[0].repeat = kNodes;
+    step.graph()->measure_nodes = true;
+    measured_ = *scheduler_->RegisterKernel(step);
+  }
+  void AddService(int64_t target_ns = 0) {
+    AppOptions service;
+    service.name = "later";
+    service.app_class = AppClass::kLatencyCritical;
+    service.promise.p99_bound = target_ns > 0 ? 0 : 1.05;
+    service.promise.target_ns = target_ns;
+    service_app_ = *scheduler_->CreateApp(service);
+    service_ = *scheduler_->CreateQueue(service_app_);
+  }
+  // ns a step.
+  double TimeSteps(KernelId step, int count) {
+    const TimeNs begin_ns = scheduler_->NowNs();
+    for (const TicketId ticket : SubmitSteps(step, count)) {
+      EXPECT_EQ(FinishOk(ticket).block_tasks, Segments());
+    }
+    return static_cast<double>(scheduler_->NowNs() - begin_ns) / count;
+  }
+
+  std::string policy_ = "adaptive";
+  KernelId measured_;
+};
+
+// And then beside an LC app that has the whole device while it is active.
+class NextToQueriesTest : public AloneTest {
+ protected:
+  NextToQueriesTest() { policy_ = "adaptive:evict"; }
+};
+
+// Its own segments cost 1.6 us each.
+TEST_F(NextToQueriesTest, AGraphRunsWholeUntilAnLcAppIsThereAndAgainOnceItIsGone) {
+  constexpr double kCuts = 100 * 1'600;
+  const double alone_ns = TimeSteps(measured_, 20);
+  EXPECT_LT(alone_ns, kStepNs * 1.005);
+  AddService();
+  EXPECT_NEAR(TimeSteps(measured_, 20), alone_ns + kCuts, 0.1 * kCuts);
+  ASSERT_TRUE(scheduler_->ReleaseQueue(service_).ok());
+  ASSERT_TRUE(scheduler_->ReleaseApp(service_app_).ok());
+  EXPECT_LT(TimeSteps(measured_, 20), kStepNs * 1.005);
+}
+
+// What its own segments take must be learned before longer ones hide it.
+TEST_F(AloneTest, AGraphThatNobodyMeasuredRunsInItsOwnSegmentsFirst) {
+  EXPECT_GT(TimeSteps(step_, 4), kStepNs * 1.01);
+  EXPECT_FALSE(latencies_.empty());
+  TimeSteps(step_, 8);
+  const size_t seen = latencies_.size();
+  EXPECT_LT(TimeSteps(step_, 10), kStepNs * 1.005);
+  EXPECT_EQ(latencies_.size(), seen);
+}
+
+// The first query may wait for the whole graph that runs as its app is made, and none after it.
+TEST_F(AloneTest, AnLcAppThatComesWaitsForOneWholeGraphAtMost) {
+  SubmitSteps(measured_, 100);
+  Pass(25 * kMs);
+  AddService();
+  EXPECT_LT(SlowestQuery(1, 0), kQueryNs + kStepNs + 100 * kUs);
+  EXPECT_LT(SlowestQuery(30), kQueryNs + 2 * kSegmentNs + 100 * kUs);
+}
+
+// What queries wait for longer segments says nothing of the graph's own.
+TEST_F(NextToQueriesTest, OnlyTheGraphsOwnSegmentsTeachWhatQueriesWait) {
+  AddService();
+  SubmitSteps(measured_, 200);
+  SlowestQuery(400);
+  EXPECT_FALSE(delays_.empty());
+}
+
+TEST_F(NextToQueriesTest, LongerSegmentsTeachNothing) {
+  AddService(100 * kMs);
+  SubmitSteps(measured_, 200);
+  SlowestQuery(400);
+  EXPECT_TRUE(delays_.empty());
+}
 
 }  // namespace
 }  // namespace gpushare::core

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gtest/gtest.h"
+#include "src/core/base/tuning.h"
 #include "tests/core/policies/snapshot_builder.h"
 
 namespace gpushare::core::testing {
@@ -259,6 +260,101 @@ TEST_F(SegmentsPlanTest, AShareOfIdlePeriodsOpensNoPlaceBesideAQuery) {
     builder.lc_apps[0].idle_since_ns = (period + 1) * kMs;
     EXPECT_EQ(PlanOf("adaptive", builder).launches.size(), 0);
   }
+}
+
+// How long segments may be.
+class SegmentLengthTest : public ::testing::Test {
+ protected:
+  SegmentLengthTest() { graph.code = GraphCode(); }
+  void AddApp(int64_t budget_ns) {
+    const int32_t app = builder.AddLcAppWithTarget(0.1, 1 * kMs, 1'000 * kMs);
+    builder.lc_apps[static_cast<size_t>(app)].blocking_budget_ns = budget_ns;
+  }
+  RunningView& AddRunningStep() {
+    RunningView& running =
+        builder.AddRunningBe(be, kernel, 8 * kMs, {{kWholeDevice, Form::kSegments}});
+    running.task.kind = TaskKind::kGraph;
+    running.task.kernel = &graph;
+    return running;
+  }
+  int64_t Longest() { return PlanOf("adaptive", builder).longest_segment_ns; }
+
+  KernelDesc graph;
+  SnapshotBuilder builder;
+  int32_t be = builder.AddBeApp();
+  int32_t kernel = builder.AddKernel(40 * kUs);
+};
+
+TEST_F(SegmentLengthTest, WithoutAnLcAppTheWholeGraphIsOneSegment) {
+  EXPECT_EQ(Longest(), kNever);
+  AddRunningStep();
+  EXPECT_EQ(Longest(), kNever);
+}
+
+// A query waits for two of them.
+TEST_F(SegmentLengthTest, SegmentsAreAsLongAsTheTightestBudgetAllows) {
+  AddApp(10 * kMs);
+  AddRunningStep();
+  EXPECT_EQ(Longest(), 2 * kMs);
+  AddApp(3'999 * kUs);
+  EXPECT_EQ(Longest(), 400 * kUs);
+  AddApp(800 * kUs);
+  EXPECT_EQ(Longest(), 400 * kUs);
+  AddApp(799 * kUs);
+  EXPECT_EQ(Longest(), 0);
+  graph.graph()->segment_ns = 20 * kUs;
+  EXPECT_EQ(Longest(), kSegmentNs) << "its own are shorter";
+}
+
+TEST_F(SegmentLengthTest, BesideAQueryAGraphHasItsOwnSegments) {
+  AddApp(100 * kMs);
+  AddRunningStep();
+  builder.AddQuery(0, kNever);
+  builder.lc_apps[0].active_queries = 1;
+  EXPECT_EQ(Longest(), 0);
+}
+
+// Its wait and that for the segments would add up.
+TEST_F(SegmentLengthTest, BesideOtherBeWorkAGraphHasItsOwnSegments) {
+  AddApp(100 * kMs);
+  AddRunningStep();
+  RunningView& other = builder.AddRunningBe(be, kernel, 8 * kMs, {{kWholeDevice}});
+  EXPECT_EQ(Longest(), 0);
+  other.task.kind = TaskKind::kGraph;
+  EXPECT_EQ(Longest(), 0) << "two graphs";
+}
+
+TEST_F(SegmentLengthTest, AnAppThatStatesNothingKeepsShortSegments) {
+  AddApp(100 * kMs);
+  AddRunningStep();
+  EXPECT_GT(Longest(), 0);
+  AddApp(kNever);
+  EXPECT_EQ(Longest(), 0);
+}
+
+// A graph of which nobody measured the nodes has segments up to five times as long as asked.
+TEST_F(SegmentLengthTest, WhatAnEvictionTakesSaysHowLongSegmentsAreThatNobodyMeasured) {
+  AddApp(3 * kMs);
+  RunningView& step = AddRunningStep();
+  EXPECT_EQ(Longest(), 400 * kUs);
+  step.task.eviction_p99_ns = kSegmentsOutstanding * 5 * kSegmentNs;
+  EXPECT_EQ(Longest(), 0);
+}
+
+// Idle time earns credit, and it is put aside for what the segments may cost.
+TEST_F(SegmentLengthTest, CreditAllowsLongSegmentsWhileNoAppHasALoad) {
+  AddApp(10 * kUs);
+  builder.lc_apps[0].tail_credit = 10;
+  builder.lc_apps[0].tail_need_per_ns = 1e-6;
+  HeadView& step = builder.AddBeHead(be, kernel, 8 * kMs);
+  step.kind = TaskKind::kGraph;
+  step.kernel = &graph;
+  EXPECT_EQ(Longest(), 0) << "it has a load";
+  builder.lc_apps[0].load = 0;
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.longest_segment_ns, 2 * kMs);
+  ASSERT_EQ(plan.launches.size(), 1) << Describe(plan);
+  EXPECT_EQ(plan.launches[0].reason, Reason::kTailCredit);
 }
 
 }  // namespace

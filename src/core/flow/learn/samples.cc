@@ -102,9 +102,12 @@ int64_t MeasuredFor(const Flow& flow, const Task& task, const Part& part,
 }
 
 // The first launch of a busy period says what it evicted, if that is all that it met.
-void NoteEviction(EvictionDelay& delay, const Task& task, int64_t launch_ns) {
+// Longer segments than the graph's own say nothing of those.
+void NoteEviction(const Flow& flow, const Task& task, TimeNs launched_ns, int64_t launch_ns) {
+  EvictionDelay& delay = task.app->evidence.eviction;
   delay.evicted = KernelId();
   if (!task.progress.beside_overlaps || !task.progress.evicts) return;
+  if (launched_ns < flow.long_segments_until_ns) return;
   delay.evicted = task.record.beside;
   delay.kernel = task.record.kernel;
   delay.kernel_trained = task.progress.predicted.trained;
@@ -118,7 +121,7 @@ void NoteLcLaunch(const Flow& flow, const Task& task, const Part& part,
   const QueryState& query = *task.query;
   const bool first = query.ended_ns == 0;
   const int64_t launch_ns = LatencyOf(flow, part);
-  if (first && !query.waited) return NoteEviction(app.eviction, task, launch_ns);
+  if (first && !query.waited) return NoteEviction(flow, task, part.launched_ns, launch_ns);
   NoteMet(app.eviction, task.record.beside);
   if (first || task.record.beside) return;
   const TimeNs ready_ns = std::max(query.ended_ns, part.launched_ns + launch_ns);

@@ -53,6 +53,9 @@ void PredictTask(Flow& flow, Task& task) {
     // measured. That of a graph is no guess: its segments have the length that was asked for.
     task.progress.eviction_known =
         eviction.trained || task.work.kernel->simulation.present || task.IsSegmented();
+    // What longer segments teach says nothing of its own ones, so those are seen first.
+    task.progress.eviction_learned =
+        eviction.trained || task.work.kernel->known_blocking() != nullptr;
     if (!task.progress.eviction_known) {
       task.progress.eviction_p99_ns = flow.device->capabilities().profile.eviction_write_latency_ns;
     }

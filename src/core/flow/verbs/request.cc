@@ -44,6 +44,10 @@ LaunchRequest MakeRequest(const Task& task, const Part& part) {
   request.wait_events = task.wait_events.span();
   request.signal_event = task.signal_event;
   request.waits_for_empty_sms = task.progress.waits_for_empty_sms;
+  if (part.form == Form::kSegments) {
+    request.longer_segments = task.progress.eviction_learned && !IsLc(task);
+    request.graph_ns = task.progress.predicted.trained ? task.progress.predicted.duration_ns : 0;
+  }
   // Opaque launches are made later, with no lock held: their query may have ended by then. The end
   // of segments is known without a completion word.
   const bool has_word = part.form != Form::kOpaque && part.form != Form::kSegments;

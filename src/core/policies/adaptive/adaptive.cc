@@ -12,6 +12,7 @@
 #include "src/core/policies/adaptive/carry_out/beside_heads.h"
 #include "src/core/policies/adaptive/carry_out/change.h"
 #include "src/core/policies/adaptive/carry_out/empty_sms.h"
+#include "src/core/policies/adaptive/carry_out/segment_length.h"
 #include "src/core/policies/parts/be_quota.h"
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/eviction.h"
@@ -218,6 +219,7 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
     FillPlaces(snapshot, arrangement, lc, shares, plan);
   }
   PlanBeCopies(snapshot, lc, shares, plan);
+  PlanSegmentLength(snapshot, lc, shifts_, plan);
   LetGridsWait(snapshot, plan);
   LookAgain(snapshot, lc, plan);
 }

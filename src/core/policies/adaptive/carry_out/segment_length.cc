@@ -1,0 +1,90 @@
+// How long segments of BE graphs may be (segment_length.h).
+
+#include "src/core/policies/adaptive/carry_out/segment_length.h"
+
+#include <algorithm>
+
+#include "src/core/base/tuning.h"
+#include "src/core/policies/parts/bounds.h"
+#include "src/core/policies/parts/launch_form.h"
+#include "src/core/seams/graph_cut.h"
+#include "src/core/seams/segment_lengths.h"
+
+namespace gpushare::core {
+namespace {
+
+// How much longer the segments of a graph may be than they were asked for. Where its nodes were not
+// measured, a segment's length is a mean, and what its eviction takes says how long others are.
+double StretchOf(const HeadView& task) {
+  if (task.kernel == nullptr || task.kernel->known_blocking() != nullptr) return 1;
+  const auto asked_ns = static_cast<double>(kSegmentsOutstanding * SegmentNsOf(*task.kernel));
+  return std::max(1.0, static_cast<double>(task.eviction_p99_ns) / asked_ns);
+}
+
+// The BE graphs in segments that are on the device or may be launched.
+struct Graphs {
+  int64_t segment_ns = kNever;  // the shortest of their own lengths
+  double stretch = 1;           // the largest
+
+  void Add(const HeadView& task) {
+    stretch = std::max(stretch, StretchOf(task));
+    if (task.kernel != nullptr) segment_ns = std::min(segment_ns, SegmentNsOf(*task.kernel));
+  }
+};
+
+// False where other BE work runs, or several graphs do: their waits would add up.
+bool OnlyOneRuns(const Snapshot& snapshot, Graphs& graphs) {
+  if (!snapshot.eviction_available || snapshot.running.size() > 1) return false;
+  for (const RunningView& running : snapshot.running) {
+    if (!RunsInSegments(snapshot, running.task)) return false;
+    graphs.Add(running.task);
+  }
+  for (const HeadView& head : snapshot.heads) {
+    if (IsBeCompute(head) && RunsInSegments(snapshot, head)) graphs.Add(head);
+  }
+  return true;
+}
+
+bool LaunchesOtherWork(const Plan& plan) {
+  return std::any_of(plan.launches.begin(), plan.launches.end(),
+                     [](const PlannedLaunch& launch) { return launch.form != Form::kSegments; });
+}
+
+bool StatesNothing(const LcAppView& app) { return app.blocking_budget_ns == kNever; }
+
+struct Allowed {
+  int64_t longest_ns = 0;
+  bool on_credit = false;
+};
+
+// The longest length that each idle period may end with, or that credit covers.
+Allowed LongestOf(const Snapshot& snapshot, const Graphs& graphs, Shifts& shifts) {
+  const bool quiet = std::none_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), HasLoad);
+  for (size_t i = kGroupLengthsNs.size(); i-- > 0;) {
+    const int64_t length_ns = kGroupLengthsNs[i];
+    if (length_ns <= graphs.segment_ns) break;
+    const auto wait_ns = static_cast<int64_t>(graphs.stretch * static_cast<double>(length_ns));
+    const Delay delay = {.eviction_ns = wait_ns, .uncuttable_ns = wait_ns};
+    if (shifts.ShareOf(delay) >= 1) return {length_ns, false};
+    if (quiet && shifts.CreditOf(snapshot, delay.total_ns()).covered) return {length_ns, true};
+  }
+  return {};
+}
+
+}  // namespace
+
+void PlanSegmentLength(const Snapshot& snapshot, const LcActivity& lc, Shifts& shifts, Plan& plan) {
+  if (snapshot.lc_apps.empty()) {
+    plan.longest_segment_ns = kNever;
+    return;
+  }
+  Graphs graphs;
+  if (lc.active || LaunchesOtherWork(plan) || !OnlyOneRuns(snapshot, graphs)) return;
+  if (std::any_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), StatesNothing)) return;
+  const Allowed allowed = LongestOf(snapshot, graphs, shifts);
+  plan.longest_segment_ns = allowed.longest_ns;
+  if (!allowed.on_credit) return;
+  for (PlannedLaunch& launch : plan.launches) launch.reason = Reason::kTailCredit;
+}
+
+}  // namespace gpushare::core
