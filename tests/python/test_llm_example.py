@@ -133,6 +133,7 @@ class Graph(fake_torch.CUDAGraph):
     numbers = itertools.count(0x700)
 
     def __init__(self, keep_graph=False):
+        super().__init__(keep_graph)
         self.kept, self.number, self.ended = keep_graph, next(Graph.numbers), False
 
     def raw_cuda_graph(self):

@@ -183,7 +183,7 @@ bool LcDriver::SubmitNextTask(Query& query) {
     } else {
       options.arrival_ns = query.arrival_ns;
     }
-    if (task + 1 == tasks_.size()) options.next_within_ns = query.next_within_ns;
+    if (query.submitted + 1 == query.tasks) options.next_within_ns = query.next_within_ns;
     options.callback = &LcDriver::OnComplete;
     options.callback_user = &query;
     ++query.submitted;  // before the submit, whose callback may run inside it
