@@ -6,6 +6,8 @@ A job is a function of no arguments with `state`, what a step changes; `health` 
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -60,6 +62,8 @@ def lora(name: str = '1b', device: str = 'cuda') -> Step:
 
 def compiled(whole: bool) -> Step:
     """GPT-2 small of the matrix by torch.compile: as a whole, or its block, which compiles once for all twelve."""
+    with contextlib.suppress(ModuleNotFoundError):  # a baseline runs without the library
+        importlib.import_module('gpushare.triton').enable()
     torch.manual_seed(11)
     step = networks.gpt2()
     for module in [step.net] if whole else step.net.layers:

@@ -205,6 +205,14 @@ def test_latency_counts_from_the_arrival(one, capturing):
     assert one.app.stats().latency.max_ns > now_ns
 
 
+def test_a_run_in_place_makes_no_ticket(one, monkeypatch):
+    monkeypatch.setattr(one._queue, 'submit', None)
+    one.run('d1', arrival_ns=1, timeout_s=10)
+    with one.app.queue.begin_query() as query:
+        one.run('d1', query=query)
+    assert one.app.stats().completed == 2
+
+
 def test_a_query_may_have_several_graphs_and_a_size(one, torch):
     with one.app.queue.begin_query() as query:
         one.run('d1', query=query)

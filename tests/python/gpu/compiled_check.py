@@ -30,7 +30,6 @@ import gpushare.triton
 
 LIMIT_S = 60  # of one wait
 ROWS, COLUMNS = 4096, 1024
-PLACES = (0, 32, 64, 96)  # SMs that are reserved; 0: the whole device
 
 
 @triton.jit
@@ -56,14 +55,11 @@ def matmul_kernel(c, a, b, n, k, bm: tl.constexpr, bn: tl.constexpr, bk: tl.cons
     tl.store(c + rows[:, None] * n + columns[None, :], total.to(tl.bfloat16))
 
 
-def kernels(x, a, b):
-    """A softmax that says where it ran, and a product that needs more than 48 KB of shared memory."""
-    out, sms = torch.empty_like(x), torch.empty(x.shape[0], dtype=torch.int32, device='cuda')
-    softmax_kernel[(x.shape[0],)](out, sms, x, x.shape[1], block=COLUMNS)
+def product(a, b):
     c = torch.empty(a.shape[0], b.shape[1], dtype=torch.bfloat16, device='cuda')
     matmul_kernel[(a.shape[0] // 128, b.shape[1] // 128)](
         c, a, b, b.shape[1], a.shape[1], bm=128, bn=128, bk=64, num_warps=8, num_stages=3)
-    return out, c, sms
+    return c
 
 
 def inputs():
@@ -78,74 +74,69 @@ def network():
     return torch.nn.Sequential(layer, torch.nn.LayerNorm(512), torch.nn.GELU()).cuda().half().eval()
 
 
-def captured_sms(runtime, name):
-    """On how many SMs the softmax ran, by the SMs of the place, and the kernel. The registration runs it in each."""
-    x = inputs()[0]
-    seen = {}
+def captured_everywhere(runtime, name, fn):
+    """What fn returns in each place, by its SMs: the registration captures it there and runs the capture."""
+    results = {}
+    fn()  # loads its kernels
+    torch.cuda.synchronize()
 
     def capture(stream, sm_count):
-        out, seen[sm_count] = torch.empty_like(x), torch.zeros(ROWS, dtype=torch.int32, device='cuda')
-        with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
-            softmax_kernel[(ROWS,)](out, seen[sm_count], x, COLUMNS, block=COLUMNS)
-    softmax_kernel[(ROWS,)](torch.empty_like(x), torch.zeros(ROWS, dtype=torch.int32, device='cuda'), x, COLUMNS,
-                            block=COLUMNS)
-    torch.cuda.synchronize()
-    kernel = runtime.register_kernel(name, capture=capture, segment_ns=-1, measure_places=True)
-    torch.cuda.synchronize()
-    return {sms: len(values.unique()) for sms, values in seen.items()}, kernel
+        with torch.cuda.stream(torch.cuda.ExternalStream(stream)), torch.no_grad():
+            results[sm_count] = fn()
+    with runtime.register_kernel(name, capture=capture, segment_ns=-1, measure_places=True):
+        torch.cuda.synchronize()
+    return results
 
 
-def without_images(figures):
+def softmax(x):
+    """The softmax, and the SMs that its rows ran on."""
+    out, sms = torch.empty_like(x), torch.full((x.shape[0],), -1, dtype=torch.int32, device='cuda')
+    softmax_kernel[(x.shape[0],)](out, sms, x, x.shape[1], block=COLUMNS)
+    return out, sms
+
+
+def without_images(_figures):
     """A function of a module without its image is refused in a place, and the error names the kernel."""
+    x, _, _ = inputs()
     with gpushare.Runtime() as runtime:
         try:
-            figures['sms'], _ = captured_sms(runtime, 'unknown')
+            captured_everywhere(runtime, 'unknown', lambda: softmax(x))
         except gpushare.UnimplementedError as error:
             assert 'softmax_kernel' in str(error) and 'no image' in str(error), str(error)
             return
         raise AssertionError('it was registered')
 
 
-def captured_in_places(figures):
-    """A capture's function stays on the SMs of its place."""
+def same_in_places(name, fn, figures):
+    """The results in each place, which must be those of the whole device."""
     with gpushare.Runtime() as runtime:
-        figures['sms'], _ = captured_sms(runtime, 'softmax')
+        results = captured_everywhere(runtime, name, fn)
+    expected = results[max(results)]
+    differ = [sms for sms, result in results.items() if not torch.equal(result, expected)]
+    figures['places'] = len(results)
+    assert len(results) > 3 and not differ, f'the results in places of {differ} SMs differ'
+    assert torch.equal(expected, fn()), 'the results differ from those of the function'
+
+
+def functions_stay_in_their_place(figures):
+    x, _, _ = inputs()
+    with gpushare.Runtime() as runtime:
+        results = captured_everywhere(runtime, 'softmax', lambda: softmax(x))
+    figures['sms'] = {place: len(sms.unique()) for place, (_, sms) in results.items()}
     whole = max(figures['sms'])
     assert figures['sms'][whole] == whole, figures['sms']
     for place, sms in figures['sms'].items():
         assert sms <= place, f'{sms} SMs in a place of {place}'
+        assert torch.equal(results[place][0], results[whole][0]), f'a place of {place} SMs has other bits'
 
 
-def in_places(name, fn, examples, figures, sm_output=None):
-    """The service's answers in several places, and on how many SMs the kernel that says so ran."""
-    expected = fn(*examples)
-    expected = expected if isinstance(expected, tuple) else (expected,)
-    seen = []
-    for reserved in PLACES:
-        with gpushare.Runtime(policy='smguard:packed') as runtime:
-            service = gt.Service(runtime, fn, examples, name=name, measure=False)
-            assert not getattr(service, 'unconfinable', None), service.unconfinable
-            if reserved:
-                service.app.reserve_capsms(reserved, packed=True)
-            for _ in range(3):
-                place = service.submit(*examples).wait(LIMIT_S).place
-                results = service(*examples)
-                results = results if isinstance(results, tuple) else (results,)
-                for i, (result, right) in enumerate(zip(results, expected, strict=True)):
-                    if i != sm_output:
-                        assert torch.equal(result, right), f'{name}: output {i} differs with {reserved} SMs'
-            seen.append((reserved, place, None if sm_output is None else len(results[sm_output].unique())))
-    figures['places'] = seen
-    assert len({place for _, place, _ in seen}) > 1, f'every query ran in one place: {seen}'
-    for _, place, sms in seen:
-        assert sms is None or place == 0 or sms < 132, f'{sms} SMs in place {place}'
+def triton_has_the_same_bits(figures):
+    """A product whose kernel needs more than 48 KB of shared memory."""
+    _, a, b = inputs()
+    same_in_places('triton', lambda: product(a, b), figures)
 
 
-def triton_in_places(figures):
-    in_places('triton', kernels, inputs(), figures, sm_output=2)
-
-
-def compiled_in_places(figures):
+def compiled_has_the_same_bits(figures):
     torch.manual_seed(3)
     net, x = network(), torch.randn(16, 128, 512, device='cuda').half()
     compiled = torch.compile(net, dynamic=False)
@@ -154,7 +145,18 @@ def compiled_in_places(figures):
         compiled(x)
         figures['functions'] = gpushare.triton.known_functions() - before
         assert figures['functions'] > 0, 'torch.compile loaded no function that gpushare has seen'
-        in_places('compiled', compiled, (x,), figures)
+        same_in_places('compiled', lambda: compiled(x), figures)
+
+
+def a_service_of_compiled_code_answers(figures):
+    net, x = network(), torch.randn(16, 128, 512, device='cuda').half()
+    compiled = torch.compile(net, dynamic=False)
+    with torch.no_grad(), gpushare.Runtime() as runtime:
+        expected = compiled(x)
+        service = gt.Service(runtime, compiled, (x,), name='compiled', measure=False)
+        assert not service.unconfinable, service.unconfinable
+        figures['equal'] = sum(torch.equal(service(x), expected) for _ in range(20))
+        assert figures['equal'] == 20
 
 
 def compiled_step_in_segments(figures):
@@ -194,8 +196,9 @@ def main():
     parser.add_argument('--out', type=pathlib.Path)
     options = parser.parse_args()
     figures, failed = {}, 0
-    for case in (without_images, captured_in_places, triton_in_places, compiled_in_places, compiled_step_in_segments):
-        if case is captured_in_places:
+    for case in (without_images, functions_stay_in_their_place, triton_has_the_same_bits, compiled_has_the_same_bits,
+                 a_service_of_compiled_code_answers, compiled_step_in_segments):
+        if case is functions_stay_in_their_place:
             gpushare.triton.enable()
             softmax_kernel.device_caches.clear()  # loads them again, where they are seen
             matmul_kernel.device_caches.clear()

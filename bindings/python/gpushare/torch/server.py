@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import threading
 import types
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 
 from gpushare._use import Use
-from gpushare.app import Query
+from gpushare.app import Query, Queue
 from gpushare.enums import AppClass, Choice, Status
 from gpushare.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
 from gpushare.kernel import Kernel
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 # How a graph comes to the places: one capture is copied to each, or each has a capture of its own, or it runs on the
 # whole device only.
 Places = Literal['copied', 'captured', 'whole']
+
+# The options that a query may have and be one call of C.
+_RUN_OPTIONS = inspect.signature(Queue.run).parameters.keys()
 
 _numbers = itertools.count(1)
 
@@ -103,6 +107,7 @@ class Server:
         self.pool = torch.cuda.MemPool()
         self.app = runtime.create_app(self.name, AppClass.LATENCY_CRITICAL, p99_bound=p99_bound, **app_options)
         self._queue = self.app.queue
+        self._run: Callable[..., None] = self._queue.run
         self._in_flight = InFlight(runtime, self.app)
         self._calls = Use(1, type(self).__name__)  # calls under way: close() waits for those of other threads
         runtime.keep(self._in_flight.events)
@@ -236,12 +241,11 @@ class Server:
         """
         with self._calls:
             graph = self[name]
-            arrival_ns = options.get('arrival_ns', 0)
-            if inputs or wait_events or input_size or len(options) > ('arrival_ns' in options):
+            if inputs or wait_events or input_size or not options.keys() <= _RUN_OPTIONS:
                 self._submit(graph, inputs or None, query, input_size, wait_events, options).wait_ok(timeout_s)
                 return graph.outputs
             try:
-                self._queue.run(graph.kernel, query=query, arrival_ns=arrival_ns, timeout_s=timeout_s)
+                self._run(graph.kernel, query=query, timeout_s=timeout_s, **options)
             except BaseException:
                 self._in_flight.lost(name)
                 raise
