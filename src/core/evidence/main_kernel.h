@@ -19,6 +19,7 @@ namespace gpushare::core {
 
 struct MainKernel {
   const KernelDesc* kernel = nullptr;  // null before the app's first task with a kernel
+  bool one_of_several = false;         // the app had tasks of other kernels too
   int64_t credit_ns = 0;
   // Factor on the speed of `speeds_of` by LinkUse, as `version` of the model knows it.
   std::array<float, kLinkUses> speed_beside_copies = {1, 1, 1, 1};
@@ -33,6 +34,7 @@ inline bool VoteMainKernel(MainKernel& main, const KernelDesc& kernel, int64_t p
     main.credit_ns = std::min(main.credit_ns + weight, kMaxDurationNs);
     return false;
   }
+  main.one_of_several = main.one_of_several || main.kernel != nullptr;
   main.credit_ns -= weight;
   if (main.credit_ns >= 0 && main.kernel != nullptr) return false;
   main.kernel = &kernel;

@@ -2,6 +2,7 @@
 // arrivals.
 //
 //   a query begins      shadow = max(shadow, arrival) + predicted time alone
+//   its task is known   shadow += its time alone as predicted then - predicted
 //   it ends             shadow += its time alone as known now - predicted
 //   lag                 now + work left - shadow, at least 0
 //
@@ -60,6 +61,20 @@ class Shadow {
     query.busy_period = busy_period_;
     if (queries_++ == 0) first_since_ns_ = since_ns;
     left_ns_ += predicted_ns;
+  }
+
+  // What the query is predicted to take alone is known better than at its begin, and it has not
+  // ended. Queries that began behind it move with it.
+  void Predict(int64_t predicted_ns, ShadowQuery& query) {
+    const int64_t off_ns = predicted_ns - query.predicted_ns;
+    query.predicted_ns = predicted_ns;
+    left_ns_ += off_ns;
+    if (query.busy_period == busy_period_) {
+      end_ns_ += off_ns;
+      corrected_ns_ += off_ns;
+    } else {
+      query.end_ns += off_ns;
+    }
   }
 
   // `alone_ns`: what the query takes alone, as known now. `ended_ns`: when it ended on the device.

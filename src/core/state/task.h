@@ -60,13 +60,15 @@ struct QueryState {
   bool dropped = false;        // too late before a task of it began (flow/verbs/late_queries.h)
   double input_size = 0;       // as the application stated it; 0: it did not
   int64_t next_within_ns = 0;  // as its last task stated that stated something (TaskSpec)
-  int64_t sized_ns = 0;        // predicted from input_size, with its error bar; 0: unknown
-  int64_t solo_ns = 0;         // predicted, all tasks admitted so far
-  int64_t issued_ns = 0;       // predicted, on the device
-  int64_t done_ns = 0;         // measured, complete
-  TimeNs ended_ns = 0;         // the last one that is complete, on the device; 0: none ran
-  bool waited = false;         // it began behind another one of its app
-  QuerySlot* slot = nullptr;   // of an explicit query
+  // Of the whole, predicted from input_size, with its error bar, or from the kernel of its one task
+  // (LearnPrediction); 0: unknown.
+  int64_t sized_ns = 0;
+  int64_t solo_ns = 0;        // predicted, all tasks admitted so far
+  int64_t issued_ns = 0;      // predicted, on the device
+  int64_t done_ns = 0;        // measured, complete
+  TimeNs ended_ns = 0;        // the last one that is complete, on the device; 0: none ran
+  bool waited = false;        // it began behind another one of its app
+  QuerySlot* slot = nullptr;  // of an explicit query
   // How long its tasks have waited for queries of higher priority, as of then (yields.cc).
   int64_t yielded_ns = 0;
   TimeNs yielded_until_ns = 0;

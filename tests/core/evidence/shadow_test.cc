@@ -84,6 +84,32 @@ TEST_F(ShadowTest, ACorrectionDoesNotReachBeyondIdleTimeOfTheShadow) {
   EXPECT_EQ(End(second, 100, 1'400), 100) << "it found the shadow idle";
 }
 
+// A prefill of 500 among decode steps of 100: alone it ends at 1,500, and the step behind it at
+// 1,600.
+TEST_F(ShadowTest, AQueryThatIsKnownToBeLongerThanOthersIsNotBehind) {
+  ShadowQuery prefill = Begin(1'000, 100);
+  shadow.Predict(500 * kUs, prefill);
+  const ShadowQuery decode = Begin(1'010, 100);
+  EXPECT_EQ(Lag(1'250), 0);
+  EXPECT_EQ(Lag(1'310), 10) << "of the mean of both at most";
+  EXPECT_EQ(End(prefill, 500, 1'500), 500);
+  EXPECT_EQ(Lag(1'500), 0);
+  EXPECT_EQ(End(decode, 100, 1'600), 590);
+}
+
+TEST_F(ShadowTest, WhatIsKnownLateMovesTheQueriesBehindIt) {
+  ShadowQuery first = Begin(1'000, 100);
+  const ShadowQuery second = Begin(1'010, 100);
+  shadow.Predict(300 * kUs, first);
+  EXPECT_EQ(End(first, 300, 1'300), 300);
+  EXPECT_EQ(End(second, 100, 1'400), 390);
+  ShadowQuery before = Begin(2'000, 100);
+  const ShadowQuery behind = Begin(2'200, 100);
+  shadow.Predict(150 * kUs, before);
+  EXPECT_EQ(End(before, 150, 2'200), 150);
+  EXPECT_EQ(End(behind, 100, 2'300), 100) << "it found the shadow idle";
+}
+
 TEST_F(ShadowTest, AQueryOfUnknownTimeCountsOnceItHasEnded) {
   const ShadowQuery query = Begin(1'000, 0);
   EXPECT_EQ(Lag(1'000), 0);

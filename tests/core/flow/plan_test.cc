@@ -2,6 +2,7 @@
 
 #include "src/core/flow/plan.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -26,6 +27,8 @@ struct Seen {
   std::vector<int64_t> budget_ns;  // of the LC apps
   std::vector<double> fair_weights;
   std::vector<int32_t> queries;  // the LC app of each
+  std::vector<int64_t> query_solo_ns;
+  int64_t lag_ns = 0;  // the longest of the LC apps
   bool queries_left_out = false;
   bool hold_lc = false;
   ArrangementInForce in_force;
@@ -44,16 +47,20 @@ class HoldingPolicy final : public Policy {
     seen_.eviction_known.clear();
     seen_.budget_ns.clear();
     seen_.fair_weights.clear();
+    seen_.lag_ns = 0;
     for (const LcAppView& app : snapshot.lc_apps) {
+      seen_.lag_ns = std::max(seen_.lag_ns, app.lag_ns);
       seen_.budget_ns.push_back(app.blocking_budget_ns);
     }
     for (const BeAppView& app : snapshot.be_apps) seen_.fair_weights.push_back(app.fair_weight);
     seen_.queries.clear();
+    seen_.query_solo_ns.clear();
     TimeNs before_ns = 0;
     for (const QueryView& query : snapshot.queries) {
       EXPECT_GE(query.arrival_ns, before_ns) << "the queries are in order of arrival";
       before_ns = query.arrival_ns;
       seen_.queries.push_back(query.lc_app);
+      seen_.query_solo_ns.push_back(query.solo_ns);
     }
     seen_.queries_left_out = snapshot.queries_left_out;
     seen_.in_force = snapshot.in_force;
@@ -95,6 +102,19 @@ class CuttingDevice final : public ForwardingDevice {
   GraphCut CutOf(const KernelDesc& /*graph*/) const override { return {.segments = 90}; }
 };
 
+// Each launch took 1 us; those of the null device take no time, which teaches nothing.
+class TimedDevice final : public ForwardingDevice {
+ public:
+  TimedDevice() : ForwardingDevice(null::MakeNullDevice()) {}
+  size_t PollCompletions(absl::Span<DeviceCompletion> out) override {
+    const size_t count = inner().PollCompletions(out);
+    for (DeviceCompletion& completion : out.first(count)) {
+      completion.start_ns = completion.end_ns - 1000;
+    }
+    return count;
+  }
+};
+
 class PlanTest : public ::testing::Test {
  protected:
   void SetUp() override { Start(null::MakeNullDevice()); }
@@ -128,6 +148,30 @@ class PlanTest : public ::testing::Test {
       tickets.push_back(*ticket);
     }
     return tickets;
+  }
+
+  // A task of a kernel that takes 1 us, of an LC app of two kernels whose queries take seconds in
+  // the mean.
+  TaskSpec ShortTask() {
+    Start(std::make_unique<TimedDevice>());
+    AppOptions options;
+    options.name = "engine";
+    options.app_class = AppClass::kLatencyCritical;
+    options.solo_ns = 60'000 * kMs;
+    TaskSpec spec;
+    spec.queue = *scheduler_->CreateQueue(*scheduler_->CreateApp(options));
+    spec.kernel = kernel_;
+    spec.work.block_tasks = 64;
+    Run(spec);
+    KernelDesc decode;
+    decode.name = "decode";
+    spec.kernel = *scheduler_->RegisterKernel(decode);
+    for (int i = 0; i < 10; ++i) Run(spec);
+    return spec;
+  }
+  void Run(const TaskSpec& spec) {
+    const TicketId ticket = *scheduler_->SubmitLc(spec);
+    EXPECT_TRUE(scheduler_->Wait(ticket, scheduler_->NowNs() + 500 * kMs).ok());
   }
 
   Seen seen_;
@@ -173,6 +217,31 @@ TEST_F(PlanTest, QueriesOfOneAppHideNoneOfAnother) {
   EXPECT_EQ(std::count(seen_.queries.begin(), seen_.queries.end(), 0), kMaxActiveQueriesPerApp);
   EXPECT_EQ(std::count(seen_.queries.begin(), seen_.queries.end(), 1), 2);
   EXPECT_TRUE(seen_.queries_left_out);
+}
+
+// A decode step is no prefill. Of a query of several tasks more may come.
+TEST_F(PlanTest, AQueryOfOneShortTaskIsNotAsLongAsTheAppsMean) {
+  TaskSpec spec = ShortTask();
+  seen_.hold_lc = true;
+  ASSERT_TRUE(scheduler_->SubmitLc(spec).ok());
+  spec.query = *scheduler_->BeginQuery(spec.queue, 0);
+  ASSERT_TRUE(scheduler_->SubmitLc(spec).ok());
+  scheduler_->Tick();
+  ASSERT_EQ(seen_.query_solo_ns.size(), 2u);
+  EXPECT_LT(seen_.query_solo_ns[0], 100 * kMs);
+  EXPECT_GT(seen_.query_solo_ns[1], 1000 * kMs);
+}
+
+TEST_F(PlanTest, AShortTaskThatWaitsIsBehindLongBeforeTheAppsMean) {
+  const TaskSpec spec = ShortTask();
+  seen_.hold_lc = true;
+  ASSERT_TRUE(scheduler_->SubmitLc(spec).ok());
+  scheduler_->Tick();
+  const TimeNs until_ns = scheduler_->NowNs() + 20 * kMs;
+  while (scheduler_->NowNs() < until_ns) scheduler_->Tick();
+  SubmitHeads(be_app_, 1);  // so that there is another plan
+  scheduler_->Tick();
+  EXPECT_GT(seen_.lag_ns, 5 * kMs);
 }
 
 TEST_F(PlanTest, LcHeadsComeFirstAndEachClassInOrderOfSubmission) {

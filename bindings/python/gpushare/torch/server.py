@@ -224,7 +224,7 @@ class Server:
         arrival_ns (an option): when the request was meant to arrive, on runtime.now_ns()'s clock; 0: now. Its latency
         counts from there. query: of several tasks, from server.app.queue.begin_query.
         input_size: of the request, in any unit that all queries of the server share; 0: unknown. The library learns how
-        long a query takes from it. Of a query of several tasks begin_query states it.
+        long a query takes from it; leave it out where the graph says it. Of several tasks begin_query states it.
         wait_events: torch.cuda.Events that the GPU waits for first; at most 8, 7 with inputs.
 
         Raises what Queue.submit raises; NotFoundError; InvalidArgumentError for inputs unlike the captured ones.

@@ -125,6 +125,18 @@ void ReportLost(Flow& flow, App& app) {
   }
 }
 
+// A query of one task takes what its kernel takes, once that was measured. Where its app has
+// several kernels, the mean of the app's queries, by which it began, is that of others.
+void PredictByKernel(Task& task) {
+  QueryState* const query = task.query;
+  const Prediction& predicted = task.progress.predicted;
+  if (query == nullptr || !query->active || query->slot != nullptr || query->sized_ns > 0) return;
+  AppEvidence& evidence = task.app->evidence;
+  if (!predicted.trained || !evidence.main_kernel.one_of_several) return;
+  query->sized_ns = predicted.duration_ns;
+  evidence.shadow.Predict(predicted.duration_ns, query->shadow);
+}
+
 }  // namespace
 
 void Learn(Flow& flow) {
@@ -231,11 +243,12 @@ void LearnQueryReturned(Flow& flow, const QueryState& query) {
   flow.evidence.QueryReturned(query.app->evidence, query.shadow, flow.now_ns);
 }
 
-void LearnPrediction(Flow& flow, const Task& task) {
+void LearnPrediction(Flow& flow, Task& task) {
   if (task.work.kernel == nullptr) return;
   const bool changed = VoteMainKernel(task.app->evidence.main_kernel, *task.work.kernel,
                                       task.progress.predicted.duration_ns);
   flow.pairs_stale = flow.pairs_stale || changed;
+  PredictByKernel(task);
 }
 
 bool AsksForSoloRun(const Flow& flow, const Task& task) {

@@ -48,7 +48,7 @@ void LearnQueryLeft(Flow& flow, const QueryState& query, int32_t queries_before)
 // An idle query is in the list again.
 void LearnQueryReturned(Flow& flow, const QueryState& query);
 
-void LearnPrediction(Flow& flow, const Task& task);
+void LearnPrediction(Flow& flow, Task& task);
 
 // Whether a BE task that is about to begin is to be measured by itself (evidence/solo_runs.h).
 bool AsksForSoloRun(const Flow& flow, const Task& task);
