@@ -21,20 +21,23 @@ namespace {
 // A caller who gives a BE app a target expects an effect.
 absl::Status CheckBe(const gpushare_app_options& options) {
   if (options.target_ns == 0 && options.p99_bound == 0 && options.p50_bound == 0 &&
-      options.p99_alone_ns == 0 && options.solo_ns == 0 && options.drop_late == 0) {
+      options.p99_alone_ns == 0 && options.solo_ns == 0 && options.drop_late == 0 &&
+      options.bounds_tokens == 0) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("BE app '", options.name, "' states a target (target_ns ", options.target_ns,
-                   ", p99_bound ", options.p99_bound, ", p50_bound ", options.p50_bound,
-                   ", p99_alone_ns ", options.p99_alone_ns, ", solo_ns ", options.solo_ns,
-                   ", drop_late ", options.drop_late, "), and only an LC app has one."));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "BE app '", options.name, "' states a target (target_ns ", options.target_ns, ", p99_bound ",
+      options.p99_bound, ", p50_bound ", options.p50_bound, ", p99_alone_ns ", options.p99_alone_ns,
+      ", solo_ns ", options.solo_ns, ", drop_late ", options.drop_late, ", bounds_tokens ",
+      options.bounds_tokens, "), and only an LC app has one."));
 }
 
 absl::StatusOr<core::AppOptions> AppOptionsOf(const gpushare_app_options& options) {
   GPUSHARE_RETURN_IF_ERROR(CheckName("app_options.name", options.name));
   GPUSHARE_RETURN_IF_ERROR(CheckBool("app_options.drop_late", options.drop_late));
+  GPUSHARE_RETURN_IF_ERROR(CheckBool("app_options.bounds_tokens", options.bounds_tokens));
   GPUSHARE_RETURN_IF_ERROR(CheckReserved("app_options", options.reserved));
+  GPUSHARE_RETURN_IF_ERROR(CheckReserved("app_options", options.reserved2, "reserved2"));
   core::AppOptions out;
   out.name = options.name;
   switch (options.app_class) {
@@ -61,6 +64,7 @@ absl::StatusOr<core::AppOptions> AppOptionsOf(const gpushare_app_options& option
   if (options.idle_timeout_ns != 0) out.idle_timeout_ns = options.idle_timeout_ns;
   out.priority = options.priority;
   out.yield_ns_max = options.yield_ns_max;
+  out.bounds_tokens = options.bounds_tokens == 1;
   return out;
 }
 

@@ -142,6 +142,13 @@ gpushare_app_guarantee ToC(const core::AppGuarantee& guarantee) {
   out.target_lost = guarantee.target_lost ? 1 : 0;
   out.yielded_ns = guarantee.yielded_ns;
   out.next_lapsed = guarantee.next_lapsed;
+  out.token_streams = guarantee.token_streams;
+  out.first_tokens = guarantee.first_tokens;
+  out.ttft_p50_ns = guarantee.ttft_p50_ns;
+  out.ttft_p99_ns = guarantee.ttft_p99_ns;
+  out.token_distances = guarantee.token_distances;
+  out.tbt_p50_ns = guarantee.tbt_p50_ns;
+  out.tbt_p99_ns = guarantee.tbt_p99_ns;
   out.tail_credit = guarantee.tail_credit;
   out.queries_late_for_be = guarantee.queries_late_for_be;
   std::copy(guarantee.held_ns.begin(), guarantee.held_ns.end(), out.held_ns);

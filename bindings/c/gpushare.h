@@ -290,6 +290,11 @@ typedef struct gpushare_ticket {
   uint64_t value;
 } gpushare_ticket;
 
+// The tokens of one LC request. Value 0: no stream.
+typedef struct gpushare_token_stream {
+  uint64_t value;
+} gpushare_token_stream;
+
 // One LC request: the tasks between its begin and its end. Value 0: no query.
 typedef struct gpushare_query {
   uint64_t value;
@@ -492,6 +497,10 @@ typedef struct gpushare_app_options {
   // of a query wait so for at most this long in all; then they go on and stay. 0: it does not
   // yield; GPUSHARE_NEVER: no limit; BE: must be 0.
   int64_t yield_ns_max;
+  // LC: 1: p99_bound and p99_alone_ns are of the distances between two tokens of a token stream, no
+  // longer of queries, and target_ns must be 0 (docs/engines.md); BE: must be 0.
+  gpushare_bool bounds_tokens;
+  int32_t reserved2;  // must be 0
 } gpushare_app_options;
 #define GPUSHARE_APP_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_app_options)
 
@@ -983,11 +992,46 @@ GPUSHARE_API gpushare_status gpushare_query_end(gpushare_runtime* runtime,
 
 // Ends open queries of an app whose values are lost, as after a client has vanished: those that
 // have had no task for idle_ns, in nanoseconds; 0: all open ones. Their tasks go on. Their
-// latencies are in no statistics. Writes how many it ended; out_count may be null. Threads: any.
-// Owns: takes these queries; their values are stale afterwards. Blocks: briefly. Errors:
-// INVALID_ARGUMENT, also for a negative idle_ns.
+// latencies are in no statistics. It ends token streams likewise: those without a mark for idle_ns.
+// Writes how many it ended, of both; out_count may be null. Threads: any.
+// Owns: takes these queries and streams; their values are stale afterwards. Blocks: briefly.
+// Errors: INVALID_ARGUMENT, also for a negative idle_ns.
 GPUSHARE_API gpushare_status gpushare_query_abandon(gpushare_app* app, int64_t idle_ns,
                                                     int32_t* out_count) GPUSHARE_NOEXCEPT;
+
+// --- token streams -------------------------------------------------------------------------------
+
+// Begins the token stream of a request of an LC app, which arrived at arrival_ns; 0: now. A stream
+// counts what a user of a language model waits for: from the arrival to the first token (TTFT) and
+// between two tokens (TBT), in gpushare_app_guarantee and the metrics. An app has at most tasks_max
+// open streams; when it has no more, those without a mark for its idle timeout are ended. A stream
+// is no load. Sequence: gpushare_token_stream_begin -> for each step gpushare_submit_lc ->
+// gpushare_token_stream_mark -> gpushare_token_stream_end.
+// Threads: any, also in callbacks. Owns: the caller must end the stream. Blocks: briefly, until a
+// pass of the scheduler's thread has ended; the first one of a runtime allocates.
+// Errors: INVALID_ARGUMENT a BE app, or the time is negative or more than an hour from now;
+// RESOURCE_EXHAUSTED the app has tasks_max open streams, or the runtime 16384.
+GPUSHARE_API gpushare_status gpushare_token_stream_begin(
+    gpushare_app* app, int64_t arrival_ns, gpushare_token_stream* out_stream) GPUSHARE_NOEXCEPT;
+
+// Says that the task of the ticket, LC and of any app, gives each of `count` streams one token: at
+// complete_ns of its record, if it ends with VERDICT_OK. A task may be marked by many streams and
+// several times. Mark before the task ends where a bound counts tokens (bounds_tokens): a later
+// mark is in the statistics, and no plan learns of it. All streams are marked or none. Threads,
+// Blocks: as gpushare_token_stream_begin. Owns: nothing; the ticket must live until the call
+// returns. Errors: INVALID_ARGUMENT a ticket or stream that is stale, or the ticket of a BE task;
+// RESOURCE_EXHAUSTED 32768 marks wait for the ends of their tasks.
+GPUSHARE_API gpushare_status gpushare_token_stream_mark(gpushare_runtime* runtime,
+                                                        const gpushare_token_stream* streams,
+                                                        uint32_t count,
+                                                        gpushare_ticket ticket) GPUSHARE_NOEXCEPT;
+
+// Ends the stream. Marks whose tasks have not ended count no more.
+// Threads, Blocks: as gpushare_token_stream_begin. Owns: takes the stream; the value is stale
+// afterwards.
+// Errors: INVALID_ARGUMENT unknown, or ended before.
+GPUSHARE_API gpushare_status gpushare_token_stream_end(
+    gpushare_runtime* runtime, gpushare_token_stream stream) GPUSHARE_NOEXCEPT;
 
 // --- submit --------------------------------------------------------------------------------------
 
@@ -1398,6 +1442,16 @@ typedef struct gpushare_app_guarantee {
   // above and the accounts of BE work are without that time; p50_ns, p99_ns and late_share have it.
   int64_t yielded_ns;
   int64_t next_lapsed;  // its statements of a next query (next_within_ns) that did not come true
+  // Its open token streams, and of their last tokens: from an arrival to the first one (TTFT) and
+  // between two (TBT), how many and how long. With bounds_tokens, p99_over_alone and late_share are
+  // of the latter.
+  int64_t token_streams;
+  int64_t first_tokens;
+  int64_t ttft_p50_ns;
+  int64_t ttft_p99_ns;
+  int64_t token_distances;
+  int64_t tbt_p50_ns;
+  int64_t tbt_p99_ns;
 } gpushare_app_guarantee;
 #define GPUSHARE_APP_GUARANTEE_INIT GPUSHARE_STRUCT_INIT(gpushare_app_guarantee)
 

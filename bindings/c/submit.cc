@@ -19,6 +19,8 @@ namespace {
 
 static_assert(sizeof(gpushare_ticket) == sizeof(core::TicketId));
 static_assert(alignof(gpushare_ticket) == alignof(core::TicketId));
+static_assert(sizeof(gpushare_token_stream) == sizeof(core::TokenStreamId));
+static_assert(alignof(gpushare_token_stream) == alignof(core::TokenStreamId));
 
 absl::Status CheckUnused(absl::string_view what, bool unused) {
   if (unused) return absl::OkStatus();
@@ -308,6 +310,40 @@ gpushare_status gpushare_query_abandon(gpushare_app* app, int64_t idle_ns,
     if (!abandoned.ok()) return abandoned.status();
     if (out_count != nullptr) *out_count = *abandoned;
     return absl::OkStatus();
+  });
+}
+
+gpushare_status gpushare_token_stream_begin(gpushare_app* app, int64_t arrival_ns,
+                                            gpushare_token_stream* out_stream) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, app);
+    GPUSHARE_RETURN_IF_ERROR(CheckNotNull("out_stream", out_stream));
+    out_stream->value = 0;
+    const auto stream = object->runtime->scheduler->BeginTokenStream(object->id, arrival_ns);
+    if (!stream.ok()) return stream.status();
+    out_stream->value = stream->value;
+    return absl::OkStatus();
+  });
+}
+
+gpushare_status gpushare_token_stream_mark(gpushare_runtime* runtime,
+                                           const gpushare_token_stream* streams, uint32_t count,
+                                           gpushare_ticket ticket) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, runtime);
+    if (count > 0) GPUSHARE_RETURN_IF_ERROR(CheckNotNull("streams", streams));
+    // Both types are one 64-bit word, as asserted above.
+    const auto* const ids = reinterpret_cast<const gpushare::core::TokenStreamId*>(streams);
+    return object->scheduler->MarkTokens(absl::MakeConstSpan(ids, count),
+                                         gpushare::core::TicketId{ticket.value});
+  });
+}
+
+gpushare_status gpushare_token_stream_end(gpushare_runtime* runtime,
+                                          gpushare_token_stream stream) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, runtime);
+    return object->scheduler->EndTokenStream(gpushare::core::TokenStreamId{stream.value});
   });
 }
 

@@ -325,7 +325,7 @@ def result_structs(header: Header) -> list[str]:
     found = {field.type[:-1] for function in header.functions.values() for field in function.arguments
              if field.name.startswith('out_') and field.type[:-1] in header.structs}
     found |= {'gpushare_kernel_calibration', 'gpushare_calibration_progress'}
-    found -= {'gpushare_ticket', 'gpushare_query'}
+    found -= {'gpushare_ticket', 'gpushare_query', 'gpushare_token_stream'}
     inner = {field.type for name in found for field in header.structs[name]
              if field.type in header.structs and field.type not in ('gpushare_ticket', 'gpushare_query')}
     return [name for name in header.structs if name in found | inner]

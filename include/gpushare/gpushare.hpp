@@ -279,6 +279,37 @@ class Query {
   gpushare_query query_;
 };
 
+// The tokens of one request (gpushare_token_stream_begin). The destructor ends it. Must not outlive
+// its runtime.
+class TokenStream {
+ public:
+  TokenStream(gpushare_runtime* runtime, gpushare_token_stream stream)
+      : runtime_(runtime), stream_(stream) {}
+  TokenStream(TokenStream&& other) noexcept
+      : runtime_(other.runtime_), stream_(std::exchange(other.stream_, gpushare_token_stream{0})) {}
+  TokenStream& operator=(TokenStream&& other) noexcept {
+    std::swap(runtime_, other.runtime_);
+    std::swap(stream_, other.stream_);
+    return *this;
+  }
+  ~TokenStream() {
+    if (stream_.value != 0) static_cast<void>(gpushare_token_stream_end(runtime_, stream_));
+  }
+  gpushare_token_stream get() const { return stream_; }
+  // The task of the ticket gives the stream a token. gpushare_token_stream_mark marks many at once.
+  Status Mark(gpushare_ticket ticket) const {
+    return Status::From(gpushare_token_stream_mark(runtime_, &stream_, 1, ticket));
+  }
+  Status End() {
+    return Status::From(
+        gpushare_token_stream_end(runtime_, std::exchange(stream_, gpushare_token_stream{0})));
+  }
+
+ private:
+  gpushare_runtime* runtime_;
+  gpushare_token_stream stream_;
+};
+
 // A region: enqueue work on stream(), then call End, which returns the ticket. The destructor ends
 // it without giving the ticket. Must not outlive its runtime.
 class Region {
@@ -395,6 +426,13 @@ class App : public AppHandle {
   }
   Status ReserveCapSm(const gpushare_reservation_options& options) const {
     return Status::From(gpushare_reserve_capsm(get(), &options));
+  }
+  // arrival_ns: when the request arrived; 0: now.
+  Result<TokenStream> BeginTokenStream(int64_t arrival_ns = 0) const {
+    gpushare_token_stream stream = {0};
+    const gpushare_status code = gpushare_token_stream_begin(get(), arrival_ns, &stream);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return TokenStream(runtime_.get(), stream);
   }
   // Ends open queries whose values are lost, and returns how many; see gpushare_query_abandon.
   Result<int32_t> AbandonQueries(int64_t idle_ns) const {

@@ -74,6 +74,38 @@ TEST_P(CApiTest, AQueryOfSeveralTasksIsBegunAndEnded) {
   EXPECT_EQ(gpushare_submit_lc(api_.lc_queue, &task, nullptr), GPUSHARE_INVALID_ARGUMENT);
 }
 
+TEST_P(CApiTest, StepsStateWhatFollowsAndGiveTokens) {
+  gpushare_task_options task = api_.LcTask();
+  task.next_within_ns = 100'000'001;
+  EXPECT_FAILS(gpushare_submit_lc(api_.lc_queue, &task, nullptr), GPUSHARE_INVALID_ARGUMENT,
+               "next query within 100000001 ns");
+  task.next_within_ns = GPUSHARE_NO_NEXT;
+  gpushare_token_stream streams[2] = {};
+  ASSERT_OK(gpushare_token_stream_begin(api_.lc_app, 0, &streams[0]));
+  ASSERT_OK(gpushare_token_stream_begin(api_.lc_app, 0, &streams[1]));
+  for (int step = 0; step < 3; ++step) {
+    const gpushare_ticket ticket = api_.Submit(task, true);
+    ASSERT_OK(gpushare_token_stream_mark(api_.runtime, streams, 2, ticket));
+    EXPECT_OK(gpushare_token_stream_mark(api_.runtime, nullptr, 0, ticket));
+    EXPECT_EQ(gpushare_token_stream_mark(api_.runtime, nullptr, 1, ticket),
+              GPUSHARE_INVALID_ARGUMENT);
+    api_.Finish(ticket);
+  }
+  gpushare_app_guarantee guarantee = GPUSHARE_APP_GUARANTEE_INIT;
+  ASSERT_OK(gpushare_app_guarantee_get(api_.lc_app, &guarantee));
+  EXPECT_EQ(guarantee.token_streams, 2);
+  EXPECT_EQ(guarantee.first_tokens, 2);
+  EXPECT_EQ(guarantee.token_distances, 4);
+  EXPECT_LE(guarantee.tbt_p50_ns, guarantee.tbt_p99_ns);
+  ASSERT_OK(gpushare_token_stream_end(api_.runtime, streams[0]));
+  EXPECT_EQ(gpushare_token_stream_end(api_.runtime, streams[0]), GPUSHARE_INVALID_ARGUMENT);
+  int32_t ended = 0;
+  ASSERT_OK(gpushare_query_abandon(api_.lc_app, 0, &ended));
+  EXPECT_EQ(ended, 1);
+  EXPECT_EQ(gpushare_token_stream_begin(api_.be_app, 0, &streams[0]), GPUSHARE_INVALID_ARGUMENT);
+  EXPECT_EQ(gpushare_token_stream_begin(api_.lc_app, 0, nullptr), GPUSHARE_INVALID_ARGUMENT);
+}
+
 struct Seen {
   std::atomic<int> calls{0};
   gpushare_verdict verdict = GPUSHARE_VERDICT_PENDING;

@@ -23,6 +23,19 @@ gpushare::App MakeApp(const gpushare::Runtime& runtime, gpushare_app_class app_c
   return runtime.CreateApp(options).value();
 }
 
+TEST(CppApiTest, ATokenStreamEndsWithItsObject) {
+  const gpushare::Runtime runtime = Open();
+  const gpushare::App app = MakeApp(runtime, GPUSHARE_CLASS_LATENCY_CRITICAL, "lc");
+  {
+    gpushare::TokenStream stream = app.BeginTokenStream().value();
+    const gpushare::TokenStream moved = std::move(stream);
+    EXPECT_EQ(app.Guarantee().value().token_streams, 1);
+    EXPECT_EQ(moved.Mark({0}).code(), GPUSHARE_INVALID_ARGUMENT);
+  }
+  EXPECT_EQ(app.Guarantee().value().token_streams, 0);
+  EXPECT_TRUE(app.BeginTokenStream().value().End().ok());
+}
+
 TEST(CppApiTest, TasksQueriesAndRegionsComplete) {
   const gpushare::Runtime runtime = Open();
   const gpushare::Queue lc =

@@ -27,7 +27,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from gpushare._library import library, library_path
-from gpushare.app import App, Query, Queue, Region
+from gpushare.app import App, Query, Queue, Region, TokenStream, mark_tokens
 from gpushare.enums import (
     AppClass,
     Choice,
@@ -124,6 +124,7 @@ __all__ = [
     'TaskError',
     'TaskKind',
     'Ticket',
+    'TokenStream',
     'TraceSummary',
     'UnavailableError',
     'UnimplementedError',
@@ -131,6 +132,7 @@ __all__ = [
     'calibrate',
     'library',
     'library_path',
+    'mark_tokens',
     'policy_names',
     'validate_profile',
     'version',

@@ -107,6 +107,14 @@ class App(Handle):
         with self._use as handle:
             check(library().gpushare_reserve_capsm(handle, ctypes.byref(struct)))
 
+    def begin_token_stream(self, arrival_ns: int = 0) -> TokenStream:
+        """Begins the token stream of a request of an LC app, which arrived at arrival_ns (now_ns() of the runtime)."""
+        value = abi.gpushare_token_stream()
+        with self._use as handle:
+            check(library().gpushare_token_stream_begin(handle, int64_of('arrival_ns', arrival_ns),
+                                                        ctypes.byref(value)))
+        return TokenStream(self, value.value)
+
     def stats(self) -> AppStats:
         """The app's counters since its creation."""
         struct = init(abi.gpushare_app_stats)
@@ -384,6 +392,57 @@ class Query:
             self.end()
         except Exception:  # the runtime is closed
             self._value = 0
+
+
+class TokenStream:
+    """The tokens that one LC request gets. Its marks say which tasks give it one (docs/engines.md).
+
+    Made by App.begin_token_stream(). It ends by end(), a with block or garbage collection.
+    """
+
+    def __init__(self, app: App, value: int) -> None:
+        self._app = app
+        self._value = value
+        self._process = os.getpid()
+
+    @property
+    def value(self) -> int:
+        return self._value
+
+    def mark(self, ticket: Ticket) -> None:
+        """The task of the ticket gives the stream a token. mark_tokens() marks many streams in one call."""
+        mark_tokens([self], ticket)
+
+    def end(self) -> None:
+        """Ends the stream. Marks whose tasks have not ended count no more."""
+        if self._value and os.getpid() == self._process:
+            with self._app.runtime._use as handle:
+                check(library().gpushare_token_stream_end(handle, abi.gpushare_token_stream(self._value)))
+        self._value = 0
+
+    def __enter__(self) -> TokenStream:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.end()
+
+    def __del__(self) -> None:
+        try:
+            self.end()
+        except Exception:  # the runtime is closed, or the library ended the stream
+            self._value = 0
+
+
+def mark_tokens(streams: Sequence[TokenStream], ticket: Ticket) -> None:
+    """The task of the ticket gives each of the streams a token, when it ends well. All are marked or none.
+
+    Before the task ends, where a bound counts tokens: a later mark is in the statistics, and no plan learns of it.
+    """
+    one = abi.gpushare_token_stream
+    values = (one * len(streams))(*(one(stream.value) for stream in streams))
+    with ticket.runtime_use as handle:
+        check(library().gpushare_token_stream_mark(handle, values, len(streams), ticket.c_value))
 
 
 class Region:

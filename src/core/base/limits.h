@@ -89,6 +89,10 @@ inline constexpr int kBatch = 256;
 // has task slots, so it takes nothing from its neighbours. One fewer than all task slots: a slot
 // number has 16 bits, and 0 is none.
 inline constexpr int kMaxExplicitQueries = kMaxTasks - 1;
+// Open token streams of all apps together, as many as one app may have task slots; and marks whose
+// tasks have not ended: a step of 256 requests in each of 128 queues.
+inline constexpr int32_t kMaxTokenStreams = 16'384;
+inline constexpr int32_t kMaxTokenMarks = 2 * kMaxTokenStreams;
 // A task has at most two words in the submit ring at a time (a region), and so has an explicit
 // query.
 inline constexpr unsigned kRingWords = 1 << 18;

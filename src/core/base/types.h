@@ -30,6 +30,7 @@ using AppId = Id<struct AppTag>;
 using QueueId = Id<struct QueueTag>;
 using KernelId = Id<struct KernelTag>;
 using QueryId = Id<struct QueryTag, uint64_t>;
+using TokenStreamId = Id<struct TokenStreamTag, uint64_t>;
 using TicketId = Id<struct TicketTag, uint64_t>;  // app, slot and generation; see ids.h
 using LaunchId = Id<struct LaunchTag, uint64_t>;  // one device launch; a task may need several
 

@@ -41,11 +41,13 @@ struct AppEvidence {
   Shadow shadow;
   EvictionDelay eviction;
   SlackShare slack;
-  bool bound_lost = false;     // the bound is missed even alone (Promise::BoundIsLost)
-  bool target_lost = false;    // the target is (Promise::TargetIsLost)
-  int64_t late_not_alone = 0;  // queries that were late, and in the shadow were not
-  LatencyTail tail;            // of queries that met no task on credit
-  RecentLatencies delivered;   // of all queries
+  bool bound_lost = false;          // the bound is missed even alone (Promise::BoundIsLost)
+  bool target_lost = false;         // the target is (Promise::TargetIsLost)
+  int64_t late_not_alone = 0;       // queries that were late, and in the shadow were not
+  LatencyTail tail;                 // of queries that met no task on credit
+  RecentLatencies delivered;        // of all queries
+  RecentLatencies first_tokens;     // from arrival to the first mark of a stream (token_streams.h)
+  RecentLatencies token_distances;  // between two marks of a stream
   // Its time stands still while it yields to LC apps of higher priority: that is no delay by BE
   // work, nor one that it would not have alone with those apps. So latencies, the shadow and its
   // lag are without it; `delivered` and loads are as the clock has them.
@@ -88,6 +90,8 @@ inline void BeginApp(AppEvidence& app, int64_t solo_ns, const Promise& promise, 
   app.late_not_alone = 0;
   app.tail.Clear();
   app.delivered.Clear();
+  app.first_tokens.Clear();
+  app.token_distances.Clear();
   app.yielded_ns = app.yielded_as_of_ns = 0;
   app.stands_still = false;
 }

@@ -48,12 +48,15 @@ void Evidence::QueryEnded(AppEvidence& app, const EndedQuery& end) {
   const bool met_credit = busy_on_credit;
   if (--app.queries == 0) --apps_with_queries;
   if (--queries == 0) busy_on_credit = false;
-  if (!met_credit) app.tail.Add(latency_ns);
+  // What the bound counts. Where that is tokens, a query that gives none is no sample.
+  const int64_t judged_ns = end.bounds_tokens ? end.distance_ns : latency_ns;
+  const bool judged = !end.bounds_tokens || end.distance_ns > 0;
+  if (!met_credit && judged) app.tail.Add(judged_ns);
   app.delivered.Add(delivered_ns, delivered_ns > end.promise.LatencyLimit());
   const Promise promise = PromiseOfLateness(app, end.promise);
-  NoteQuery(app.account, promise, app.query_solo_ns, latency_ns, met_credit);
+  if (judged) NoteQuery(app.account, promise, app.query_solo_ns, judged_ns, met_credit);
   LearnLateness(app.target, end.promise, latency_ns);
-  NoteShadow(app, end, latency_ns, met_credit);
+  NoteShadow(app, end, latency_ns, judged_ns, met_credit);
   NoteTrial(end, promise.LatencyLimit(), latency_ns);
   if (end.solo_ns > 0) {
     app.query_solo_ns =
@@ -99,7 +102,7 @@ int64_t Evidence::DelayByBe(const EndedQuery& end) const {
 // What nothing disturbed took what it takes alone. Else its tasks were predicted. A query that was
 // dropped takes nothing in the shadow either, and was late there if its wait left it too little.
 void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t latency_ns,
-                          bool met_credit) {
+                          int64_t judged_ns, bool met_credit) {
   const bool alone = end.dropped || (!end.disturbed && end.done_ns > 0);
   const int64_t alone_ns = alone || end.solo_ns <= 0 ? end.done_ns : end.solo_ns;
   const TimeNs ended_ns = end.ended_ns - YieldedNs(app, end.now_ns);
@@ -109,12 +112,12 @@ void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t laten
   const bool is_slow = slow_ns > 0 ? shadow_ns >= slow_ns : end.waited;
   NoteDelay(app.eviction, is_slow && !end.dropped, ended_ns - end.shadow.arrival_ns - shadow_ns);
   const int64_t limit_ns = end.promise.LatencyLimit();
-  const bool late_alone = shadow_ns > limit_ns;
-  const bool late = latency_ns > limit_ns;
+  // BE work made a distance longer by no more than its query.
+  const bool late_alone = shadow_ns + judged_ns - latency_ns > limit_ns;
+  const bool late = judged_ns > limit_ns;
   app.late_not_alone += late && !late_alone ? 1 : 0;
   if (limit_ns == kNever) return;
-  const bool for_be =
-      late && !late_alone && (met_credit || latency_ns - limit_ns <= DelayByBe(end));
+  const bool for_be = late && !late_alone && (met_credit || judged_ns - limit_ns <= DelayByBe(end));
   NoteLateness(app.slack, end.promise, app.query_solo_ns, for_be && !met_credit,
                late_alone || (late && !for_be));
 }

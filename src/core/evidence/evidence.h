@@ -55,6 +55,8 @@ struct EndedQuery {
   Promise promise = {};     // of its app
   bool only_waits = false;  // all queries of the app, this one included, wait for tickets
   bool last = false;        // no other query of the app was begun or submitted
+  bool bounds_tokens = false;  // the app's bound counts distances between tokens, not queries
+  int64_t distance_ns = 0;     // the longest one that its tasks end; 0: none
   int64_t next_within_ns = 0;  // what it stated of the next one (steps.h)
   bool be_runs = false;        // BE compute work is on the device
   int32_t app_slot = 0;
@@ -136,7 +138,8 @@ struct Evidence {
  private:
   void NoteTrial(const EndedQuery& end, int64_t limit_ns, int64_t latency_ns);
   void NoteDuty(AppEvidence& app, const EndedQuery& end);
-  void NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t latency_ns, bool met_credit);
+  void NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t latency_ns, int64_t judged_ns,
+                  bool met_credit);
   int64_t DelayByBe(const EndedQuery& end) const;
   void NoteGain(const EndedBePart& end);
 

@@ -24,6 +24,7 @@
 #include "src/core/seams/policy.h"
 #include "src/core/state/options.h"
 #include "src/core/state/records.h"
+#include "src/core/state/token_streams.h"
 
 namespace gpushare::core {
 
@@ -69,6 +70,13 @@ class Scheduler {
   // Ends the app's open queries that have had no work for `idle_ns`; 0: all of them. Returns how
   // many. They are in no statistics.
   absl::StatusOr<int32_t> AbandonQueries(AppId app, int64_t idle_ns);
+
+  // --- token streams: any thread, not in a policy (state/token_streams.h) ------------------------
+  // arrival_ns 0: now.
+  absl::StatusOr<TokenStreamId> BeginTokenStream(AppId app, TimeNs arrival_ns);
+  // The task gives each of the streams a token when it has ended well.
+  absl::Status MarkTokens(absl::Span<const TokenStreamId> streams, TicketId ticket);
+  absl::Status EndTokenStream(TokenStreamId stream);
 
   // --- submit: any thread, never blocks, does not allocate unless it fails -----------------------
   absl::StatusOr<TicketId> SubmitLc(const TaskSpec& spec);

@@ -1,6 +1,7 @@
 // What applications register, submit and ask: registration, tickets, statistics. See scheduler.h.
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "src/core/flow/deferred_calls.h"
 #include "src/core/flow/driver.h"
 #include "src/core/flow/entry/region.h"
+#include "src/core/flow/entry/submit_check.h"
 #include "src/core/flow/flow_check.h"
 #include "src/core/flow/learn/learn.h"
 #include "src/core/flow/places/place_orders.h"
@@ -59,6 +61,18 @@ bool IsQuiet(const QuerySlot& slot, TimeNs since_ns) {
   const QueryState& query = slot.state;
   return query.began && query.tasks_finished == slot.tasks_submitted.load() &&
          query.quiet_since_ns <= since_ns;
+}
+
+void ViewTokens(const App& app, AppGuarantee& guarantee) {
+  const RecentLatencies& first = app.evidence.first_tokens;
+  const RecentLatencies& distances = app.evidence.token_distances;
+  guarantee.token_streams = app.token_streams;
+  guarantee.first_tokens = first.count();
+  guarantee.ttft_p50_ns = static_cast<int64_t>(first.Quantile(0.5));
+  guarantee.ttft_p99_ns = static_cast<int64_t>(first.Quantile(0.99));
+  guarantee.token_distances = distances.count();
+  guarantee.tbt_p50_ns = static_cast<int64_t>(distances.Quantile(0.5));
+  guarantee.tbt_p99_ns = static_cast<int64_t>(distances.Quantile(0.99));
 }
 
 LatencySummary Summarise(const LatencyHistogram& histogram) {
@@ -133,6 +147,7 @@ absl::Status Scheduler::ReleaseApp(AppId id) {
   }
   flow.ledger.RemoveApp(static_cast<int>(app->slot));
   flow.lc_reserved_capsms = flow.ledger.ReservedCapSms();
+  flow.token_streams.Drop(*app);
   flow.tables.FreeApp(*app);
   flow.dirty = true;
   return absl::OkStatus();
@@ -399,9 +414,9 @@ absl::StatusOr<int32_t> Scheduler::AbandonQueries(AppId id, int64_t idle_ns) {
   Flow& flow = driver_->flow;
   const FlowChange change(*driver_);  // no query ends meanwhile but by its caller
   flow.now_ns = flow.device->NowNs();
-  const App* const app = flow.tables.FindApp(id);
+  App* const app = flow.tables.FindApp(id);
   if (app == nullptr) return NoApp(id);
-  int32_t abandoned = 0;
+  int32_t abandoned = flow.token_streams.Abandon(*app, idle_ns, flow.now_ns);
   for (int i = 0; i < flow.tables.query_slots_used(); ++i) {
     QuerySlot& slot = flow.tables.query_slot(i);
     if (!slot.open.load(std::memory_order_acquire) || slot.state.app != app) continue;
@@ -412,6 +427,35 @@ absl::StatusOr<int32_t> Scheduler::AbandonQueries(AppId id, int64_t idle_ns) {
     ++abandoned;
   }
   return abandoned;
+}
+
+absl::StatusOr<TokenStreamId> Scheduler::BeginTokenStream(AppId id, TimeNs arrival_ns) {
+  Flow& flow = driver_->flow;
+  const TimeNs now_ns = flow.device->NowNs();
+  if (absl::Status status = CheckArrival("A token stream", arrival_ns, now_ns); !status.ok()) {
+    return status;
+  }
+  MutexLock lock(&driver_->tick_mutex);
+  App* const app = flow.tables.FindApp(id);
+  if (app == nullptr) return NoApp(id);
+  if (app->options.app_class != AppClass::kLatencyCritical) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("App '", app->options.name, "' is best-effort and has no token streams."));
+  }
+  return flow.token_streams.Begin(*app, arrival_ns == 0 ? now_ns : arrival_ns, now_ns);
+}
+
+absl::Status Scheduler::MarkTokens(absl::Span<const TokenStreamId> streams, TicketId ticket) {
+  Flow& flow = driver_->flow;
+  MutexLock lock(&driver_->tick_mutex);
+  Task* const task = flow.tables.FindTicket(ticket);
+  if (task == nullptr) return NoTicket(ticket);
+  return flow.token_streams.Mark(streams, *task);
+}
+
+absl::Status Scheduler::EndTokenStream(TokenStreamId stream) {
+  MutexLock lock(&driver_->tick_mutex);
+  return driver_->flow.token_streams.End(stream);
 }
 
 absl::StatusOr<TicketId> Scheduler::SubmitLc(const TaskSpec& spec) {
@@ -635,16 +679,19 @@ absl::StatusOr<AppGuarantee> Scheduler::GuaranteeOf(AppId id) const {
   guarantee.queries = delivered.count();
   guarantee.p50_ns = static_cast<int64_t>(delivered.Quantile(0.5));
   guarantee.p99_ns = static_cast<int64_t>(delivered.Quantile(0.99));
-  if (app->options.promise.p99_alone_ns > 0 && delivered.count() > 0) {
-    guarantee.p99_over_alone = static_cast<double>(guarantee.p99_ns) /
-                               static_cast<double>(app->options.promise.p99_alone_ns);
+  ViewTokens(*app, guarantee);
+  const RecentLatencies& bounded =
+      app->options.bounds_tokens ? app->evidence.token_distances : delivered;
+  if (app->options.promise.p99_alone_ns > 0 && bounded.count() > 0) {
+    guarantee.p99_over_alone =
+        std::floor(bounded.Quantile(0.99)) / static_cast<double>(app->options.promise.p99_alone_ns);
   }
   if (app->evidence.query_solo_ns > 0) {
     guarantee.p50_over_solo =
         static_cast<double>(guarantee.p50_ns) / static_cast<double>(app->evidence.query_solo_ns);
   }
-  if (delivered.count() > 0 && app->options.promise.LatencyLimit() != kNever) {
-    guarantee.late_share = static_cast<double>(delivered.late()) / delivered.count();
+  if (bounded.count() > 0 && app->options.promise.LatencyLimit() != kNever) {
+    guarantee.late_share = static_cast<double>(bounded.late()) / bounded.count();
   }
   guarantee.tail_credit = app->evidence.account.credit;
   guarantee.queries_late_for_be = app->evidence.account.late_for_be;

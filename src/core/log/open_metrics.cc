@@ -154,6 +154,16 @@ const Metric<AppGuarantee> kLcGuaranteeMetrics[] = {
     {"gpushare_app_next_lapsed", Kind::kCounter, "",
      "Statements of a next query whose time passed without one.",
      [](const AppGuarantee& g) { return Count(g.next_lapsed); }},
+    {"gpushare_app_token_streams", Kind::kGauge, "", "Open token streams.",
+     [](const AppGuarantee& g) { return Count(g.token_streams); }},
+    {"gpushare_app_recent_ttft_p99_seconds", Kind::kGauge, "seconds",
+     "p99 from an arrival to its first token; no sample: no stream got one.",
+     [](const AppGuarantee& g) { return g.first_tokens > 0 ? Seconds(g.ttft_p99_ns) : kUnknown; }},
+    {"gpushare_app_recent_tbt_p99_seconds", Kind::kGauge, "seconds",
+     "p99 between two tokens of a stream; no sample: no stream got two.",
+     [](const AppGuarantee& g) {
+       return g.token_distances > 0 ? Seconds(g.tbt_p99_ns) : kUnknown;
+     }},
 };
 
 // Backslash, quote and line feed are escaped in label values and help texts alike; bytes that are

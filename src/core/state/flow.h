@@ -35,6 +35,7 @@
 #include "src/core/state/shared/lc_gate.h"
 #include "src/core/state/tables.h"
 #include "src/core/state/task.h"
+#include "src/core/state/token_streams.h"
 
 namespace gpushare::core {
 
@@ -191,8 +192,9 @@ struct Flow {
 
   QueryState* first_query = nullptr;  // active queries by arrival
   QueryState* last_query = nullptr;
-  Task* first_region = nullptr;   // open regions
-  int32_t regions_overdue = 0;    // of them, those that hold nobody back any more
+  Task* first_region = nullptr;  // open regions
+  int32_t regions_overdue = 0;   // of them, those that hold nobody back any more
+  TokenStreams token_streams;
   TimeNs idle_check_ns = kNever;  // when a query or region may be idle for too long
   int64_t queued_ns = 0;          // predicted duration of all that is launched and not done
   int64_t uncommitted_ns = 0;     // the part of it that evictions leave undone: not in T_q

@@ -70,6 +70,9 @@ struct AppOptions {
   // then its graphs run in segments (docs/lc-priority.md). 0: it does not wait; kNever: no limit.
   int64_t yield_ns_max = 0;
 
+  // LC: the p99 bound and the p99 alone are of the distances between tokens (token_streams.h).
+  bool bounds_tokens = false;
+
   bool Yields() const { return yield_ns_max > 0; }
 };
 

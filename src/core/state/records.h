@@ -114,6 +114,15 @@ struct AppGuarantee {
   int64_t queries_late_not_alone = 0;
   // Statements of a next query (TaskSpec::next_within_ns) whose time passed without one.
   int64_t next_lapsed = 0;
+  // Of its token streams: the open ones, and of the last tokens the times from an arrival to the
+  // first one, and between two.
+  int64_t token_streams = 0;
+  int64_t first_tokens = 0;
+  int64_t ttft_p50_ns = 0;
+  int64_t ttft_p99_ns = 0;
+  int64_t token_distances = 0;
+  int64_t tbt_p50_ns = 0;
+  int64_t tbt_p99_ns = 0;
   int64_t yielded_ns = 0;  // to LC apps of higher priority, since it was created
 };
 

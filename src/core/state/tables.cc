@@ -63,6 +63,11 @@ absl::Status CheckApp(const AppOptions& options) {
     if (absl::Status status = CheckDuration(what, options.name, value); !status.ok()) return status;
   }
   if (absl::Status status = options.promise.CheckBounds(options.name); !status.ok()) return status;
+  if (options.bounds_tokens && options.promise.HasTarget()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "App '", options.name, "' bounds the distances between tokens and has a target ", "of ",
+        options.promise.target_ns, " ns, and it may have one of both."));
+  }
   if (!std::isfinite(options.weight) || options.weight <= 0 || options.weight > 1e6) {
     return absl::InvalidArgumentError(absl::StrCat("The weight of app '", options.name, "' is ",
                                                    options.weight,

@@ -58,6 +58,7 @@ struct QueryState {
   bool abandoned = false;      // the same; it is in no statistics either
   bool disturbed = false;      // a task of it did not run alone on the whole device, or failed
   bool dropped = false;        // too late before a task of it began (flow/verbs/late_queries.h)
+  int64_t distance_ns = 0;     // the longest one between two tokens that its tasks end; 0: none
   double input_size = 0;       // as the application stated it; 0: it did not
   int64_t next_within_ns = 0;  // as its last task stated that stated something (TaskSpec)
   // Of the whole, predicted from input_size, with its error bar, or from the kernel of its one task
@@ -218,6 +219,7 @@ struct alignas(64) Task {
   CompletionCallback callback = nullptr;
   void* callback_user = nullptr;
   int64_t next_within_ns = 0;    // as TaskSpec says
+  int32_t token_mark = 0;        // the first of its marks (token_streams.h); 0: none
   int32_t large_arguments = -1;  // slot in the app's pool
 
   // The flow's own, once the task is published.
@@ -351,7 +353,8 @@ struct alignas(64) App {
   // or stands behind one that does. They do not hold BE work, because the tickets may be of BE
   // work.
   int32_t queries_waiting = 0;
-  int32_t queries_idle = 0;  // active ones that count as no load
+  int32_t queries_idle = 0;   // active ones that count as no load
+  int32_t token_streams = 0;  // open ones
   // LC, as of the last plan (flow/planning/yields.h): whether an app of higher priority has a query
   // that it yields to, how many of its tasks wait for that, and since when the first of them waits,
   // or one that has stopped.

@@ -82,6 +82,35 @@ TEST_F(EvidenceTest, BeWorkDelaysAQueryByNoMoreThanItStayed) {
   EXPECT_LT(app.slack.share, share) << "BE work ran beside it, and nobody knows what that cost";
 }
 
+// Of an app whose bound counts tokens, a query is late by the longest distance that it ends. One
+// without a token is no sample.
+TEST_F(EvidenceTest, ABoundOnTokensJudgesDistances) {
+  AppEvidence& app = apps[0];
+  TimeNs now_ns = 0;
+  const auto query = [&](int64_t latency_ns, int64_t distance_ns) {
+    now_ns += 10 * kMs;
+    const ShadowQuery shadow = Begin(app, now_ns);
+    evidence.BePartEnded({.now_ns = now_ns + kMs});
+    EndedQuery end = Ended(shadow, now_ns + latency_ns);
+    end.promise = {.p99_bound = 1.2, .p99_alone_ns = 3 * kMs};
+    end.bounds_tokens = true;
+    end.distance_ns = distance_ns;
+    evidence.QueryEnded(app, end);
+    now_ns += latency_ns;
+  };
+  query(5 * kMs, 0);
+  EXPECT_EQ(app.account.queries, 0) << "it gave no token";
+  query(3 * kMs / 2, 3 * kMs);
+  EXPECT_EQ(app.account.queries, 1);
+  EXPECT_EQ(app.late_not_alone, 0);
+  EXPECT_EQ(app.slack.share, 1);
+  query(3 * kMs / 2, 4 * kMs);  // 3.5 ms without the half that the query lost
+  EXPECT_EQ(app.late_not_alone, 1);
+  EXPECT_LT(app.slack.share, 1);
+  query(kMs, 4 * kMs);
+  EXPECT_EQ(app.late_not_alone, 1) << "the host was late";
+}
+
 // Two apps make each other late, and no BE work has run.
 TEST_F(EvidenceTest, OtherLcAppsAreNoBeWork) {
   const ShadowQuery shadow = Begin(apps[0], kMs);

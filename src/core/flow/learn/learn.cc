@@ -227,6 +227,8 @@ void LearnQueryEnded(Flow& flow, const QueryState& query, int32_t queries_before
                             .promise = app.options.promise,
                             .only_waits = OnlyWaits(app, queries_before),
                             .last = queries_before == 1,
+                            .bounds_tokens = app.options.bounds_tokens,
+                            .distance_ns = query.distance_ns,
                             .next_within_ns = query.next_within_ns,
                             .be_runs = BeComputeRuns(flow),
                             .app_slot = static_cast<int32_t>(app.slot),

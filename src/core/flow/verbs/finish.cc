@@ -2,6 +2,8 @@
 
 #include "src/core/flow/verbs/finish.h"
 
+#include <algorithm>
+
 #include "src/core/flow/verbs/queries/idle.h"
 #include "src/core/flow/verbs/queries/queries.h"
 #include "src/core/flow/verbs/running.h"
@@ -102,6 +104,10 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
                   .failed_dependency = record.failed_dependency,
                   .place = record.place,
                   .verdict = verdict});
+  }
+  if (task.token_mark != 0) {
+    const int64_t distance_ns = flow.token_streams.TaskEnded(task);
+    task.query->distance_ns = std::max(task.query->distance_ns, distance_ns);
   }
   FinishQueryTask(flow, task);
   task.queue->tasks_open.fetch_sub(1, std::memory_order_acq_rel);

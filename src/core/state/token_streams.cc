@@ -1,0 +1,149 @@
+// Slots of token streams and their marks (token_streams.h).
+
+#include "src/core/state/token_streams.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "src/core/base/ids.h"
+#include "src/core/base/limits.h"
+
+namespace gpushare::core {
+namespace {
+
+absl::Status NoStream(TokenStreamId id) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("Token stream ", id.value, " was not begun or is ended already."));
+}
+
+}  // namespace
+
+absl::StatusOr<TokenStreamId> TokenStreams::Begin(App& app, TimeNs arrival_ns, TimeNs now_ns) {
+  if (app.token_streams >= app.options.tasks_max) {
+    Abandon(app, app.options.idle_timeout_ns, now_ns);
+  }
+  if (app.token_streams >= app.options.tasks_max) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("App '", app.options.name, "' has ", app.token_streams,
+                     " open token streams, and it may have ", app.options.tasks_max,
+                     ", as many as it has task slots."));
+  }
+  if (streams_.empty()) {
+    streams_.resize(kMaxTokenStreams);
+    marks_.resize(kMaxTokenMarks);
+    free_streams_.reserve(kMaxTokenStreams);
+    for (int32_t s = kMaxTokenStreams - 1; s >= 0; --s) free_streams_.push_back(s);
+    for (int32_t m = 0; m < kMaxTokenMarks; ++m) {
+      marks_[static_cast<size_t>(m)].next = m + 1 < kMaxTokenMarks ? m + 1 : kNone;
+    }
+    free_mark_ = 0;
+    marks_left_ = kMaxTokenMarks;
+  }
+  if (free_streams_.empty()) {
+    return absl::ResourceExhaustedError(absl::StrCat("The runtime has ", kMaxTokenStreams,
+                                                     " open token streams, and has no more."));
+  }
+  const int32_t slot = free_streams_.back();
+  free_streams_.pop_back();
+  Stream& stream = streams_[static_cast<size_t>(slot)];
+  stream.app = &app;
+  ++stream.generation;
+  stream.arrival_ns = arrival_ns;
+  stream.marked_ns = 0;
+  stream.quiet_since_ns = now_ns;
+  ++app.token_streams;
+  return TokenStreamId{PackSlot({0, static_cast<uint32_t>(slot), stream.generation})};
+}
+
+absl::Status TokenStreams::Mark(absl::Span<const TokenStreamId> streams, Task& task) {
+  if (!IsLc(task)) {
+    return absl::InvalidArgumentError(
+        "A mark names a best-effort task, and tokens come from latency-critical ones.");
+  }
+  for (const TokenStreamId id : streams) {
+    if (Find(id) == nullptr) return NoStream(id);
+  }
+  if (static_cast<int64_t>(streams.size()) > marks_left_) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(kMaxTokenMarks - marks_left_, " marks wait for the ends of their tasks, and ",
+                     "there may be ", kMaxTokenMarks, "."));
+  }
+  for (const TokenStreamId id : streams) {
+    const int32_t index = free_mark_;
+    MarkOf& mark = marks_[static_cast<size_t>(index)];
+    free_mark_ = mark.next;
+    --marks_left_;
+    mark = {id, task.token_mark - 1};
+    task.token_mark = index + 1;
+  }
+  if (task.complete.load(std::memory_order_acquire)) TaskEnded(task);
+  return absl::OkStatus();
+}
+
+absl::Status TokenStreams::End(TokenStreamId id) {
+  Stream* const stream = Find(id);
+  if (stream == nullptr) return NoStream(id);
+  Free(*stream);
+  return absl::OkStatus();
+}
+
+int32_t TokenStreams::Abandon(App& app, int64_t idle_ns, TimeNs now_ns) {
+  int32_t ended = 0;
+  for (Stream& stream : streams_) {
+    if (stream.app != &app) continue;
+    if (idle_ns > 0 && now_ns - stream.quiet_since_ns < idle_ns) continue;
+    Free(stream);
+    ++ended;
+  }
+  return ended;
+}
+
+int64_t TokenStreams::TaskEnded(Task& task) {
+  int64_t longest_ns = 0;
+  for (int32_t index = task.token_mark - 1; index != kNone;) {
+    MarkOf& mark = marks_[static_cast<size_t>(index)];
+    Stream* const stream = Find(mark.stream);
+    if (stream != nullptr && task.record.verdict == Verdict::kOk) {
+      const int64_t distance_ns = Count(*stream, task.record.complete_ns);
+      if (stream->app == task.app) longest_ns = std::max(longest_ns, distance_ns);
+    }
+    const int32_t next = mark.next;
+    mark.next = free_mark_;
+    free_mark_ = index;
+    ++marks_left_;
+    index = next;
+  }
+  task.token_mark = 0;
+  return longest_ns;
+}
+
+TokenStreams::Stream* TokenStreams::Find(TokenStreamId id) {
+  if (id.value == 0 || (id.value & 0xffff) == 0) return nullptr;
+  const SlotAddress address = UnpackSlot(id.value);
+  if (address.owner != 0 || address.slot >= streams_.size()) return nullptr;
+  Stream& stream = streams_[address.slot];
+  const bool same = (stream.generation & kGenerationMask) == address.generation;
+  return stream.app != nullptr && same ? &stream : nullptr;
+}
+
+int64_t TokenStreams::Count(Stream& stream, TimeNs now_ns) {
+  AppEvidence& app = stream.app->evidence;
+  const TimeNs before_ns = stream.marked_ns;
+  stream.marked_ns = stream.quiet_since_ns = now_ns;
+  if (before_ns == 0) {
+    app.first_tokens.Add(std::max<int64_t>(0, now_ns - stream.arrival_ns));
+    return 0;
+  }
+  const int64_t distance_ns = std::max<int64_t>(0, now_ns - before_ns);
+  const Promise& promise = stream.app->options.promise;
+  app.token_distances.Add(distance_ns, distance_ns > promise.LatencyLimit());
+  return distance_ns;
+}
+
+void TokenStreams::Free(Stream& stream) {
+  --stream.app->token_streams;
+  stream.app = nullptr;
+  free_streams_.push_back(static_cast<int32_t>(&stream - streams_.data()));
+}
+
+}  // namespace gpushare::core
