@@ -93,10 +93,10 @@ absl::Status ReadFunctionImages(const gpushare_kernel_options& options, core::Gr
     const gpushare_function_image& image = options.function_images[i];
     const bool complete = image.function != nullptr && image.image != nullptr &&
                           image.name != nullptr && image.name[0] != 0;
-    if (!complete || image.image_bytes == 0 || image.image_bytes > core::kMaxImageBytes) {
+    if (!complete || image.image_bytes == 0 || image.image_bytes > core::kMaxFunctionImageBytes) {
       return absl::InvalidArgumentError(absl::StrCat(
           "kernel_options.function_images[", i, "] lacks its function, its image or its name, or ",
-          image.image_bytes, " bytes are not 1 to ", core::kMaxImageBytes, "."));
+          image.image_bytes, " bytes are not 1 to ", core::kMaxFunctionImageBytes, "."));
     }
     out.function_images.push_back(
         {image.function,

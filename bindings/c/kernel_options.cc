@@ -169,6 +169,7 @@ absl::StatusOr<core::KernelDesc> KernelDescOf(const gpushare_kernel_options& opt
   GPUSHARE_RETURN_IF_ERROR(CheckReserved("kernel_options", options.reserved2));
   GPUSHARE_RETURN_IF_ERROR(CheckReserved("kernel_options", options.reserved3, "reserved3"));
   GPUSHARE_RETURN_IF_ERROR(CheckReserved("kernel_options", options.reserved4, "reserved4"));
+  GPUSHARE_RETURN_IF_ERROR(CheckReserved("kernel_options", options.reserved5, "reserved5"));
   GPUSHARE_RETURN_IF_ERROR(ReadCode(options, out));
   if (options.simulation != nullptr) {
     GPUSHARE_RETURN_IF_ERROR(ReadRecord(*options.simulation, out.simulation));

@@ -504,6 +504,12 @@ TEST_P(BadInputTest, KernelShapesAndGraphs) {
   EXPECT_FAILS(with_images(nullptr, 1), GPUSHARE_INVALID_ARGUMENT, "function_images");
   EXPECT_FAILS(with_images(images, 65537), GPUSHARE_INVALID_ARGUMENT, "65537");
   EXPECT_FAILS(enroll([&](auto& o) {
+                 o.kind = GPUSHARE_TASK_GRAPH;
+                 o.graph = &some;
+                 o.reserved5 = 1;
+               }),
+               GPUSHARE_INVALID_ARGUMENT, "reserved5");
+  EXPECT_FAILS(enroll([&](auto& o) {
                  o.function_images = images;
                  o.function_image_count = 1;
                }),

@@ -76,6 +76,10 @@ inline constexpr int kMaxPlaces = 1 + 2 * kMaxSplits;
 inline constexpr int kMaxSpeedPoints = 32;
 // Ranges that a graph has read into L2: a network has some hundred tensors.
 inline constexpr uint32_t kMaxWarmRanges = 4096;
+// Images of functions: what a long-lived process of compiled models loads. An image has tens of
+// kilobytes; the second bound is of those that are in use at a time, together.
+inline constexpr uint32_t kMaxFunctionImages = 65'536;
+inline constexpr uint64_t kMaxFunctionImageBytes = uint64_t{256} << 20;
 inline constexpr int kMaxGraphNodes = 4096;
 // Segments of one graph: 0.4 s of work in segments of the default length.
 inline constexpr int kMaxSegments = 4096;

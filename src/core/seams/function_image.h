@@ -3,16 +3,11 @@
 #ifndef GPUSHARE_SRC_CORE_SEAMS_FUNCTION_IMAGE_H_
 #define GPUSHARE_SRC_CORE_SEAMS_FUNCTION_IMAGE_H_
 
-#include <cstddef>
 #include <string>
 
 #include "absl/types/span.h"
 
 namespace gpushare::core {
-
-// A registration gets at most so many, and an image has at most so many bytes.
-inline constexpr size_t kMaxFunctionImages = 65'536;
-inline constexpr size_t kMaxImageBytes = size_t{256} << 20;
 
 // Native handles are opaque to core. The bytes are the caller's; devices copy what they need.
 struct FunctionImage {

@@ -19,6 +19,12 @@ constexpr absl::string_view kElf64 = "\177ELF\2\1";  // 64 bits, little-endian
 
 // Offsets of fields in the ELF header, in a section header and in a symbol.
 constexpr size_t kHeaderBytes = 64;
+constexpr size_t kSegmentsAt = 0x20;
+constexpr size_t kSegmentBytesAt = 0x36;
+constexpr size_t kSegmentCountAt = 0x38;
+constexpr size_t kSegmentBytes = 56;
+constexpr size_t kSegmentOffsetAt = 0x08;
+constexpr size_t kSegmentSizeAt = 0x20;  // in the file
 constexpr size_t kSectionsAt = 0x28;
 constexpr size_t kSectionBytesAt = 0x3a;
 constexpr size_t kSectionCountAt = 0x3c;
@@ -32,7 +38,9 @@ constexpr size_t kSymbolBytes = 24;
 constexpr size_t kSymbolTypeAt = 0x04;  // the lower four bits
 constexpr size_t kSymbolSectionAt = 0x06;
 
-constexpr uint32_t kSymbolTable = 2;   // a section's type
+constexpr uint32_t kNull = 0;  // a section's type, as the next two
+constexpr uint32_t kSymbolTable = 2;
+constexpr uint32_t kNoBits = 8;        // memory without bytes in the file
 constexpr uint8_t kSectionSymbol = 3;  // a symbol's type: the section itself
 
 // Memory without first values, and memory that the host may set.
@@ -114,6 +122,31 @@ class Sections {
   absl::Span<const char> names_;
 };
 
+// The driver gets no size, so that everything that the headers name must be in the file.
+absl::Status CheckWhole(absl::Span<const char> file, const Sections& sections) {
+  for (size_t i = 0; i < sections.count(); ++i) {
+    if (sections.Type(i) == kNull || sections.Type(i) == kNoBits || sections.Size(i) == 0) continue;
+    if (sections.Bytes(i).empty()) return Broken("a section lies outside of it");
+  }
+  const size_t count = FieldAt<uint16_t>(file, kSegmentCountAt);
+  if (count == 0) return absl::OkStatus();
+  if (FieldAt<uint16_t>(file, kSegmentBytesAt) != kSegmentBytes) {
+    return Broken("its segment headers have another size");
+  }
+  const absl::Span<const char> headers =
+      Part(file, FieldAt<uint64_t>(file, kSegmentsAt), count * kSegmentBytes);
+  if (headers.empty()) return Broken("its segment headers lie outside of it");
+  for (size_t i = 0; i < count; ++i) {
+    const absl::Span<const char> header = headers.subspan(i * kSegmentBytes, kSegmentBytes);
+    const auto size = FieldAt<uint64_t>(header, kSegmentSizeAt);
+    if (size == 0) continue;
+    if (Part(file, FieldAt<uint64_t>(header, kSegmentOffsetAt), size).empty()) {
+      return Broken("a segment lies outside of it");
+    }
+  }
+  return absl::OkStatus();
+}
+
 bool IsConstant(absl::string_view name) {
   return std::any_of(kConstants.begin(), kConstants.end(), [name](absl::string_view constant) {
     return name.substr(0, constant.size()) == constant;
@@ -147,6 +180,7 @@ absl::StatusOr<std::string> VariableOf(absl::Span<const char> cubin) {
   if (text.substr(0, kElf64.size()) != kElf64) return Broken("it is no ELF file of 64 bits");
   absl::StatusOr<Sections> sections = Sections::Of(cubin);
   if (!sections.ok()) return sections.status();
+  if (absl::Status status = CheckWhole(cubin, *sections); !status.ok()) return status;
   for (size_t i = 0; i < sections->count(); ++i) {
     const std::optional<absl::string_view> name = sections->Name(i);
     if (!name.has_value()) return Broken("a section has no name");

@@ -14,8 +14,8 @@
 
 namespace gpushare::cuda {
 
-// A variable of the module, or the section that holds some, such as ".nv.global"; empty where it has
-// none. INVALID_ARGUMENT: the bytes are no cubin, or end before their sections do.
+// A variable of the module, or the section that holds some, such as ".nv.global"; empty where it
+// has none. INVALID_ARGUMENT: the bytes are no cubin, or end before their sections do.
 absl::StatusOr<std::string> VariableOf(absl::Span<const char> cubin);
 
 }  // namespace gpushare::cuda

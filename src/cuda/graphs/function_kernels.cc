@@ -4,11 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "src/cuda/code/cubin.h"
 #include "src/cuda/driver/errors.h"
 
 namespace gpushare::cuda {
@@ -41,36 +38,8 @@ std::vector<size_t> ParametersOf(const DriverApi& api, CUfunction function) {
 
 }  // namespace
 
-void KernelLibraries::Unload() {
-  for (const auto& [key, library] : loaded_) api_.cuLibraryUnload(library);
-  loaded_.clear();
-  bytes_ = 0;
-}
-
-absl::StatusOr<CUkernel> KernelLibraries::KernelOf(const core::FunctionImage& image) {
-  const std::string_view bytes(image.image.data(), image.image.size());
-  const auto key = std::make_pair(std::hash<std::string_view>()(bytes), bytes.size());
-  auto entry = loaded_.find(key);
-  if (entry == loaded_.end()) {
-    absl::StatusOr<std::string> variable = VariableOf(image.image);
-    if (!variable.ok()) return variable.status();
-    if (!variable->empty()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("its module has variables (", *variable, ")"));
-    }
-    if (bytes_ + bytes.size() > core::kMaxImageBytes) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "the images of all functions have more than ", core::kMaxImageBytes, " bytes"));
-    }
-    CUlibrary library = nullptr;
-    GPUSHARE_CU_RETURN(
-        api_, cuLibraryLoadData(&library, bytes.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
-    bytes_ += bytes.size();
-    entry = loaded_.emplace(key, library).first;
-  }
-  CUkernel kernel = nullptr;
-  GPUSHARE_CU_RETURN(api_, cuLibraryGetKernel(&kernel, entry->second, image.name.c_str()));
-  return kernel;
+void FunctionKernels::Leak() {
+  for (const std::shared_ptr<KernelLibrary>& library : used_) library->Leak();
 }
 
 CUkernel FunctionKernels::KernelOf(CUfunction function) {
@@ -97,9 +66,17 @@ absl::StatusOr<CUkernel> FunctionKernels::Load(CUfunction function) {
   const auto image = std::find_if(offered_.rbegin(), offered_.rend(),
                                   [&](const auto& one) { return one.function == function; });
   if (image == offered_.rend()) return absl::NotFoundError("no image of it is known");
-  absl::StatusOr<CUkernel> kernel = libraries_->KernelOf(*image);
-  if (!kernel.ok()) return kernel;
-  if (absl::Status status = CheckSame(function, *kernel); !status.ok()) return status;
+  return LoadImage(function, *image);
+}
+
+absl::StatusOr<CUkernel> FunctionKernels::LoadImage(CUfunction function,
+                                                    const core::FunctionImage& image) {
+  absl::StatusOr<std::shared_ptr<KernelLibrary>> library = libraries_->Of(image.image);
+  if (!library.ok()) return library.status();
+  CUkernel kernel = nullptr;
+  GPUSHARE_CU_RETURN(*api_, cuLibraryGetKernel(&kernel, (*library)->handle(), image.name.c_str()));
+  if (absl::Status status = CheckSame(function, kernel); !status.ok()) return status;
+  used_.push_back(*std::move(library));
   return kernel;
 }
 

@@ -11,39 +11,18 @@
 
 #include <cuda.h>
 
-#include <cstddef>
-#include <map>
+#include <memory>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "src/core/seams/function_image.h"
 #include "src/cuda/driver/driver_api.h"
+#include "src/cuda/graphs/kernel_libraries.h"
 
 namespace gpushare::cuda {
-
-// The libraries of a device, each loaded once, until the device ends.
-class KernelLibraries {
- public:
-  explicit KernelLibraries(const DriverApi& api) : api_(api) {}
-  KernelLibraries(const KernelLibraries&) = delete;
-  KernelLibraries& operator=(const KernelLibraries&) = delete;
-
-  // The kernel of that image. FAILED_PRECONDITION: its module has variables; RESOURCE_EXHAUSTED:
-  // all images together would have more than kMaxImageBytes; otherwise the driver's error.
-  absl::StatusOr<CUkernel> KernelOf(const core::FunctionImage& image);
-  // No instance uses their kernels any more.
-  void Unload();
-
- private:
-  const DriverApi& api_;
-  // By digest and size.
-  std::map<std::pair<size_t, size_t>, CUlibrary> loaded_;
-  size_t bytes_ = 0;
-};
 
 // Of one graph: the kernels that its functions have in other places.
 class FunctionKernels {
@@ -55,6 +34,8 @@ class FunctionKernels {
   void Offer(absl::Span<const core::FunctionImage> images) { offered_ = images; }
   // What was found stays.
   void Close() { offered_ = {}; }
+  // The context is lost: no library is unloaded.
+  void Leak();
 
   // Null where no image is known, or it is of no use: WhyNot says why.
   CUkernel KernelOf(CUfunction function);
@@ -68,12 +49,14 @@ class FunctionKernels {
     std::string why_not;
   };
   absl::StatusOr<CUkernel> Load(CUfunction function);
+  absl::StatusOr<CUkernel> LoadImage(CUfunction function, const core::FunctionImage& image);
   absl::Status CheckSame(CUfunction function, CUkernel kernel) const;
 
   const DriverApi* api_;
   KernelLibraries* libraries_;
   absl::Span<const core::FunctionImage> offered_;
   std::unordered_map<CUfunction, Found> found_;
+  std::vector<std::shared_ptr<KernelLibrary>> used_;
   CUfunction refused_ = nullptr;  // the last one without a kernel
 };
 

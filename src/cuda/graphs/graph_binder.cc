@@ -128,7 +128,7 @@ absl::Status NodeAttributes::Set(const DriverApi& api, CUgraphNode node) const {
 }
 
 absl::Status GraphBinder::CopyFunctionAttributes(CUkernel kernel, CUfunction from) {
-  if (!matched_.insert(kernel).second) return absl::OkStatus();
+  if (!matched_.insert({kernel, from}).second) return absl::OkStatus();
   CUfunction to = nullptr;
   if (from == nullptr) GPUSHARE_CU_RETURN(api_, cuKernelGetFunction(&from, kernel));
   std::array<int, kFunctionAttributes.size()> values{};
@@ -141,6 +141,9 @@ absl::Status GraphBinder::CopyFunctionAttributes(CUkernel kernel, CUfunction fro
     int there = 0;
     GPUSHARE_CU_RETURN(api_, cuFuncGetAttribute(&there, kFunctionAttributes[i], to));
     if (there == values[i]) continue;
+    // Of two functions of one kernel the one with more memory counts: less of it fails.
+    const bool is_most = kFunctionAttributes[i] == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    if (is_most && there > values[i]) continue;
     GPUSHARE_CU_RETURN(api_, cuFuncSetAttribute(to, kFunctionAttributes[i], values[i]));
   }
   return absl::OkStatus();
@@ -160,22 +163,10 @@ absl::StatusOr<bool> GraphBinder::BindParams(CUDA_KERNEL_NODE_PARAMS& params) {
   return true;
 }
 
-absl::StatusOr<bool> GraphBinder::BindGraph(CUgraph graph) {
+absl::StatusOr<bool> GraphBinder::Bind(CUgraph graph, bool functions_only) {
   return VisitKernels(
-      api_, graph,
-      [this](CUgraphNode node, CUDA_KERNEL_NODE_PARAMS& params) -> absl::StatusOr<bool> {
-        absl::StatusOr<bool> bound = BindParams(params);
-        if (!bound.ok() || !*bound) return bound;
-        GPUSHARE_CU_RETURN(api_, cuGraphKernelNodeSetParams(node, &params));
-        return true;
-      });
-}
-
-absl::StatusOr<bool> GraphBinder::BindFunctions(CUgraph graph) {
-  return VisitKernels(
-      api_, graph,
-      [this](CUgraphNode node, CUDA_KERNEL_NODE_PARAMS& params) -> absl::StatusOr<bool> {
-        if (params.kern != nullptr) return true;
+      api_, graph, [&](CUgraphNode node, CUDA_KERNEL_NODE_PARAMS& params) -> absl::StatusOr<bool> {
+        if (functions_only && params.kern != nullptr) return true;
         absl::StatusOr<bool> bound = BindParams(params);
         if (!bound.ok() || !*bound) return bound;
         GPUSHARE_CU_RETURN(api_, cuGraphKernelNodeSetParams(node, &params));

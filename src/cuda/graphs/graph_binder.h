@@ -12,7 +12,8 @@
 
 #include <array>
 #include <cstddef>
-#include <unordered_set>
+#include <set>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -60,15 +61,16 @@ class GraphBinder {
   absl::StatusOr<bool> BindParams(CUDA_KERNEL_NODE_PARAMS& params);
   // Binds every kernel of the graph and of its child graphs; false if one cannot leave its context.
   // Memory copies need no SM and stay in their context.
-  absl::StatusOr<bool> BindGraph(CUgraph graph);
+  absl::StatusOr<bool> BindGraph(CUgraph graph) { return Bind(graph, false); }
   // The same for a graph that was captured in the place: its kernels are there already, and its
   // functions are not.
-  absl::StatusOr<bool> BindFunctions(CUgraph graph);
+  absl::StatusOr<bool> BindFunctions(CUgraph graph) { return Bind(graph, true); }
   // Whether BindGraph can bind the graph to the context of any place.
   static absl::StatusOr<bool> CanBind(const DriverApi& api, CUgraph graph,
                                       FunctionKernels& functions);
 
  private:
+  absl::StatusOr<bool> Bind(CUgraph graph, bool functions_only);
   // Sets on the kernel's function here what is set on `from`.
   absl::Status CopyFunctionAttributes(CUkernel kernel, CUfunction from);
 
@@ -76,7 +78,8 @@ class GraphBinder {
   const core::PlaceIndex place_;
   const CUcontext target_;
   FunctionKernels* const functions_;
-  std::unordered_set<CUkernel> matched_;  // kernels whose functions here have the attributes
+  // Kernels whose functions here have the attributes of a function.
+  std::set<std::pair<CUkernel, CUfunction>> matched_;
 };
 
 }  // namespace gpushare::cuda

@@ -72,6 +72,7 @@ size_t PreparedGraph::SegmentInstances() const {
 
 void PreparedGraph::Leak() {
   leaked = true;
+  functions.Leak();
   static_cast<void>(original.release());
 }
 
@@ -80,7 +81,6 @@ PreparedGraphs::~PreparedGraphs() {
   const ScopedContext current(context_);
   const ScopedRelaxedCapture relaxed(context_.api());
   graphs_ = {};
-  libraries_.Unload();
 }
 
 void PreparedGraphs::Leak() {
@@ -166,6 +166,9 @@ absl::StatusOr<GraphHandle> PreparedGraphs::Instantiate(PreparedGraph& prepared,
   absl::StatusOr<GraphHandle> graph =
       code.capture != nullptr ? Capture(prepared, place) : CloneFor(prepared, place);
   if (!graph.ok()) return graph.status();
+  if (code.capture != nullptr && place == core::kWholeDevice) {
+    if (absl::Status status = CheckConfinable(prepared, graph->get()); !status.ok()) return status;
+  }
   if (absl::Status status = AddWarmNodesTo(graph->get(), code.warm_memory, place); !status.ok()) {
     return status;
   }
@@ -379,8 +382,16 @@ size_t PreparedGraphs::SegmentInstances() const {
   return count;
 }
 
-// Places that are made later need the graph when the application may have destroyed its own. One
-// that they cannot have would refuse them to every graph, so it is refused itself.
+// A graph that no place can have would refuse places that are made later to every graph, so it is
+// refused itself.
+absl::Status PreparedGraphs::CheckConfinable(PreparedGraph& prepared, CUgraph graph) const {
+  if (!prepared.desc.confinable) return absl::OkStatus();
+  absl::StatusOr<bool> moves = GraphBinder::CanBind(context_.api(), graph, prepared.functions);
+  if (!moves.ok()) return moves.status();
+  return *moves ? absl::OkStatus() : CannotBeConfined(prepared);
+}
+
+// Places that are made later need the graph when the application may have destroyed its own.
 absl::Status PreparedGraphs::CopyOriginal(PreparedGraph& prepared) const {
   core::GraphCode& code = *prepared.desc.graph();
   if (code.graph == nullptr || code.capture != nullptr) return absl::OkStatus();
@@ -388,10 +399,7 @@ absl::Status PreparedGraphs::CopyOriginal(PreparedGraph& prepared) const {
   GPUSHARE_CU_RETURN(context_.api(), cuGraphClone(&copy, static_cast<CUgraph>(code.graph)));
   prepared.original.reset(copy);
   code.graph = copy;
-  if (!prepared.desc.confinable) return absl::OkStatus();
-  absl::StatusOr<bool> moves = GraphBinder::CanBind(context_.api(), copy, prepared.functions);
-  if (!moves.ok()) return moves.status();
-  return *moves ? absl::OkStatus() : CannotBeConfined(prepared);
+  return CheckConfinable(prepared, copy);
 }
 
 absl::Status PreparedGraphs::PrepareGraph(PreparedGraph& prepared) const {

@@ -134,6 +134,7 @@ class PreparedGraphs {
   absl::StatusOr<std::vector<int64_t>> TimeNodes(const std::vector<CUgraphNode>& nodes) const;
   absl::Status TimePlaces(PreparedGraph& prepared, absl::Span<const GraphHandle> graphs) const;
   absl::Status MakeSegments(PreparedGraph& prepared) const;
+  absl::Status CheckConfinable(PreparedGraph& prepared, CUgraph graph) const;
   absl::Status CopyOriginal(PreparedGraph& prepared) const;
   absl::Status PrepareGraph(PreparedGraph& prepared) const;
   absl::Status AddPlaceTo(PreparedGraph& prepared, core::PlaceIndex place) const;

@@ -31,7 +31,8 @@ TEST(CubinTest, VariablesAreNamedByTheirSection) {
 }
 
 TEST(CubinTest, StringsAndTablesOfCompilersAreNoVariables) {
-  const std::vector<std::string> constants = {".nv.global.init", "assertMessage_0", "_$_str", "__cudart_i2opi_f"};
+  const std::vector<std::string> constants = {".nv.global.init", "assertMessage_0", "_$_str",
+                                              "__cudart_i2opi_f"};
   EXPECT_EQ(Variable(Cubin({{".text.f"}, {".nv.global.init", 16, constants}})), "");
   std::vector<std::string> with_one = constants;
   with_one.emplace_back("counter");
@@ -66,6 +67,25 @@ TEST(CubinTest, NumbersBeyondTheFileAreRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(with(names + 0x20, ~uint64_t{0})));  // bytes of the names
   EXPECT_TRUE(absl::IsInvalidArgument(with(names, uint32_t{0x7fffffff})));
   EXPECT_TRUE(absl::IsInvalidArgument(with(names + 0x20, uint64_t{3})));  // a name without an end
+}
+
+TEST(CubinTest, WhatTheDriverWouldReadLiesInTheFile) {
+  const std::string good = Cubin({{".text.f"}});
+  const size_t text = good.size() - 64;
+  std::string file = good;
+  Put<uint64_t>(file, text + 0x20, file.size());
+  EXPECT_TRUE(absl::IsInvalidArgument(VariableOf(file).status()));
+  Put<uint32_t>(file, text + 4, 8);  // memory without bytes
+  EXPECT_TRUE(VariableOf(file).ok());
+  file = good;
+  Put<uint64_t>(file, 0x20, file.size());
+  Put<uint16_t>(file, 0x36, 56);
+  Put<uint16_t>(file, 0x38, 1);
+  EXPECT_TRUE(absl::IsInvalidArgument(VariableOf(file).status())) << "no such segment header";
+  file.append(56, '\0');
+  EXPECT_TRUE(VariableOf(file).ok()) << "an empty segment";
+  Put<uint64_t>(file, good.size() + 0x20, file.size() + 1);
+  EXPECT_TRUE(absl::IsInvalidArgument(VariableOf(file).status()));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "src/core/base/limits.h"
 #include "src/cuda/driver/context.h"
 #include "src/cuda/driver/places.h"
 #include "src/cuda/graphs/graph_binder.h"
@@ -121,8 +122,42 @@ TEST_F(FunctionKernelsTest, TheSameImageIsLoadedOnceForAllGraphs) {
   EXPECT_NE(functions_.KernelOf(function_), nullptr);
   EXPECT_NE(others.KernelOf(HandleOf<CUfunction>(8)), nullptr);
   EXPECT_EQ(Modules().loads, 1);
-  libraries_.Unload();
+  functions_ = FunctionKernels(context_.api(), libraries_);
+  EXPECT_EQ(Modules().unloads, 0) << "the other graph uses it";
+  others = FunctionKernels(context_.api(), libraries_);
   EXPECT_EQ(Modules().unloads, 1);
+  functions_.Offer(images);
+  EXPECT_NE(functions_.KernelOf(function_), nullptr);
+  EXPECT_EQ(Modules().loads, 2) << "loaded again";
+}
+
+TEST_F(FunctionKernelsTest, ALostDeviceUnloadsNothing) {
+  const std::vector<core::FunctionImage> images = {ImageOf(7, cubin_)};
+  functions_.Offer(images);
+  EXPECT_NE(functions_.KernelOf(function_), nullptr);
+  functions_.Leak();
+  functions_ = FunctionKernels(context_.api(), libraries_);
+  EXPECT_EQ(Modules().unloads, 0);
+}
+
+TEST_F(FunctionKernelsTest, WhatIsInUseIsBounded) {
+  const size_t half = core::kMaxFunctionImageBytes / 2;
+  std::vector<std::string> cubins;
+  std::vector<core::FunctionImage> images;
+  for (uintptr_t function = 1; function <= 3; ++function) {
+    cubins.push_back(cubin_ + std::string(half - cubin_.size(), static_cast<char>(function)));
+  }
+  for (uintptr_t function = 1; function <= 3; ++function) {
+    images.push_back(ImageOf(function, cubins[function - 1]));
+  }
+  functions_.Offer(images);
+  EXPECT_NE(functions_.KernelOf(HandleOf<CUfunction>(1)), nullptr);
+  EXPECT_NE(functions_.KernelOf(HandleOf<CUfunction>(2)), nullptr);
+  EXPECT_EQ(functions_.KernelOf(HandleOf<CUfunction>(3)), nullptr);
+  EXPECT_NE(functions_.WhyNot().find("in use"), std::string::npos);
+  functions_ = FunctionKernels(context_.api(), libraries_);
+  functions_.Offer(images);
+  EXPECT_NE(functions_.KernelOf(HandleOf<CUfunction>(3)), nullptr) << "what ended made room";
 }
 
 TEST_F(FunctionKernelsTest, TheLastImageOfAnAddressCounts) {

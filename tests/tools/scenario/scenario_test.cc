@@ -69,6 +69,8 @@ TEST(ScenarioTest, AnEngineHasStepsInBusyPeriods) {
   EXPECT_TRUE(spec.steps.stated);
   ExpectSentence(Changed(poisson, R"({"type": "steps", "gap_ns_min": 6, "gap_ns_max": 5})"),
                  "gap_ns_max is below 'gap_ns_min'");
+  ExpectSentence(Changed(poisson, R"({"type": "steps", "gap_ns_max": 100000001, "stated": true})"),
+                 "gap_ns_max is above 100 ms");
   ExpectSentence(Changed(poisson, R"({"type": "steps", "gap_ns": 6})"), "gap_ns");
 }
 

@@ -34,6 +34,7 @@ inline constexpr double kBatchSizeMax = 1'000;
 // parameters on an H200.
 inline constexpr int64_t kStepGapNsMin = 50'000;
 inline constexpr int64_t kStepGapNsMax = 300'000;
+inline constexpr int64_t kStatedGapNsMax = 100'000'000;  // what the library takes
 inline constexpr int64_t kStepBusyNsMin = 20'000'000;
 inline constexpr int64_t kStepBusyNsMax = 500'000'000;
 inline constexpr size_t kTasksPerQueryMax = 256;

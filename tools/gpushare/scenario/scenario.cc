@@ -81,6 +81,9 @@ void ReadSteps(ObjectReader& in, StepsSpec& steps) {
   read("busy_ns_min", "busy_ns_max", kStepBusyNsMin, kStepBusyNsMax, steps.busy_ns_min,
        steps.busy_ns_max);
   steps.stated = in.Flag("stated", false);
+  if (steps.stated && steps.gap_ns_max > kStatedGapNsMax) {
+    in.Fail("gap_ns_max", "is above 100 ms, and a gap that is stated must not be");
+  }
 }
 
 int64_t ReadTimeUnit(ObjectReader& in) {

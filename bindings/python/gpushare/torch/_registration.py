@@ -45,7 +45,9 @@ def register_graph(runtime: Runtime, name: str, *, captures: PlaceCaptures | Non
 
 def _only_places_fail(error: Exception, captures: PlaceCaptures | None) -> bool:
     """Whether the registration may succeed for the whole device alone."""
+    if isinstance(error, UnimplementedError):
+        return True  # a kernel of the graph cannot be moved to a place
     if captures is None:
-        return isinstance(error, UnimplementedError)  # a kernel of the graph cannot be moved to a place
+        return False
     # The first capture is the whole device's. After a measurement that takes too long the graph still runs.
     return captures.begun > 1 and not isinstance(error, DeadlineExceededError)
