@@ -271,12 +271,7 @@ void LearnPartBegan(Flow& flow, Task& task, Reason reason, bool begins) {
                              .begins_credit = begins_credit,
                              .charge_ns = begins ? ChargeNs(task) : 0});
   if (!begins_credit || task.work.kind == TaskKind::kMemcpy) return;  // a piece of a copy is short
-  int64_t blocking_ns = task.progress.blocking_ns;
-  if (task.IsSegmented()) {
-    const int64_t longest_ns = std::min(flow.longest_segment_ns, kMaxDurationNs);
-    blocking_ns = std::max(blocking_ns, kSegmentsOutstanding * longest_ns);
-  }
-  blocking_ns = std::min(task.progress.issued_ns, blocking_ns);
+  const int64_t blocking_ns = std::min(task.progress.issued_ns, task.progress.blocking_ns);
   for (App* const app : flow.lc_apps) {
     Evidence::CreditBegan(app->evidence, blocking_ns, flow.now_ns);
   }

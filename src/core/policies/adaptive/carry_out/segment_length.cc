@@ -50,41 +50,24 @@ bool LaunchesOtherWork(const Plan& plan) {
                      [](const PlannedLaunch& launch) { return launch.form != Form::kSegments; });
 }
 
-bool StatesNothing(const LcAppView& app) { return app.blocking_budget_ns == kNever; }
-
-struct Allowed {
-  int64_t longest_ns = 0;
-  bool on_credit = false;
-};
-
-// The longest length that each idle period may end with, or that credit covers.
-Allowed LongestOf(const Snapshot& snapshot, const Graphs& graphs, Shifts& shifts) {
-  const bool quiet = std::none_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), HasLoad);
-  for (size_t i = kGroupLengthsNs.size(); i-- > 0;) {
-    const int64_t length_ns = kGroupLengthsNs[i];
-    if (length_ns <= graphs.segment_ns) break;
-    const auto wait_ns = static_cast<int64_t>(graphs.stretch * static_cast<double>(length_ns));
-    const Delay delay = {.eviction_ns = wait_ns, .uncuttable_ns = wait_ns};
-    if (shifts.ShareOf(delay) >= 1) return {length_ns, false};
-    if (quiet && shifts.CreditOf(snapshot, delay.total_ns()).covered) return {length_ns, true};
-  }
-  return {};
-}
+// Whether short segments are needed whatever the budgets are.
+bool NeedsShort(const LcAppView& app) { return HasLoad(app) || app.blocking_budget_ns == kNever; }
 
 }  // namespace
 
-void PlanSegmentLength(const Snapshot& snapshot, const LcActivity& lc, Shifts& shifts, Plan& plan) {
+void PlanSegmentLength(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
   if (snapshot.lc_apps.empty()) {
     plan.longest_segment_ns = kNever;
     return;
   }
   Graphs graphs;
   if (lc.active || LaunchesOtherWork(plan) || !OnlyOneRuns(snapshot, graphs)) return;
-  if (std::any_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), StatesNothing)) return;
-  const Allowed allowed = LongestOf(snapshot, graphs, shifts);
-  plan.longest_segment_ns = allowed.longest_ns;
-  if (!allowed.on_credit) return;
-  for (PlannedLaunch& launch : plan.launches) launch.reason = Reason::kTailCredit;
+  if (std::any_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), NeedsShort)) return;
+  const auto budget_ns = static_cast<double>(MinBlockingBudget(snapshot));
+  for (const int64_t length_ns : kGroupLengthsNs) {
+    const double wait_ns = kSegmentsOutstanding * graphs.stretch * static_cast<double>(length_ns);
+    if (length_ns > graphs.segment_ns && wait_ns <= budget_ns) plan.longest_segment_ns = length_ns;
+  }
 }
 
 }  // namespace gpushare::core

@@ -1,27 +1,25 @@
-// How long segments of BE graphs may be: as long as the waits allow that LC apps tolerate.
+// How long segments of BE graphs may be: as long as the tightest budget of an LC app allows.
 //
 // In segments of the length L, a query that arrives meets one that is L long at most, and another
-// one behind it. It waits for the rest of the first, uniform on (0, L), and for the second: the
-// delay of an eviction of L and of a launch of L that nothing evicts (arrangement/shift.h). Each
-// idle period may end with it, or, while no LC app has a load, credit covers both, as it does for
-// other work that nothing evicts. Without an LC app the whole graph is one segment.
+// one behind it. So it waits for at most 2 L, which must fit every LC app's blocking budget: the
+// delay that each busy period may begin with. Without an LC app the whole graph is one segment.
 //
-// Beside an active query, beside other BE work, and where an LC app states nothing, graphs run in
-// their own segments. So an LC app meets no longer wait than the one that was judged.
+// While an LC app has a load, and beside other BE work, graphs run in their own segments: between
+// queries a graph moves from place to place, and a long segment keeps it where it is slow. Nor do
+// they where an LC app states nothing. So an LC app meets no longer wait than the one that was
+// judged, and one with a tight bound meets what it met before.
 // Pure; the planner's thread.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CARRY_OUT_SEGMENT_LENGTH_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CARRY_OUT_SEGMENT_LENGTH_H_
 
-#include "src/core/policies/adaptive/arrangement/shift.h"
 #include "src/core/policies/parts/lc_activity.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
 
-// Writes Plan::longest_segment_ns, and the reason of launches that this length starts on credit.
-// Call when the plan has its launches. `shifts` follow the snapshot.
-void PlanSegmentLength(const Snapshot& snapshot, const LcActivity& lc, Shifts& shifts, Plan& plan);
+// Writes Plan::longest_segment_ns. Call when the plan has its launches.
+void PlanSegmentLength(const Snapshot& snapshot, const LcActivity& lc, Plan& plan);
 
 }  // namespace gpushare::core
 
