@@ -1173,16 +1173,26 @@ GPUSHARE_API gpushare_status gpushare_enqueue_fail(const char* reason) GPUSHARE_
 typedef struct gpushare_region_options {
   uint32_t struct_size;
   int32_t reserved;  // must be 0
-  int64_t bound_ns;  // upper bound on the device time of the region; must be given
+  // Upper bound on the device time of the region. 0: the longest of the queue's last regions, which
+  // fades by a sixteenth with each; 10 ms before one has ended. Nothing ends a region that takes
+  // longer (docs/engines.md).
+  int64_t bound_ns;
+  int64_t arrival_ns;  // LC: when the request arrived, as of a task; 0: now; BE: must be 0
+  double input_size;   // LC: as in gpushare_query_options; 0: unknown; BE: must be 0
+  // How long the call waits, by the device's clock, where the region may not start now; 0: not at
+  // all. Its latency counts from the call, where no arrival is given.
+  int64_t wait_ns;
+  int64_t next_within_ns;  // LC: as in gpushare_task_options; BE: must be 0
 } gpushare_region_options;
 #define GPUSHARE_REGION_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_region_options)
 
 // Begins a region: gives a stream on which the caller enqueues any work until gpushare_region_end.
-// The region is one opaque task. *out_stream is a cudaStream_t; null on simulated devices. A region
-// that may not start now is not queued: call again later. Sequence: gpushare_region_begin ->
-// enqueue -> gpushare_region_end -> gpushare_ticket_wait -> gpushare_ticket_release.
+// The region is one opaque task, and of an LC app one query. *out_stream is a cudaStream_t; null on
+// simulated devices. A region that may not start within wait_ns is not queued: call again later.
+// Sequence: gpushare_region_begin -> enqueue -> gpushare_region_end -> gpushare_ticket_wait ->
+// gpushare_ticket_release.
 // Threads: any, not in a callback. Owns: the caller must end the region, then release *out_ticket.
-// Blocks: no.
+// Blocks: for wait_ns at most; it drives the flow where no scheduler thread does.
 // Errors: as gpushare_submit_lc; FAILED_PRECONDITION inside a callback, or the BE app has a quota
 // or an LC app a reservation, which nothing holds a region to; UNAVAILABLE the region may not start
 // now. Causes: the runtime is quiesced; earlier tasks of the queue are not launched; for

@@ -359,12 +359,20 @@ gpushare_status gpushare_region_begin(gpushare_queue* queue, const gpushare_regi
     gpushare_region_options known;
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("region_options", options, &known));
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckReserved("region_options", known.reserved));
-    if (known.bound_ns <= 0) {
-      return absl::InvalidArgumentError(absl::StrCat("region_options.bound_ns is ", known.bound_ns,
-                                                     ", and a region declares a positive bound."));
+    for (const auto& [what, value] :
+         {std::pair{"bound_ns", known.bound_ns}, std::pair{"arrival_ns", known.arrival_ns},
+          std::pair{"wait_ns", known.wait_ns}}) {
+      if (value >= 0) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("region_options.", what, " is ", value, ", and it is not negative."));
     }
     const auto ticket =
-        object->runtime->scheduler->RegionBegin(object->id, known.bound_ns, out_stream);
+        object->runtime->scheduler->RegionBegin(object->id,
+                                                {.bound_ns = known.bound_ns,
+                                                 .arrival_ns = known.arrival_ns,
+                                                 .input_size = known.input_size,
+                                                 .next_within_ns = known.next_within_ns},
+                                                out_stream, known.wait_ns);
     if (!ticket.ok()) return ticket.status();
     out_ticket->value = ticket->value;
     return absl::OkStatus();

@@ -383,9 +383,12 @@ class Queue : public QueueHandle {
     if (code != GPUSHARE_OK) return Status::From(code);
     return Query(runtime_.get(), query);
   }
-  Result<Region> BeginRegion(int64_t bound_ns) const {
+  Result<Region> BeginRegion(int64_t bound_ns = 0) const {
     RegionOptions options;
     options.bound_ns = bound_ns;
+    return BeginRegion(options);
+  }
+  Result<Region> BeginRegion(const gpushare_region_options& options) const {
     gpushare_ticket ticket = {0};
     void* stream = nullptr;
     const gpushare_status code = gpushare_region_begin(get(), &options, &ticket, &stream);

@@ -345,8 +345,20 @@ TEST_P(CApiTest, ARegionGivesAStreamUntilItsEnd) {
   EXPECT_NE(gpushare_region_end(api_.runtime, ticket), GPUSHARE_OK);
   EXPECT_EQ(api_.Finish(ticket).verdict, GPUSHARE_VERDICT_OK);
   options.bound_ns = 0;
-  EXPECT_FAILS(gpushare_region_begin(api_.lc_queue, &options, &ticket, &stream),
-               GPUSHARE_INVALID_ARGUMENT, "bound");
+  options.input_size = 128;
+  options.wait_ns = 1000000;
+  options.next_within_ns = GPUSHARE_NO_NEXT;
+  ASSERT_OK(gpushare_region_begin(api_.lc_queue, &options, &ticket, &stream));
+  ASSERT_OK(gpushare_region_end(api_.runtime, ticket));
+  EXPECT_EQ(api_.Finish(ticket).verdict, GPUSHARE_VERDICT_OK);
+  for (int64_t gpushare_region_options::*const field :
+       {&gpushare_region_options::bound_ns, &gpushare_region_options::arrival_ns,
+        &gpushare_region_options::wait_ns}) {
+    gpushare_region_options bad = GPUSHARE_REGION_OPTIONS_INIT;
+    bad.*field = -1;
+    EXPECT_FAILS(gpushare_region_begin(api_.lc_queue, &bad, &ticket, &stream),
+                 GPUSHARE_INVALID_ARGUMENT, "is not negative");
+  }
 }
 
 TEST_P(CApiTest, QuiesceHoldsLaunchesUntilResume) {

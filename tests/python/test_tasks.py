@@ -97,6 +97,8 @@ def test_a_region_completes_with_its_ticket(runtime, service):
     with service.queue.begin_region(bound_ns=1_000_000) as region:
         assert region.stream == 0
     assert region.wait().kind is gpushare.TaskKind.OPAQUE
+    region = service.queue.begin_region(arrival_ns=1, input_size=128, wait_s=0.001, next_within_ns=gpushare.NO_NEXT)
+    assert region.wait().verdict is Verdict.OK  # the bound is that of the first one
 
 
 def test_an_enqueue_function_runs_once_and_its_exception_is_raised(service):

@@ -132,6 +132,8 @@ inline constexpr int64_t kLatestTimeNs = int64_t{1} << 61;
 // How far ahead of now a query may be said to arrive: a farther one is taken for a unit error or
 // for another clock. Nothing overflows where a target or a wait is added to it.
 inline constexpr int64_t kMaxArrivalAheadNs = kMaxDurationNs;
+// Bound of the first region of a queue that states none: a prefill of some thousand tokens.
+inline constexpr int64_t kFirstRegionNs = 10'000'000;
 // How far ahead a task may state the app's next query, and what it says where none follows. An
 // engine's loop takes less than a millisecond; BE work is held for no longer than that for a
 // statement that does not come true.

@@ -85,7 +85,12 @@ class Scheduler {
   void CountRejected(QueueId queue);
   // A stream on which the caller enqueues work until RegionEnd. `bound_ns` is the time on the
   // device that it will take at most.
-  absl::StatusOr<TicketId> RegionBegin(QueueId queue, int64_t bound_ns, void** stream);
+  absl::StatusOr<TicketId> RegionBegin(QueueId queue, int64_t bound_ns, void** stream) {
+    return RegionBegin(queue, RegionSpec{.bound_ns = bound_ns}, stream, 0);
+  }
+  // Tries again until the device's clock is `wait_ns` further, where it may not begin at once.
+  absl::StatusOr<TicketId> RegionBegin(QueueId queue, const RegionSpec& region, void** stream,
+                                       int64_t wait_ns);
   absl::Status RegionEnd(TicketId region);
 
   // --- tickets: any thread -----------------------------------------------------------------------

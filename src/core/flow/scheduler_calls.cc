@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/base/exhaustion.h"
 #include "src/core/base/ids.h"
+#include "src/core/base/saturating.h"
+#include "src/core/base/tuning.h"
 #include "src/core/checks/kernel_check.h"
 #include "src/core/flow/deferred_calls.h"
 #include "src/core/flow/driver.h"
@@ -470,14 +472,27 @@ absl::StatusOr<TicketId> Scheduler::SubmitBe(const TaskSpec& spec) {
   return ticket;
 }
 
-absl::StatusOr<TicketId> Scheduler::RegionBegin(QueueId queue, int64_t bound_ns, void** stream) {
-  absl::StatusOr<TicketId> region = SubmitRegionBegin(driver_->flow, queue, bound_ns, stream);
-  // A region that may not begin yet is asked for again; that is no refusal.
-  if (!region.ok() && !absl::IsUnavailable(region.status())) CountRejected(queue);
-  // The thread has to know when it is overdue; and a Tick beside a quiesce may have counted one
-  // that is refused as open.
-  if (region.ok() || driver_->waiters.AnyFor(Awaited::kQuiet)) driver_->Wake();
-  return region;
+absl::StatusOr<TicketId> Scheduler::RegionBegin(QueueId queue, const RegionSpec& spec,
+                                                void** stream, int64_t wait_ns) {
+  const Flow& flow = driver_->flow;
+  RegionSpec asked = spec;
+  asked.called_ns = flow.device->NowNs();
+  const TimeNs deadline_ns = SaturatingAdd(asked.called_ns, wait_ns);
+  for (;;) {
+    absl::StatusOr<TicketId> region = SubmitRegionBegin(driver_->flow, queue, asked, stream);
+    // A region that may not begin yet is asked for again; that is no refusal.
+    if (!region.ok() && !absl::IsUnavailable(region.status())) CountRejected(queue);
+    // The thread has to know when it is overdue; and a Tick beside a quiesce may have counted one
+    // that is refused as open.
+    if (region.ok() || driver_->waiters.AnyFor(Awaited::kQuiet)) driver_->Wake();
+    if (region.ok() || !absl::IsUnavailable(region.status())) return region;
+    const TimeNs now_ns = flow.device->NowNs();
+    if (flow.device_lost.load() || now_ns >= deadline_ns) return region;
+    const TimeNs look_ns = std::min(deadline_ns, now_ns + kRegionLookNs);
+    const absl::Status passed =
+        driver_->DriveUntil([] { return false; }, look_ns, "region begin", Awaited::kTime);
+    if (!absl::IsDeadlineExceeded(passed)) return passed;
+  }
 }
 
 void Scheduler::CountRejected(QueueId queue) { core::CountRejected(driver_->flow, queue); }

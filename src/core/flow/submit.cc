@@ -129,10 +129,7 @@ absl::Status CheckQueryBegin(const Flow& flow, const QueryBegin& begin) {
   if (absl::Status status = CheckArrivalNow(flow, "A query", begin.arrival_ns); !status.ok()) {
     return status;
   }
-  if (begin.input_size >= 0 && begin.input_size <= kMaxInputSize) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("A query's input has the size ", begin.input_size,
-                                                 ", and it must lie between 0 and ", kMaxInputSize,
-                                                 "."));
+  return CheckInput("A query", begin.input_size);
 }
 
 }  // namespace

@@ -108,6 +108,16 @@ struct TaskSpec {
   bool detached = false;  // the ticket is released by itself once the task is complete
 };
 
+struct RegionSpec {
+  // Upper bound on its time on the device; 0: as earlier regions of the queue took
+  // (Queue::region_ns), or kFirstRegionNs.
+  int64_t bound_ns = 0;
+  TimeNs arrival_ns = 0;       // LC: of its query; 0: called_ns
+  TimeNs called_ns = 0;        // when the caller asked first; 0: now
+  double input_size = 0;       // LC: of its query; 0: unknown
+  int64_t next_within_ns = 0;  // LC: as of a task
+};
+
 }  // namespace gpushare::core
 
 #endif  // GPUSHARE_SRC_CORE_STATE_OPTIONS_H_

@@ -253,6 +253,8 @@ struct alignas(64) Queue {
   // stream order is its order.
   std::atomic<int32_t> in_flight{0};
   std::atomic<int32_t> regions_open{0};  // and those whose end is not complete
+  // The longest that a region of it took on the device, of late; 0: none has ended.
+  std::atomic<int64_t> region_ns{0};
   std::atomic<LaneIndex> lane{kNoLane};
   App* app = nullptr;
   uint32_t generation = 0;

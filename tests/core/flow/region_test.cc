@@ -48,7 +48,6 @@ class RegionTest : public SimulatedSchedulerTest {
 TEST_F(RegionTest, ADeclaredBoundLiesBetweenOneNanosecondAndTheLongestDuration) {
   EXPECT_EQ(Begin(1), absl::StatusCode::kOk);
   EXPECT_EQ(Begin(kMaxDurationNs), absl::StatusCode::kOk);
-  EXPECT_EQ(Begin(0), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Begin(-1), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Begin(kMaxDurationNs + 1), absl::StatusCode::kInvalidArgument);
 }
@@ -94,6 +93,55 @@ TEST_F(RegionTest, ABeRegionNeedsAnEmptyQueue) {
   EXPECT_EQ(Begin(1), absl::StatusCode::kOk);
 }
 
+// Beside a service that waits for 1 ms at most, 10 ms do not fit, and what earlier ones took does.
+TEST_F(RegionTest, ABoundThatIsNotGivenIsLearnt) {
+  AddLc("service", 11 * kMs, 10 * kMs);
+  EXPECT_EQ(Begin(0), absl::StatusCode::kUnavailable) << "nothing is known";
+  EXPECT_EQ(Begin(100 * kUs), absl::StatusCode::kOk);
+  EXPECT_EQ(Begin(0), absl::StatusCode::kOk);
+}
+
+TEST_F(RegionTest, ARegionMayWaitUntilItFits) {
+  TaskSpec task;
+  task.queue = be_;
+  task.kernel = *scheduler_->RegisterKernel(EvictableKernel("work", 25 * kUs));
+  task.work.block_tasks = 100'000;
+  const TicketId ticket = *scheduler_->SubmitBe(task);
+  scheduler_->Tick();
+  const TimeNs begin_ns = scheduler_->NowNs();
+  const RegionSpec spec = {.bound_ns = kMs};
+  EXPECT_EQ(scheduler_->RegionBegin(be_, spec, nullptr, 200 * kUs).status().code(),
+            absl::StatusCode::kUnavailable);
+  EXPECT_GE(scheduler_->NowNs(), begin_ns + 200 * kUs);
+  EXPECT_FALSE(*scheduler_->IsComplete(ticket));
+  const auto region = scheduler_->RegionBegin(be_, spec, nullptr, 1000 * kMs);
+  ASSERT_TRUE(region.ok()) << region.status();
+  EXPECT_TRUE(*scheduler_->IsComplete(ticket));
+  EXPECT_LE(scheduler_->NowNs(), scheduler_->Record(ticket)->complete_ns + kMs);
+  ASSERT_TRUE(scheduler_->RegionEnd(*region).ok());
+}
+
+TEST_F(RegionTest, AnLcRegionIsAQueryOfItsArrivalAndInput) {
+  const QueueId lc = AddLc("service", 0, kMs);
+  ASSERT_TRUE(scheduler_->PollUntil(50 * kMs).ok());
+  const RegionSpec spec = {.bound_ns = kMs, .arrival_ns = 30 * kMs, .input_size = 128};
+  const TicketId region = scheduler_->RegionBegin(lc, spec, nullptr, 0).value();
+  ASSERT_TRUE(scheduler_->RegionEnd(region).ok());
+  ASSERT_TRUE(scheduler_->Wait(region, kNever).ok());
+  const AppId app = scheduler_->Record(region)->app;
+  EXPECT_EQ(scheduler_->GuaranteeOf(app)->queries, 1);
+  EXPECT_GE(scheduler_->GuaranteeOf(app)->p99_ns, 19 * kMs);
+  const auto code = [&](QueueId queue, const RegionSpec& bad) {
+    return scheduler_->RegionBegin(queue, bad, nullptr, 0).status().code();
+  };
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_EQ(code(be_, {.bound_ns = kMs, .arrival_ns = 1}), kInvalid);
+  EXPECT_EQ(code(be_, {.bound_ns = kMs, .input_size = 1}), kInvalid);
+  EXPECT_EQ(code(be_, {.bound_ns = kMs, .next_within_ns = 1}), kInvalid);
+  EXPECT_EQ(code(lc, {.bound_ns = kMs, .input_size = -1}), kInvalid);
+  EXPECT_EQ(code(lc, {.bound_ns = kMs, .arrival_ns = kNever}), kInvalid);
+}
+
 TEST_F(RegionTest, NoneBeginsWhileTheRuntimeIsQuiesced) {
   const QueueId lc = AddLc("service", 50 * kMs, 10 * kMs);
   ASSERT_TRUE(scheduler_->Quiesce(scheduler_->NowNs() + kMs).ok());
@@ -114,7 +162,7 @@ TEST_F(RegionTest, ARegionThatWasRefusedHoldsUpNoQuiesce) {
   EXPECT_EQ(scheduler_->RegionBegin(queue, kMs, nullptr).status().code(),
             absl::StatusCode::kResourceExhausted)
       << "the app has one task slot";
-  EXPECT_FALSE(scheduler_->RegionBegin(be_, 0, nullptr).ok());
+  EXPECT_FALSE(scheduler_->RegionBegin(be_, -1, nullptr).ok());
   EXPECT_EQ(scheduler_->Quiesce(scheduler_->NowNs() + kMs).code(),
             absl::StatusCode::kDeadlineExceeded)
       << "one is open";

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/base/ids.h"
 #include "src/core/flow/entry/fast_path.h"
+#include "src/core/flow/entry/submit_check.h"
 #include "src/core/flow/verbs/accept.h"
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/state/shared/route.h"
@@ -61,6 +62,26 @@ absl::Status MayBegin(const Flow& flow, const Queue& queue, int64_t bound_ns) {
   return absl::OkStatus();
 }
 
+// What of it a query has.
+absl::Status CheckQuery(const Flow& flow, const RegionSpec& region, AppClass app_class) {
+  const bool states = region.arrival_ns != 0 || region.input_size != 0;
+  if (states && app_class == AppClass::kBestEffort) {
+    return absl::InvalidArgumentError(
+        "A region of a best-effort app states an arrival or an input, and only queries have them.");
+  }
+  if (absl::Status status = CheckArrival("A region", region.arrival_ns, flow.device->NowNs());
+      !status.ok()) {
+    return status;
+  }
+  return CheckInput("A region", region.input_size);
+}
+
+int64_t BoundOf(const RegionSpec& region, const Queue& queue) {
+  if (region.bound_ns != 0) return region.bound_ns;
+  const int64_t learnt_ns = queue.region_ns.load(std::memory_order_relaxed);
+  return learnt_ns > 0 ? learnt_ns : kFirstRegionNs;
+}
+
 absl::Status NoOpenRegion() { return absl::InvalidArgumentError("The ticket is no open region."); }
 
 // Chooses the region's lane and place. An LC region evicts the BE work that overlaps it.
@@ -94,7 +115,7 @@ void PlaceRegion(Flow& flow, Task& task) {
 
 }  // namespace
 
-absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, int64_t bound_ns,
+absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, const RegionSpec& region,
                                            void** stream) {
   Queue* queue = flow.tables.FindQueue(id);
   if (queue == nullptr) return QueueReleased(id);
@@ -111,13 +132,18 @@ absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, int64_t bound
     queue->regions_open.fetch_sub(1);
     flow.open_regions.fetch_sub(1);
   };
-  if (absl::Status status = MayBegin(flow, *queue, bound_ns); !status.ok()) {
+  TaskSpec spec;
+  spec.work.kind = TaskKind::kOpaque;
+  spec.work.declared_ns = BoundOf(region, *queue);
+  spec.arrival_ns = region.arrival_ns != 0 ? region.arrival_ns : region.called_ns;
+  spec.next_within_ns = region.next_within_ns;
+  absl::Status status = CheckQuery(flow, region, app.options.app_class);
+  if (status.ok()) status = CheckNext(spec, app.options.app_class);
+  if (status.ok()) status = MayBegin(flow, *queue, spec.work.declared_ns);
+  if (!status.ok()) {
     give_up();
     return status;
   }
-  TaskSpec spec;
-  spec.work.kind = TaskKind::kOpaque;
-  spec.work.declared_ns = bound_ns;
   absl::StatusOr<Task*> accepted = AcceptTask(flow, *queue, spec, nullptr, nullptr);
   if (!accepted.ok()) {
     give_up();
@@ -125,6 +151,7 @@ absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, int64_t bound
   }
   hold.Keep();
   Task& task = **accepted;
+  task.own_query.input_size = region.input_size;
   PlaceRegion(flow, task);
   const LaneIndex lane = task.progress.parts[0].lane;
   if (stream != nullptr) *stream = lane == kNoLane ? nullptr : flow.device->LaneStream(lane);

@@ -14,7 +14,7 @@
 namespace gpushare::core {
 
 // UNAVAILABLE: it may not begin now; try again later.
-absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId queue, int64_t bound_ns,
+absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId queue, const RegionSpec& region,
                                            void** stream);
 absl::Status SubmitRegionEnd(Flow& flow, TicketId region);
 

@@ -77,6 +77,13 @@ absl::Status CheckArrival(absl::string_view what, TimeNs arrival_ns, TimeNs now_
                                                  kMaxArrivalAheadNs, " ns are allowed."));
 }
 
+absl::Status CheckInput(absl::string_view what, double input_size) {
+  if (input_size >= 0 && input_size <= kMaxInputSize) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(what, "'s input has the size ", input_size,
+                                                 ", and it must lie between 0 and ", kMaxInputSize,
+                                                 "."));
+}
+
 absl::Status CheckNext(const TaskSpec& spec, AppClass app_class) {
   const int64_t within_ns = spec.next_within_ns;
   if (within_ns == 0) return absl::OkStatus();

@@ -19,6 +19,9 @@ namespace gpushare::core {
 absl::Status CheckSpec(const TaskSpec& spec, const KernelDesc* kernel,
                        int64_t block_tasks_max = kMaxBlockTasks);
 
+// INVALID_ARGUMENT where a query's input is of no size. `what` as below.
+absl::Status CheckInput(absl::string_view what, double input_size);
+
 // INVALID_ARGUMENT where TaskSpec::next_within_ns is out of range, or a BE task has one.
 absl::Status CheckNext(const TaskSpec& spec, AppClass app_class);
 

@@ -53,6 +53,16 @@ void CountVerdict(App& app, Verdict verdict) {
   }
 }
 
+// The longest one counts, and fades over some sixteen regions.
+void NoteRegion(const Task& task) {
+  constexpr int64_t kFades = 16;
+  if (task.record.measured_ns <= 0) return;  // the device samples such times
+  std::atomic<int64_t>& longest_ns = task.queue->region_ns;
+  const int64_t before_ns = longest_ns.load(std::memory_order_relaxed);
+  longest_ns.store(std::max(task.record.measured_ns, before_ns - before_ns / kFades),
+                   std::memory_order_relaxed);
+}
+
 void NoteAwaited(Flow& flow, Task& task) {
   if (!task.awaited.load(std::memory_order_seq_cst)) return;
   task.awaited.store(false, std::memory_order_relaxed);
@@ -69,6 +79,7 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
     flow.open_regions.fetch_sub(1, std::memory_order_acq_rel);
     task.queue->regions_open.fetch_sub(1, std::memory_order_acq_rel);
     UnwatchRegion(flow, task);
+    if (verdict == Verdict::kOk) NoteRegion(task);
   }
   if (IsExclusive(task) && !flow.GraphIsTaken(task)) {
     flow.graph_tasks[task.work.kernel->id.value] = nullptr;
