@@ -447,3 +447,28 @@ def test_a_graph_that_cannot_be_confined_runs_on_the_whole_device(torch, capturi
     capturing.refused = gpushare.InvalidArgumentError(gpushare.Status.INVALID_ARGUMENT, 'It cannot be confined.')
     with pytest.raises(gpushare.InvalidArgumentError, match='It cannot be confined'):
         torch.Training(capturing, lambda: None, name='decode16')
+
+
+def test_a_region_orders_with_the_current_stream_and_keeps_one_pool(torch, capturing):
+    app = capturing.create_app('engine', gpushare.LATENCY_CRITICAL)
+    pools = []
+    fake = fake_torch.cuda
+    used = fake.use_mem_pool
+    fake.use_mem_pool = lambda pool: (pools.append(pool), used(pool))[1]
+    try:
+        with torch.region(app, input_size=8, wait_s=0.01, next_within_ns=gpushare.NO_NEXT) as begun:
+            double(Tensor([1]))
+        assert calls[-5:] == [
+            ('wait_stream', 'external 0x0', 'current'), ('enter', 'pool'), ('double', 'external 0x0'),
+            ('leave', 'pool'), ('wait_stream', 'current', 'external 0x0')]
+        assert begun.wait().kind is gpushare.TaskKind.OPAQUE
+        with pytest.raises(KeyError), torch.region(app, queue=app.create_queue()):
+            raise KeyError
+    finally:
+        fake.use_mem_pool = used
+    assert len(pools) == 2 and pools[0] is pools[1]
+    assert calls[-1] == ('wait_stream', 'current', 'external 0x0')
+    capturing.quiesce()
+    with pytest.raises(gpushare.UnavailableError), torch.region(app):
+        raise AssertionError('it begins while the runtime is quiesced')
+    capturing.resume()
