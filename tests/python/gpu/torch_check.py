@@ -84,6 +84,26 @@ class Checks:
                         x = torch.randn(shape, device='cuda').half()
                         torch.testing.assert_close(service(x), net(x), rtol=2e-2, atol=2e-2)
 
+    def regions_are_ordered_with_the_current_stream(self):
+        net, steps = model(), 200
+        with gpushare.Runtime(device='cuda') as runtime, torch.no_grad():
+            app = runtime.create_app('engine', gpushare.LATENCY_CRITICAL)
+            streams = set()
+            with app.begin_token_stream() as tokens:
+                for step in range(steps):
+                    x = torch.randn((8, 1024), device='cuda').half()
+                    follows = 50_000_000 if step + 1 < steps else gpushare.NO_NEXT
+                    with gt.region(app, input_size=8, wait_s=1, next_within_ns=follows) as begun:
+                        tokens.mark(begun.ticket)
+                        answer = net(x)
+                    torch.testing.assert_close(answer, net(x), rtol=2e-2, atol=2e-2)
+                    assert begun.wait(LIMIT_S).verdict is gpushare.Verdict.OK
+                    streams.add(begun.stream)
+                found = app.guarantee()
+            assert (found.first_tokens, found.token_distances) == (1, steps - 1), found
+            self.figures['region streams'] = len(streams)
+            self.figures['statements of a next region that lapsed'] = found.next_lapsed
+
     def training_alone_is_bitwise(self):
         eager, captured = Step(), Step()
         steps = 100
