@@ -34,7 +34,7 @@ void Evidence::QueryBegan(AppEvidence& app, const BegunQuery& begin, ShadowQuery
   shadow.yielded_ns = yielded_ns;
   NoteArrival(app.account, begin.now_ns);
   app.arrivals.Add(begin.now_ns);
-  app.steps.Begin(app.queries == 0, app.query_solo_ns, begin.now_ns);
+  app.steps.Begin(app.queries == 0, app.query_solo_ns, begin.since_ns, begin.now_ns);
   busy_on_credit = busy_on_credit || begin.meets_credit;
   // One that arrived before the last one ended goes on with its busy period: the host was late.
   if (queries++ == 0 && begin.arrival_ns > ended_ns_) busy_since_ns_ = begin.now_ns;
@@ -69,7 +69,12 @@ void Evidence::QueryEnded(AppEvidence& app, const EndedQuery& end) {
   AddSolo(app.load, LoadOf(end, latency_ns));
   if (end.done_ns > 0) NoteLcWork(segment_gains, end.solo_ns);
   NoteDuty(app, end);
-  if (!end.last) return;
+  if (!end.last) {
+    if (app.queries == 1) {
+      app.steps.EndSeenLate(end.next_within_ns, app.query_solo_ns, end.ended_ns);
+    }
+    return;
+  }
   EndBusyPeriod(app.load, load_decay, end.now_ns);
   app.steps.End(end.next_within_ns, end.now_ns);
 }

@@ -21,7 +21,8 @@ void Fade(double& count) { count -= count / static_cast<double>(kStepsRemembered
 
 }  // namespace
 
-void Steps::Begin(bool alone, int64_t solo_ns, TimeNs now_ns) {
+void Steps::Begin(bool alone, int64_t solo_ns, TimeNs since_ns, TimeNs now_ns) {
+  begun_ns_ = since_ns;
   Fade(waited_);
   if (!alone || !pauses_) {
     ++waited_;
@@ -29,13 +30,27 @@ void Steps::Begin(bool alone, int64_t solo_ns, TimeNs now_ns) {
   }
   NoteLapse(now_ns);
   pauses_ = false;
+  CountPause(stated_ns_, lapse_seen_, now_ns - ended_ns_, solo_ns);
+}
+
+void Steps::EndSeenLate(int64_t stated_ns, int64_t solo_ns, TimeNs ended_ns) {
+  const int64_t pause_ns = begun_ns_ - ended_ns;
+  if (pause_ns <= 0) return;
+  waited_ = std::max(0.0, waited_ - 1);
+  const bool lapsed = stated_ns > 0 && pause_ns > stated_ns;
+  lapsed_ += lapsed ? 1 : 0;
+  lapses_ += lapsed ? 1 : 0;
+  CountPause(stated_ns, lapsed, pause_ns, solo_ns);
+}
+
+void Steps::CountPause(int64_t stated_ns, bool lapsed, int64_t pause_ns, int64_t solo_ns) {
   for (double& count : lengths_) Fade(count);
   Fade(followed_);
   Fade(silences_);
   Fade(lapsed_);
-  if (stated_ns_ == 0) {
-    ++lengths_[static_cast<size_t>(RangeOf(now_ns - ended_ns_, kRanges))];
-  } else if (stated_ns_ > 0 && !lapse_seen_) {
+  if (stated_ns == 0) {
+    ++lengths_[static_cast<size_t>(RangeOf(pause_ns, kRanges))];
+  } else if (stated_ns > 0 && !lapsed) {
     ++followed_;
   } else {
     ++silences_;

@@ -14,7 +14,8 @@
 // wait behind them, which are as many for a query behind a gap. So the share of all queries that it
 // delays is the share of the pauses that are silences.
 //
-// Sequence: Begin when a query becomes active, End when the last active one has ended. Threads: the
+// Sequence: Begin when a query becomes active, End when the last active one has ended, EndSeenLate
+// when another one is active by then. Threads: the
 // one that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_EVIDENCE_STEPS_H_
@@ -39,8 +40,12 @@ class Steps {
     lapse_seen_ = false;
   }
 
-  // `solo_ns`: of a query alone. `alone`: no other query is active.
-  void Begin(bool alone, int64_t solo_ns, TimeNs now_ns);
+  // `solo_ns`: of a query alone. `alone`: no other query is active. `since_ns`: when the device got
+  // it.
+  void Begin(bool alone, int64_t solo_ns, TimeNs since_ns, TimeNs now_ns);
+  // A query has ended on the device at `ended_ns`, and the flow hears of it after the begin of the
+  // only other one that is active. If that came to an idle device, it waited for nobody.
+  void EndSeenLate(int64_t stated_ns, int64_t solo_ns, TimeNs ended_ns);
   // A query that left has work again.
   void Return() { pauses_ = false; }
 
@@ -73,6 +78,7 @@ class Steps {
   // The first one begins with 0, the second one at 1 us, the last one at 2 s.
   static constexpr int kRanges = 23;
   double At(int range) const { return lengths_[static_cast<size_t>(range)]; }
+  void CountPause(int64_t stated_ns, bool lapsed, int64_t pause_ns, int64_t solo_ns);
   void Learn(int64_t solo_ns);
 
   std::array<double, kRanges> lengths_ = {};  // of pauses of which nothing was stated
@@ -84,6 +90,7 @@ class Steps {
   int64_t learnt_ns_ = 0;
   int64_t stated_ns_ = 0;  // by the query that ended last
   TimeNs ended_ns_ = 0;
+  TimeNs begun_ns_ = 0;      // the last query, on the device
   bool pauses_ = false;      // no query is active, and there was one
   bool lapse_seen_ = false;  // of the present pause
 };

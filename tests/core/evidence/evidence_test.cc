@@ -82,6 +82,29 @@ TEST_F(EvidenceTest, BeWorkDelaysAQueryByNoMoreThanItStayed) {
   EXPECT_LT(app.slack.share, share) << "BE work ran beside it, and nobody knows what that cost";
 }
 
+// A host loop that sees the end of a step before the flow does submits the next one meanwhile.
+TEST_F(EvidenceTest, AFastLoopOfStepsShowsItsGaps) {
+  AppEvidence& app = apps[0];
+  TimeNs now_ns = 0;
+  for (int period = 0; period < 20; ++period) {
+    now_ns += 50 * kMs;
+    ShadowQuery shadow = Begin(app, now_ns);
+    for (int step = 0; step < 50; ++step) {
+      const TimeNs ended_ns = now_ns + kMs;
+      now_ns = ended_ns + 20 * kUs;
+      const bool last = step == 49;
+      const ShadowQuery next = last ? ShadowQuery() : Begin(app, now_ns);
+      EndedQuery end = Ended(shadow, now_ns + 10 * kUs);
+      end.ended_ns = ended_ns;
+      end.last = last;
+      evidence.QueryEnded(app, end);
+      shadow = next;
+    }
+  }
+  EXPECT_GE(app.steps.learnt_ns(), 20 * kUs);
+  EXPECT_LE(app.steps.SilenceShare(), 0.03);
+}
+
 // Of an app whose bound counts tokens, a query is late by the longest distance that it ends. One
 // without a token is no sample.
 TEST_F(EvidenceTest, ABoundOnTokensJudgesDistances) {

@@ -22,7 +22,7 @@ class StepsTest : public ::testing::Test {
   // One query after a pause, that states `stated_ns` of the next one.
   void Query(int64_t pause_ns, int64_t stated_ns = 0) {
     now_ns += pause_ns;
-    steps.Begin(true, kSoloNs, now_ns);
+    steps.Begin(true, kSoloNs, now_ns, now_ns);
     now_ns += kSoloNs;
     steps.End(stated_ns, now_ns);
   }
@@ -43,7 +43,7 @@ class StepsTest : public ::testing::Test {
       arrival_ns += static_cast<int64_t>(gap_ns(random));
       const bool alone = arrival_ns >= free_ns;
       if (alone) steps.End(0, free_ns);
-      steps.Begin(alone, kSoloNs, arrival_ns);
+      steps.Begin(alone, kSoloNs, std::max(arrival_ns, free_ns), arrival_ns);
       free_ns = std::max(arrival_ns, free_ns) + kSoloNs;
       ASSERT_EQ(steps.learnt_ns(), 0) << "load " << load << ", query " << q;
     }
@@ -82,7 +82,7 @@ TEST_F(StepsTest, BurstsOfRandomArrivalsHaveNoGaps) {
   for (int burst = 0; burst < 200; ++burst) {
     Random(0.7, 40);
     now_ns += 100 * kMs;
-    steps.Begin(true, kSoloNs, now_ns);
+    steps.Begin(true, kSoloNs, now_ns, now_ns);
     now_ns += kSoloNs;
     steps.End(0, now_ns);
     ASSERT_EQ(steps.learnt_ns(), 0);
@@ -140,6 +140,33 @@ TEST_F(StepsTest, AnAppWhoseStatementsLapseIsNotBelieved) {
   EXPECT_EQ(steps.ExpectedBy(now_ns + kUs), 0);
   for (int q = 0; q < 20; ++q) Query(kMs, 20 * kMs);
   EXPECT_EQ(steps.ExpectedBy(now_ns + kUs), now_ns + 20 * kMs) << "they come true again";
+}
+
+// The flow hears of the end of a step after the begin of the next one, as of a fast host loop.
+TEST_F(StepsTest, AnEndThatIsSeenLateIsAPauseToo) {
+  for (int period = 0; period < 20; ++period) {
+    Query(50 * kMs);
+    for (int s = 1; s < 100; ++s) {
+      const TimeNs ended_ns = now_ns;
+      now_ns += 20 * kUs;
+      if (s == 1) {
+        steps.Begin(true, kSoloNs, now_ns, now_ns);
+      } else {
+        steps.Begin(false, kSoloNs, now_ns, now_ns);
+        steps.EndSeenLate(0, kSoloNs, ended_ns);
+      }
+      now_ns += kSoloNs;
+    }
+    steps.End(0, now_ns);
+  }
+  EXPECT_GE(steps.learnt_ns(), 20 * kUs);
+  EXPECT_LE(steps.learnt_ns(), 64 * kUs);
+  EXPECT_LE(steps.SilenceShare(), 0.013);
+  steps.Begin(true, kSoloNs, now_ns, now_ns);
+  steps.Begin(false, kSoloNs, now_ns + kUs, now_ns + kUs);
+  const double share = steps.SilenceShare();
+  steps.EndSeenLate(0, kSoloNs, now_ns + kSoloNs);
+  EXPECT_EQ(steps.SilenceShare(), share) << "the second one waited for the first";
 }
 
 // A query that the application abandoned says nothing, and one that returns is no new one.
