@@ -351,5 +351,21 @@ TEST_F(SegmentLengthTest, WhileAnAppHasALoadAGraphHasItsOwnSegments) {
   EXPECT_EQ(Longest(), 0);
 }
 
+// A silence lasts, and one step waits for what runs at its end. In a gap each step would.
+TEST_F(SegmentLengthTest, InTheSilencesOfAnEngineSegmentsAreLong) {
+  AddApp(1 * kMs);
+  AddRunningStep();
+  builder.lc_apps[0].load = 0.5;
+  builder.lc_apps[0].first_late_max = 0.5;
+  EXPECT_EQ(Longest(), 400 * kUs);
+  builder.lc_apps[0].expected_by_ns = builder.snapshot.now_ns + 300 * kUs;
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.longest_segment_ns, 0);
+  EXPECT_LE(plan.replan_at_ns, builder.snapshot.now_ns + 300 * kUs);
+  builder.lc_apps[0].first_late_max = 0;
+  builder.lc_apps[0].expected_by_ns = 0;
+  EXPECT_EQ(Longest(), 0) << "it does not work in steps";
+}
+
 }  // namespace
 }  // namespace gpushare::core::testing

@@ -50,8 +50,25 @@ bool LaunchesOtherWork(const Plan& plan) {
                      [](const PlannedLaunch& launch) { return launch.form != Form::kSegments; });
 }
 
+// An app that works in steps has none left: the next one begins a busy period, and waits once.
+bool IsBetweenBusyPeriods(const LcAppView& app, TimeNs now_ns) {
+  return app.first_late_max > 0 && app.expected_by_ns <= now_ns;
+}
+
 // Whether short segments are needed whatever the budgets are.
-bool NeedsShort(const LcAppView& app) { return HasLoad(app) || app.blocking_budget_ns == kNever; }
+bool NeedsShort(const LcAppView& app, TimeNs now_ns) {
+  if (app.blocking_budget_ns == kNever) return true;
+  return HasLoad(app) && !IsBetweenBusyPeriods(app, now_ns);
+}
+
+// When a gap between two steps may have become a silence.
+TimeNs GapEndsNs(const Snapshot& snapshot) {
+  TimeNs ends_ns = kNever;
+  for (const LcAppView& app : snapshot.lc_apps) {
+    if (app.expected_by_ns > snapshot.now_ns) ends_ns = std::min(ends_ns, app.expected_by_ns);
+  }
+  return ends_ns;
+}
 
 }  // namespace
 
@@ -62,7 +79,9 @@ void PlanSegmentLength(const Snapshot& snapshot, const LcActivity& lc, Plan& pla
   }
   Graphs graphs;
   if (lc.active || LaunchesOtherWork(plan) || !OnlyOneRuns(snapshot, graphs)) return;
-  if (std::any_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), NeedsShort)) return;
+  plan.replan_at_ns = std::min(plan.replan_at_ns, GapEndsNs(snapshot));
+  const auto needs_short = [&](const LcAppView& app) { return NeedsShort(app, snapshot.now_ns); };
+  if (std::any_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), needs_short)) return;
   const auto budget_ns = static_cast<double>(MinBlockingBudget(snapshot));
   for (const int64_t length_ns : kGroupLengthsNs) {
     const double wait_ns = kSegmentsOutstanding * graphs.stretch * static_cast<double>(length_ns);

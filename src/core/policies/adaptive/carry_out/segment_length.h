@@ -5,10 +5,10 @@
 // delay that each busy period may begin with. Without an LC app the whole graph is one segment.
 //
 // While an LC app has a load, and beside other BE work, graphs run in their own segments: between
-// queries a graph moves from place to place, and a long segment keeps it where it is slow. Nor do
-// they where an LC app states nothing. So an LC app meets no longer wait than the one that was
-// judged, and one with a tight bound meets what it met before.
-// Pure; the planner's thread.
+// queries a graph moves from place to place, and a long segment keeps it where it is slow. Not so
+// in the silences of an engine (evidence/steps.h), which last. They are short too where an LC app
+// states nothing. So an LC app meets no longer wait than the one that was judged, and one with a
+// tight bound meets what it met before. Pure; the planner's thread.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CARRY_OUT_SEGMENT_LENGTH_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CARRY_OUT_SEGMENT_LENGTH_H_
