@@ -459,8 +459,8 @@ def test_a_region_orders_with_the_current_stream_and_keeps_one_pool(torch, captu
         with torch.region(app, input_size=8, wait_s=0.01, next_within_ns=gpushare.NO_NEXT) as begun:
             double(Tensor([1]))
         assert calls[-5:] == [
-            ('wait_stream', 'external 0x0', 'current'), ('enter', 'pool'), ('double', 'external 0x0'),
-            ('leave', 'pool'), ('wait_stream', 'current', 'external 0x0')]
+            ('wait_stream', 'external 0x0', 'current'), ('enter', 'pool', pools[0].id), ('double', 'external 0x0'),
+            ('leave', 'pool', pools[0].id), ('wait_stream', 'current', 'external 0x0')]
         assert begun.wait().kind is gpushare.TaskKind.OPAQUE
         with pytest.raises(KeyError), torch.region(app, queue=app.create_queue()):
             raise KeyError

@@ -185,6 +185,10 @@ void FillContexts(DriverApi& api) {
     *function = reinterpret_cast<CUfunction>(FakeGraphs().current);
     return CUDA_SUCCESS;
   };
+  api.cuFuncGetName = [](const char** name, CUfunction /*function*/) {
+    *name = "a_function";
+    return CUDA_SUCCESS;
+  };
   api.cuFuncGetAttribute = [](int* value, CUfunction_attribute /*attribute*/,
                               CUfunction /*function*/) {
     *value = 0;
