@@ -84,7 +84,9 @@ def test_what_a_training_allocates_comes_from_its_pool(torch, capturing, cuda):
     torch.Training(capturing, lambda x: allocate(MIB), inputs=Tensor([1]), state=[weight], pool=pool, name='chain1')
     found = [pool_id for name, _, pool_id in (call for call in calls[before:] if call[0] == 'allocate')]
     assert len(found) == 6, 'two slots, three runs and the capture'
-    assert set(found) == {pool._pool.id}
+    assert len(set(found[:5])) == 1
+    assert found[5] not in found[:5], 'nothing else gets the memory of the graph'
+    assert pool.used_bytes == 14 * MIB
     assert ('enter', 'threads', False) in calls[before:], 'a backward pass allocates on this thread'
 
 
@@ -116,24 +118,56 @@ def test_results_that_do_not_fit_leave_nothing_submitted(torch, capturing, cuda)
     assert capturing.stats().launches == launches
 
 
-def test_use_may_be_nested_and_threads_take_turns(torch, cuda):
+def test_use_may_be_nested(torch, cuda):
+    pool = torch.MemoryPool(100 * MIB)
+    with pool.use(), pool.use():
+        allocate(MIB)
+    assert pool.used_bytes == 4 * MIB
+
+
+def test_threads_use_a_pool_at_once(torch, cuda):
     pool, inside = torch.MemoryPool(100 * MIB), []
 
     def other():
         with pool.use():
+            allocate(MIB)
             inside.append('other')
 
     with pool.use():
-        with pool.use():
-            allocate(MIB)
         thread = threading.Thread(target=other)
         thread.start()
-        thread.join(0.05)
+        thread.join(10)
         inside.append('first')
-        allocate(MIB)
+    assert inside == ['other', 'first']
+    assert pool.used_bytes == 4 * MIB
+
+
+def test_graphs_share_a_limit_and_no_memory(torch, capturing, cuda):
+    pool, before = torch.MemoryPool(100 * MIB), len(calls)
+    works = [torch.Training(capturing, lambda: allocate(MIB), pool=pool, name=name) for name in ('chain1', 'decode16')]
+    begun = [call[3] for call in calls[before:] if call[0] == 'capture_begin']
+    eager = {call[2] for call in calls[before:] if call[:2] == ('enter', 'pool')}
+    assert len({*begun, *eager}) == 3, 'one for each graph and one for all of the eager work'
+    assert pool.used_bytes == 2 * MIB + 2 * 4 * 2 * MIB
+    with pytest.raises(gpushare.FailedPreconditionError, match=r'inside use\(\) of its MemoryPool'), pool.use():
+        torch.Training(capturing, lambda: None, pool=pool, name='resnet50_b1')
+    for work in works:
+        work.close()
+    del works, work
+    gc.collect()
+    assert pool.used_bytes == 2 * MIB + 2 * 3 * 2 * MIB, 'what the graphs had is given back'
+
+
+def test_a_submit_waits_for_no_block_of_its_pool(torch, capturing, cuda):
+    pool = torch.MemoryPool(100 * MIB)
+    work = torch.BestEffort(capturing, lambda x: Tensor([0]), Tensor([1]), pool=pool, name='chain1')
+    thread = threading.Thread(target=work.submit, args=(Tensor([1]),))
+    with pool.use():
+        thread.start()
+        thread.join(10)
+        ended = not thread.is_alive()
     thread.join()
-    assert inside == ['first', 'other']
-    assert pool.used_bytes == 6 * MIB
+    assert ended
 
 
 def test_pools_count_for_themselves_and_are_given_back(torch, cuda):
@@ -154,7 +188,7 @@ def test_pools_count_for_themselves_and_are_given_back(torch, cuda):
 
 def test_a_pool_that_is_dropped_has_its_memory_until_that_is_freed(torch, cuda):
     pool = torch.MemoryPool(8 * MIB)
-    kept, number = pool._pool, pool._number
+    kept, number = pool._idle[0], pool._number
     del pool
     gc.collect()
     assert torch.MemoryPool(8 * MIB)._number != number

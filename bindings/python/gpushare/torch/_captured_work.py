@@ -66,8 +66,9 @@ class CapturedWork:
         self._chain = Chain(self.app.queue, self._simulated)
         self._ring: InputRing | None = None
         # Tasks in flight use this memory even after the object was dropped. A class that derives from this adds to it.
-        self._memory: list[Any] = [self._graph, self.outputs, tuple(state), function, self._chain.memory,
-                                   self._random.memory, pool]
+        # The pools come first: a list drops its last entries first, and a pool that has no graph gives its memory back.
+        self._memory: list[Any] = [pool, self._graph_pool, self.outputs, tuple(state), function, self._chain.memory,
+                                   self._random.memory, self._graph]
         runtime.keep(self._memory)
 
     def _warm_up(self, function: Callable[[], Any], stream: Any, runs: int) -> None:
@@ -81,7 +82,8 @@ class CapturedWork:
         self._graph = torch.cuda.CUDAGraph(keep_graph=True)
         stream.wait_stream(torch.cuda.current_stream())
         pool: Any = contextlib.nullcontext() if self._pool is None else self._pool.capture()
-        with pool as pool_id, own_workspaces(), torch.cuda.stream(stream):
+        with pool as self._graph_pool, own_workspaces(), torch.cuda.stream(stream):
+            pool_id = None if self._graph_pool is None else self._graph_pool.id
             self.outputs = captured(self._graph, function, pool_id, self._random)
         if self._random.draws:
             stream.synchronize()  # the capture begins with writes of the generators' tensors

@@ -57,9 +57,9 @@ class BestEffort(CapturedWork):
         behind it. When the app is full (tasks_max), ResourceExhaustedError is raised and the run has no results. A run
         takes a task, two for each input on the CPU, and one for each other input and each result.
         """
+        with allocated_in(self._pool):  # first: without memory nothing is submitted
+            results = map_tensors(self._new_result, self.outputs)
         with self._lock:
-            with allocated_in(self._pool):  # first: without memory nothing is submitted
-                results = map_tensors(self._new_result, self.outputs)
             loaded = self._inputs.load(inputs)
             ticket = self._chain.submit(self._kernel, event=None if loaded else recorded_event())
             # PyTorch may have taken the memory of a result from work that is still on the current stream.

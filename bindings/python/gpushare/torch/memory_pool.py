@@ -4,7 +4,10 @@ PyTorch bounds a process (set_per_process_memory_fraction), not one pool. So the
 which counts and refuses (native/memory_pool.h); PyTorch's caching allocator is in front of it. What PyTorch takes
 from it are segments: 2 MiB for small tensors, 20 MiB for those up to 10 MiB, larger ones rounded up to 2 MiB.
 
-Threads: any; one uses the pool at a time.
+Each thread in use() and each graph has a MemPool of its own in front of that allocator. What a capture frees is used
+again at each launch, so nothing else may get it: not eager work, not another graph.
+
+Threads: any. No lock is held while code of the caller runs.
 """
 
 from __future__ import annotations
@@ -20,10 +23,18 @@ import torch
 
 from gpushare import _library
 from gpushare.enums import Status
-from gpushare.errors import InvalidArgumentError, ResourceExhaustedError, UnavailableError, UnimplementedError
+from gpushare.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    ResourceExhaustedError,
+    UnavailableError,
+    UnimplementedError,
+)
 from gpushare.torch._place_captures import backward_on_this_thread
 
 _CUDA_CALLS = ('cudaMalloc', 'cudaFree', 'cudaGetLastError')
+# PyTorch's allocators by their functions. They stay: segments that PyTorch frees late are freed by them.
+_allocators: dict[tuple[int, int], Any] = {}
 
 
 class MemoryPool:
@@ -34,7 +45,8 @@ class MemoryPool:
     training = Training(runtime, step, pool=pool, ...)
 
     An allocation that does not fit raises ResourceExhaustedError, which says what the pool has. Several trainings may
-    share a pool. Its memory is given back when the pool and everything that is in it are dropped.
+    share a pool, and threads may use it at once. Its memory is given back when the pool and everything that is in it
+    are dropped.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -48,15 +60,17 @@ class MemoryPool:
                 Status.UNAVAILABLE, 'MemoryPool needs the extension gpushare._steps, which was not built or is older.')
         self.limit_bytes = limit_bytes
         self._steps = steps
-        self._lock = threading.RLock()
-        self._depth = 0  # of use() on the thread that has the lock
+        self._lock = threading.Lock()  # guards _idle
+        self._idle: list[Any] = []  # MemPools of use() that no thread is in
+        self._inside = threading.local()
         try:
             self._number, alloc, free = steps.pool_open(limit_bytes, *_cuda_runtime())
         except RuntimeError as error:
             raise ResourceExhaustedError(Status.RESOURCE_EXHAUSTED, str(error)) from None
         weakref.finalize(self, steps.pool_close, self._number)
-        self._allocator = torch._C._cuda_customAllocator(alloc, free)
-        self._pool = torch.cuda.MemPool(self._allocator)
+        if (alloc, free) not in _allocators:
+            _allocators[alloc, free] = torch._C._cuda_customAllocator(alloc, free)
+        self._allocator = _allocators[alloc, free]
         with self.use():
             torch.empty(1, device='cuda')
         if self.used_bytes == 0:
@@ -72,22 +86,35 @@ class MemoryPool:
     @contextlib.contextmanager
     def use(self) -> Iterator[None]:
         """Allocations of this thread come from the pool. Backward passes run on this thread meanwhile."""
-        with self._lock, self._explained():
-            if self._depth:
+        if self._is_inside():
+            yield
+            return
+        with self._lock:
+            memory = self._idle.pop() if self._idle else None
+        if memory is None:
+            memory = torch.cuda.MemPool(self._allocator)
+        self._inside.value = True
+        try:
+            with self._explained(), torch.cuda.use_mem_pool(memory), backward_on_this_thread():
                 yield
-                return
-            self._depth += 1
-            try:
-                with torch.cuda.use_mem_pool(self._pool), backward_on_this_thread():
-                    yield
-            finally:
-                self._depth -= 1
+        finally:
+            self._inside.value = False
+            with self._lock:
+                self._idle.append(memory)
 
     @contextlib.contextmanager
     def capture(self) -> Iterator[Any]:
-        """Around a capture outside use(): gives PyTorch's id of the pool, for CUDAGraph.capture_begin."""
-        with self._lock, self._explained():
-            yield self._pool.id
+        """Around a capture outside use(): gives a MemPool of its own, which must live as long as the graph."""
+        if self._is_inside():
+            raise FailedPreconditionError(
+                Status.FAILED_PRECONDITION, 'A graph cannot be captured inside use() of its MemoryPool, whose later '
+                'work would get its memory. Leave the block first.')
+        with self._explained():
+            yield torch.cuda.MemPool(self._allocator)
+
+    def _is_inside(self) -> bool:
+        """Whether this thread is in use()."""
+        return getattr(self._inside, 'value', False)
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
