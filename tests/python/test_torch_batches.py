@@ -146,6 +146,29 @@ def test_a_copy_that_fails_fails_its_step_and_the_next_batch_is_right(jobs, capt
     assert jobs.seen == expected(range(3, 7))
 
 
+@pytest.mark.parametrize('part', [0, 1, 2, 3, 4])
+def test_a_part_that_has_failed_when_the_next_is_submitted_fails_it(jobs, capturing, monkeypatch, part):
+    """Two copies to the slot, two from it, and the step."""
+    submit, parts = gpushare.Queue.submit, []
+
+    def failing(queue, *given, **options):
+        ticket = submit(queue, *given, **options)
+        parts.append(ticket)
+        if len(parts) - 1 == part:
+            assert ticket.cancel()
+            ticket.wait_complete()
+        return ticket
+
+    monkeypatch.setattr(gpushare.Queue, 'submit', failing)
+    with held(capturing):
+        steps = jobs.training.submit(2, batch=batch(1))
+    assert len(parts) == 6
+    for step in steps:
+        with pytest.raises(gpushare.TaskError):
+            step.wait()
+    jobs.training.submit(batch=batch(2))[0].wait()
+
+
 def test_a_loader_feeds_it(jobs):
     def loader():
         for number in range(20):

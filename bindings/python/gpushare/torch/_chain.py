@@ -1,6 +1,6 @@
 """BE tasks of one queue, which run one after another, and the memory that they use while they are in flight.
 
-A task that fails also fails the tasks behind it that were submitted before it failed.
+A task that fails also fails the tasks behind it that were submitted before it failed, and the later parts of its pass.
 
 Threads: the caller's, one at a time.
 """
@@ -28,10 +28,16 @@ class Chain:
         self._simulated = simulated
         # The newest task.
         self.last: Ticket | None = None
+        # The newest task of the pass.
+        self._part: Ticket | None = None
         # What tasks in flight use, oldest first, and the tickets of those tasks. Runtime.keep gets the first deque
         # alone: a ticket keeps its app.
         self.memory: collections.deque[Any] = collections.deque()
         self._tickets: collections.deque[Ticket] = collections.deque()
+
+    def begin_pass(self) -> None:
+        """The tasks from now on are one whole, such as copies and the step that reads them: it fails if one fails."""
+        self._part = None
 
     def submit(self, kernel: Kernel | None = None, *, event: Any = None, wait_tickets: Sequence[Ticket] = (),
                uses: Sequence[Any] = (), **options: Unpack[TaskOptions]) -> Ticket:
@@ -42,7 +48,7 @@ class Chain:
             self.memory.append(held)
         events = [] if event is None else native_events(self._simulated, [event])
         try:
-            ticket = self._queue.submit(kernel, wait_events=events, wait_tickets=[*self.unfinished(), *wait_tickets],
+            ticket = self._queue.submit(kernel, wait_events=events, wait_tickets=[*self._before(), *wait_tickets],
                                         **options)
         except Exception:
             if held:
@@ -50,11 +56,13 @@ class Chain:
             raise
         if held:
             self._tickets.append(ticket)
-        self.last = ticket
+        self.last = self._part = ticket
         return ticket
 
-    def unfinished(self) -> list[Ticket]:
-        """The newest task unless it is complete. The next one waits for it, and so fails if it fails."""
+    def _before(self) -> list[Ticket]:
+        """What the next task waits for: the newest task, unless it is of an earlier pass and complete."""
+        if self._part is not None and self._part.value:
+            return [self._part]
         return [] if self.last is None or not self.last.value or self.last.done() else [self.last]
 
     def _forget_complete(self) -> None:

@@ -73,6 +73,7 @@ class InputRing:
         pairs = tensor_pairs(self._inputs, arguments(batch), 'the batch')
         sources = [laid_out(source, target) for target, source in pairs]
         event = recorded_event()
+        self._arrivals.begin_pass()
         slot, read = self._slots[self._next], self._reads[self._next]
         free = [] if read is None or read.done() else [read]
         arrived = {number: self._arrivals.submit(event=event, wait_tickets=free, uses=[source],

@@ -60,6 +60,7 @@ class BestEffort(CapturedWork):
         with allocated_in(self._pool):  # first: without memory nothing is submitted
             results = map_tensors(self._new_result, self.outputs)
         with self._lock:
+            self._chain.begin_pass()
             loaded = self._inputs.load(inputs)
             ticket = self._chain.submit(self._kernel, event=None if loaded else recorded_event())
             # PyTorch may have taken the memory of a result from work that is still on the current stream.

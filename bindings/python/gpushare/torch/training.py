@@ -79,6 +79,7 @@ class Training(CapturedWork):
         if n < 1:
             raise ValueError(f'n is {n}, and it must be at least 1.')
         with self._lock:
+            self._chain.begin_pass()
             event = None
             if batch is None:
                 event = recorded_event()
@@ -143,6 +144,7 @@ class Training(CapturedWork):
         (target, source), = tensor_pairs(tensor.detach(), source, 'the value')
         source = laid_out(source, target)
         with self._lock:
+            self._chain.begin_pass()
             return self._chain.submit(event=recorded_event(), uses=[source, target], **copy_options(target, source))
 
     def sync_generators(self) -> None:
