@@ -282,6 +282,73 @@ def test_a_removed_graph_leaves_its_name(one, capturing):
     assert one.run('d1').values == [2, 4]
 
 
+def test_a_query_that_comes_beside_a_remove_keeps_its_memory(one, capturing, monkeypatch):
+    graph, close, unkeep, depths = one['d1'], gpushare.Kernel.close, capturing.unkeep, []
+
+    def beside(kernel):
+        if kernel is graph.kernel and not kernel.closed:  # another thread had the graph before
+            capturing.quiesce()
+            one._submit(graph, None, None, 0, (), {})
+            threading.Timer(0.05, capturing.resume).start()
+        close(kernel)
+
+    monkeypatch.setattr(gpushare.Kernel, 'close', beside)
+    monkeypatch.setattr(capturing, 'unkeep', lambda memory: (depths.append(one.app.stats().queue_depth),
+                                                             unkeep(memory)))
+    one.remove('d1')
+    assert depths == [0]
+    with pytest.raises(gpushare.FailedPreconditionError, match='This Kernel is closed'):
+        one._submit(graph, None, None, 0, (), {})
+
+
+def test_inputs_are_not_written_while_a_run_reads_them(one, capturing, monkeypatch):
+    capturing.quiesce()
+    thread = threading.Thread(target=one.run, args=('d1',))
+    thread.start()
+    while one.app.stats().queue_depth == 0:
+        time.sleep(0.001)
+    threading.Timer(0.05, capturing.resume).start()
+    depths, copy_ = [], Tensor.copy_
+    monkeypatch.setattr(Tensor, 'copy_', lambda tensor, other, non_blocking=False: (
+        depths.append(one.app.stats().queue_depth), copy_(tensor, other))[1])
+    one.submit('d1', Tensor([7, 8])).wait()
+    thread.join()
+    assert depths == [0]
+
+
+def test_a_wait_forgets_only_the_query_that_it_waited_for(one, monkeypatch):
+    first, second = one.submit('d1'), None
+    wait_complete = gpushare.Ticket.wait_complete
+
+    def waited(ticket, timeout_s=None):
+        nonlocal second
+        wait_complete(ticket, timeout_s)
+        if ticket is first and second is None:
+            second = one.submit('d1')  # of another thread
+
+    with monkeypatch.context() as patch:
+        patch.setattr(gpushare.Ticket, 'wait_complete', waited)
+        one._in_flight.wait('d1')
+    assert one._in_flight._newest['d1'] is second
+
+
+def test_a_drain_ends_although_queries_follow_each_other(one):
+    stop = threading.Event()
+    tickets = [one.submit('d1')]
+
+    def feed():
+        while not stop.is_set():
+            tickets.append(one.submit('d1'))
+            tickets[-2].wait()
+
+    thread = threading.Thread(target=feed)
+    thread.start()
+    for _ in range(3):
+        one._in_flight.drain()
+    stop.set()
+    thread.join()
+
+
 def test_weights_are_read_into_the_cache(server, capturing):
     weight = Tensor([1] * 8)
     server.add('d1', double, Tensor([1]), weights=[weight])

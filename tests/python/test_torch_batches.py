@@ -1,6 +1,7 @@
 """Batches of a Training: copies that the library orders, on the simulated device."""
 
 import gc
+import threading
 import weakref
 
 import fake_torch
@@ -213,6 +214,21 @@ def test_a_nest_is_a_batch(torch, capturing, monkeypatch):
     training.submit(batch={'x': [Tensor([5], device='cpu')], 'scale': 2})
     played.play()
     assert seen[-1]['x'][0].values == [5]
+
+
+def test_a_close_waits_for_the_copies_of_a_batch_that_was_refused(torch, capturing, monkeypatch):
+    training = torch.Training(capturing, lambda *_: None, inputs=(Tensor([1]), Tensor([1])), name='chain1', tasks_max=2)
+    seen, stats, close = [], training.app.stats, training.app.close
+    capturing.quiesce()
+    with pytest.raises(gpushare.ResourceExhaustedError):
+        training.submit(batch=(Tensor([1], device='cpu'), Tensor([1], device='cpu')))
+    assert stats().queue_depth == 2
+    threading.Timer(0.05, capturing.resume).start()
+    with monkeypatch.context() as patch:
+        patch.setattr(training.app, 'close', lambda: (seen.append(stats().queue_depth), close()))
+        training.close()
+    assert seen == [0]
+    training.close()
 
 
 def test_a_value_is_written_between_the_steps_before_and_behind(torch, capturing, monkeypatch):

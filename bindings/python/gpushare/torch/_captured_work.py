@@ -21,6 +21,7 @@ from gpushare.runtime import Runtime
 from gpushare.torch._capture import captured
 from gpushare.torch._chain import Chain
 from gpushare.torch._graph_random import GraphRandom
+from gpushare.torch._in_flight import drain
 from gpushare.torch._registration import register_graph
 from gpushare.torch._ring import InputRing, RingMemory
 from gpushare.torch._snapshot import Snapshot
@@ -112,8 +113,9 @@ class CapturedWork:
     def close(self) -> None:
         """Waits for everything that is submitted, then releases the app and the memory."""
         with self._lock:
-            if self._chain.last is not None and not self._runtime.closed:
-                self._chain.last.wait_complete()
+            if not self._runtime.closed and not self.app.closed:
+                # Not for the newest task alone: a batch that was refused halfway may have left copies behind it.
+                drain(self._runtime, self.app)
             if self._ring is not None:
                 self._ring.close()
             self.app.close()

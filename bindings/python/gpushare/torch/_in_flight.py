@@ -2,13 +2,16 @@
 
 The queries of a server are of one queue, which completes them in order.
 
-Threads: the caller's lock guards the calls, but lost() may come from any thread.
+Threads: any.
 """
 
 from __future__ import annotations
 
 import collections
+import contextlib
+import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from gpushare.app import App
@@ -19,54 +22,85 @@ from gpushare.ticket import Ticket
 NAP_S = 0.0001  # between two looks at whether queries without a ticket are complete
 
 
+def drain(runtime: Runtime, app: App) -> None:
+    """Waits until the tasks of the app that are in flight now are complete. Later ones do not delay it.
+
+    Where later ones are submitted meanwhile, the app's tasks must complete in order.
+    """
+    submitted = app.stats().submitted
+    while True:
+        stats = app.stats()
+        if stats.queue_depth == 0 or stats.submitted - stats.queue_depth >= submitted:
+            return
+        if runtime.drive == Drive.POLL:
+            runtime.poll()
+        else:
+            time.sleep(NAP_S)
+
+
 class InFlight:
     """`events` must live as long as a query may wait for them: Runtime.keep holds it."""
 
     def __init__(self, runtime: Runtime, app: App) -> None:
         self._runtime = runtime
         self._app = app
+        self._lock = threading.Lock()
         # The events of each query that waits for some, oldest first, and the tickets of those queries.
         self.events: collections.deque[list[Any]] = collections.deque()
         self._tickets: collections.deque[Ticket] = collections.deque()
-        # The newest query of each graph. None: it has no ticket, because its wait was interrupted.
-        self._newest: dict[str, Ticket | None] = {}
+        # The newest query of each graph. Not a ticket: it has none, because its wait was interrupted.
+        self._newest: dict[str, object] = {}
+        # How many run() of each graph are under way, whose queries have no tickets.
+        self._running: collections.Counter[str] = collections.Counter()
 
     def add(self, graph: str, ticket: Ticket, events: list[Any]) -> None:
         """A query was submitted, which waits for the events."""
-        self._newest[graph] = ticket
-        if events:
-            self._prune()
-            self.events.append(events)
-            self._tickets.append(ticket)
+        with self._lock:
+            self._newest[graph] = ticket
+            if events:
+                self._prune()
+                self.events.append(events)
+                self._tickets.append(ticket)
 
-    def lost(self, graph: str) -> None:
-        """A query of the graph may be in flight without a ticket."""
-        self._newest[graph] = None
+    @contextlib.contextmanager
+    def running(self, graph: str) -> Iterator[None]:
+        """Around a call that submits a query of the graph and waits for it. An exception may leave it in flight."""
+        with self._lock:
+            self._running[graph] += 1
+        try:
+            yield
+        except BaseException:
+            with self._lock:
+                self._newest[graph] = object()
+            raise
+        finally:
+            with self._lock:
+                self._running[graph] -= 1
 
     def wait(self, graph: str) -> None:
-        """Waits until no query of the graph is in flight."""
-        if graph not in self._newest:
+        """Waits until no query of the graph is in flight that was when it was called."""
+        with self._lock:
+            newest, running = self._newest.get(graph), self._running[graph] > 0
+        if newest is None and not running:
             return
-        ticket = self._newest[graph]
-        if ticket is not None and ticket.value:
-            ticket.wait_complete()
+        if isinstance(newest, Ticket) and newest.value and not running:
+            newest.wait_complete()
         else:
             self.drain()
-        self._newest.pop(graph, None)
+        with self._lock:
+            if self._newest.get(graph) is newest:  # another thread may have submitted one
+                self._newest.pop(graph, None)
 
     def drain(self) -> None:
-        """Waits until no task of the app is in flight."""
-        while self._app.stats().queue_depth > 0:
-            if self._runtime.drive == Drive.POLL:
-                self._runtime.poll()
-            else:
-                time.sleep(NAP_S)
+        """Waits until no task of the app is in flight that was when it was called."""
+        drain(self._runtime, self._app)
 
     def clear(self) -> None:
         """No query is in flight."""
-        self.events.clear()
-        self._tickets.clear()
-        self._newest.clear()
+        with self._lock:
+            self.events.clear()
+            self._tickets.clear()
+            self._newest.clear()
 
     def _prune(self) -> None:
         """Drops the events of complete queries. Whether one is, without its ticket only a later one says."""

@@ -102,7 +102,6 @@ class Server:
         self._simulated = runtime.device().simulated
         self._graphs: dict[str, ServedGraph] = {}
         self._adding = threading.Lock()
-        self._lock = threading.Lock()  # guards _in_flight
         self._stream = torch.cuda.Stream()  # of all captures: the allocator shares no memory between streams
         self.pool = torch.cuda.MemPool()
         self.app = runtime.create_app(self.name, AppClass.LATENCY_CRITICAL, p99_bound=p99_bound, **app_options)
@@ -244,11 +243,8 @@ class Server:
             if inputs or wait_events or input_size or not options.keys() <= _RUN_OPTIONS:
                 self._submit(graph, inputs or None, query, input_size, wait_events, options).wait_ok(timeout_s)
                 return graph.outputs
-            try:
+            with self._in_flight.running(name):
                 self._run(graph.kernel, query=query, timeout_s=timeout_s, **options)
-            except BaseException:
-                self._in_flight.lost(name)
-                raise
             return graph.outputs
 
     def _submit(self, graph: ServedGraph, inputs: Any, query: Query | None, input_size: float,
@@ -269,26 +265,23 @@ class Server:
                 ticket = self._queue.submit(graph.kernel, query=sized, wait_events=native, **options)
         else:
             ticket = self._queue.submit(graph.kernel, query=query, wait_events=native, **options)
-        with self._lock:
-            self._in_flight.add(graph.name, ticket, events)
+        self._in_flight.add(graph.name, ticket, events)
         return ticket
 
     # --- end ---
 
     def remove(self, name: str) -> None:
-        """Waits for the graph's queries and gives it up, so that another one may be added under its name.
+        """Waits for the queries in flight and gives the graph up, so that another one may be added under its name.
 
+        A call of another thread that comes too late raises FailedPreconditionError or NotFoundError.
         What was learned of its duration ends with it: the new graph is another one.
         """
         with self._calls, self._adding:
             graph = self[name]
             del self._graphs[name]
-            self._in_flight.wait(name)
-            self._release(graph)
-
-    def _release(self, graph: ServedGraph) -> None:
-        graph.kernel.close()
-        self._runtime.unkeep(graph._memory)
+            graph.kernel.close()  # a call that has the graph already submits it before this or not at all
+            self._in_flight.drain()
+            self._runtime.unkeep(graph._memory)
 
     def close(self) -> None:
         """Waits for the queries in flight, then releases the app, the graphs and their memory.
@@ -304,7 +297,8 @@ class Server:
         self._in_flight.clear()
         self.app.close()
         for graph in self._graphs.values():
-            self._release(graph)
+            graph.kernel.close()
+            self._runtime.unkeep(graph._memory)
         self._runtime.unkeep(self._in_flight.events)
 
     def __enter__(self) -> Server:
