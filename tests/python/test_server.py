@@ -272,6 +272,10 @@ def test_a_graph_is_measured_on_request_and_before_the_first_query(one, capturin
     with pytest.raises(gpushare.FailedPreconditionError, match='Add it before the first query'):
         one.add('d3', double, Tensor([1]), measure=True)
     one.add('d3', double, Tensor([1]))
+    cache, before = Tensor([5]), len(calls)
+    with pytest.raises(gpushare.FailedPreconditionError, match='queries may have written it meanwhile'):
+        one.add('d4', double, Tensor([1]), state=[cache])
+    assert not [call for call in calls[before:] if call[0] == 'double']
 
 
 def test_a_removed_graph_leaves_its_name(one, capturing):
@@ -547,6 +551,67 @@ def test_results_are_read_before_the_next_query_overwrites_them(service, monkeyp
     service(Tensor([1, 2]))
     asyncio.run(service.call(Tensor([1, 2])))
     assert [len(events) for events in seen] == [1, 2]
+
+
+def test_a_submit_waits_for_the_copies_of_the_results_before(service, monkeypatch):
+    service._server._simulated = False
+    seen, submit = [], service._server._queue.submit
+    monkeypatch.setattr(service._server._queue, 'submit', lambda kernel, *, query, wait_events: (
+        seen.append(wait_events), submit(kernel))[1])
+    service(Tensor([1, 2]))
+    event = fake_torch.Event()
+    service.submit(wait_events=[event]).wait()
+    service.submit().wait()  # it runs behind the query that has waited
+    assert [len(events) for events in seen] == [1, 2, 0]
+    assert seen[1][1] == event.cuda_event
+
+
+def test_a_submit_does_not_overwrite_the_results_of_a_call(service, capturing):
+    capturing.quiesce()
+    call = threading.Thread(target=service, args=(Tensor([1, 2]),))
+    call.start()
+    while service.app.stats().queue_depth == 0:
+        time.sleep(0.001)
+    late = threading.Thread(target=service.submit)
+    late.start()
+    late.join(0.05)
+    depth = service.app.stats().queue_depth
+    capturing.resume()
+    call.join()
+    late.join()
+    assert depth == 1, 'the call reads its results first'
+
+
+def test_a_thread_does_not_wait_for_its_own_loop(service, capturing):
+    async def ask_all():
+        capturing.quiesce()
+        call = asyncio.ensure_future(service.call(Tensor([1, 2])))
+        await asyncio.sleep(0.01)
+        for blocked in (service, service.submit):
+            with pytest.raises(gpushare.FailedPreconditionError, match='event loop of this thread'):
+                blocked(Tensor([3, 4]))
+        capturing.resume()
+        await call
+        return service(Tensor([5, 6]))
+
+    assert asyncio.run(asyncio.wait_for(ask_all(), 20)).values == [2, 4]
+
+
+def test_a_thread_does_not_wait_behind_a_waiter_of_its_own_loop(service, capturing):
+    async def ask():
+        waiter = asyncio.ensure_future(service.call(Tensor([1, 2])))
+        await asyncio.sleep(0.01)
+        with pytest.raises(gpushare.FailedPreconditionError, match='event loop of this thread'):
+            service(Tensor([3, 4]))
+        waiter.cancel()
+        await asyncio.gather(waiter, return_exceptions=True)
+
+    with service._turns:  # of a thread, which waits for no loop
+        thread = threading.Thread(target=lambda: asyncio.run(ask()))
+        thread.start()
+        thread.join(20)
+        assert not thread.is_alive()
+    service(Tensor([1, 2]))
 
 
 def test_a_service_may_be_closed_beside_its_calls(service, capturing):

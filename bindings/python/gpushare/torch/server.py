@@ -140,14 +140,15 @@ class Server:
         graph: a torch.cuda.CUDAGraph(keep_graph=True) in the place of fn, captured by the caller; `inputs` and
         `outputs` then name its tensors, for self[name]. Its memory is the caller's.
         weights: as of Service. state: tensors, modules and optimizers that fn changes, such as a cache: what the
-        warm-up and the measurement did to them is undone.
+        warm-up and the measurement did to them is undone. It is cloned meanwhile, so it needs its memory twice; and
+        what queries write meanwhile would be undone too, so it is refused after the first query.
         measure: the registration executes the graph in each place, for about a second, so that a loose bound can give
         part of the GPU's SMs to BE work while a query runs. Queries would disturb it, so add such a graph first.
 
         Raises AlreadyExistsError for a name that the server has; InvalidArgumentError for tensors that a graph cannot
         read, and for a graph without a cudaGraph_t; UnimplementedError for random numbers; FailedPreconditionError for
-        a measurement after the first query; what fn raises; and what Runtime.register_kernel raises. Where only places
-        fail, the graph runs on the whole device, `unconfinable` says why, and Python's log has a warning.
+        a measurement or `state` after the first query; what fn raises; and what Runtime.register_kernel raises. Where
+        only places fail, the graph runs on the whole device, `unconfinable` says why, and Python's log has a warning.
         """
         if (fn is None) == (graph is None):
             raise TypeError(f"Graph '{name}' comes as a function or as a CUDAGraph: pass one of fn and graph.")
@@ -164,7 +165,12 @@ class Server:
         with self._adding:
             if name in self._graphs:
                 raise AlreadyExistsError(Status.ALREADY_EXISTS, f'{what} exists already.')
-            if measure and self.app.stats().submitted > 0:
+            served = self.app.stats().submitted > 0
+            if served and len(state) > 0:
+                raise FailedPreconditionError(
+                    Status.FAILED_PRECONDITION, f'{what} cannot put its state back, because queries may have '
+                    'written it meanwhile. Add it before the first query, or let it warm up on a state of its own.')
+            if measure and served:
                 raise FailedPreconditionError(
                     Status.FAILED_PRECONDITION, f'{what} cannot be measured, because queries may run meanwhile. Add it '
                     'before the first query, or with measure=False.')
@@ -216,10 +222,15 @@ class Server:
 
     def submit(self, name: str, *inputs: Any, query: Query | None = None, input_size: float = 0,
                wait_events: Sequence[Any] = (), **options: Unpack[TaskOptions]) -> Ticket:
-        """Submits a query of a graph and returns at once. Its results are in self[name].outputs when it is complete.
+        """Submits a query of a graph. Its results are in self[name].outputs when it is complete.
 
-        inputs: none: the graph reads what is in self[name].inputs then. Else they are copied there on the current
-        stream, once the graph's query before is complete, and the query runs behind the current stream.
+        It returns at once where the inputs are in place. Else it waits until the graph's query before is complete,
+        because the inputs are copied into self[name].inputs; that is done on the current stream, and the query runs
+        behind that stream.
+        In place the query waits for no stream: where a stream wrote the inputs, record an event behind the writes and
+        pass it as wait_events. Do not write them again until the query is complete.
+        Results: any stream may read them once the query is complete. The next query of the graph overwrites them and
+        waits for no stream either: pass it an event behind the reads, or wait for them.
         arrival_ns (an option): when the request was meant to arrive, on runtime.now_ns()'s clock; 0: now. Its latency
         counts from there. query: of several tasks, from server.app.queue.begin_query.
         input_size: of the request, in any unit that all queries of the server share; 0: unknown. The library learns how
@@ -235,6 +246,8 @@ class Server:
             wait_events: Sequence[Any] = (), timeout_s: float | None = None, **options: Unpack[TaskOptions]) -> Any:
         """Submits a query as submit() does, waits until it is complete, and returns self[name].outputs.
 
+        What submit() says of inputs in place and of results holds here too: a stream that wrote inputs, or that still
+        reads the results before, needs an event in wait_events.
         With inputs in place and nothing to wait for it is one call of C. Raises what submit() raises, TaskError unless
         the query ended with Verdict.OK, and DeadlineExceededError; after a timeout or Ctrl-C the query goes on.
         """

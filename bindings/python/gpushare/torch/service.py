@@ -38,7 +38,9 @@ class Service:
     measure: the registration executes the graph in each place, for about a second, so that a loose bound can give
     part of the GPU's SMs to BE work while a query runs.
     places: as of Server: 'captured', so that cuBLAS chooses kernels for each place, 'copied' or 'whole'.
-    in_place: `inputs` themselves are what the graph reads: write into them, and call submit() without inputs.
+    in_place: `inputs` themselves are what the graph reads: write into them, and call submit() without inputs. The query
+    does not wait for the stream that wrote them: record an event behind the writes and pass it as wait_events. Write
+    and read the tensors again when the query is complete.
     p99_bound: the highest p99 latency, as a multiple of the p99 of the service alone. Further options are those of
     Runtime.create_app, such as p99_alone_ns.
 
@@ -94,14 +96,20 @@ class Service:
 
     def submit(self, *inputs: Any, query: Query | None = None, input_size: float = 0, wait_events: Sequence[Any] = (),
                **options: Unpack[TaskOptions]) -> Ticket:
-        """Submits one query and returns at once; its results are in `outputs` then. As Server.submit."""
-        return self._server.submit(self.name, *inputs, query=query, input_size=input_size, wait_events=wait_events,
-                                   **options)
+        """Submits one query; its results are in `outputs` when it is complete. As Server.submit.
+
+        It waits for its turn behind calls, whose results it would overwrite. Where one of them is a coroutine of this
+        thread's event loop it raises FailedPreconditionError instead. A call after it overwrites `outputs`: read them
+        before, and pass an event behind that read with the next submit.
+        """
+        with self._turns, self._server._calls:
+            return self._ask(inputs or None, query, input_size, options, wait_events)
 
     def __call__(self, *inputs: Any) -> Any:
         """Answers one query: returns new tensors with the results of fn(*inputs), in order with the current stream.
 
-        It returns when the query is complete. Raises TaskError if it did not end with Verdict.OK.
+        It returns when the query is complete. Raises TaskError if it did not end with Verdict.OK, and
+        FailedPreconditionError on the thread of an event loop of which a coroutine is in call().
         """
         with self._turns, self._server._calls:
             self._ask(inputs).wait_ok()
@@ -119,9 +127,12 @@ class Service:
                 return self._answer()
 
     def _ask(self, inputs: Any, query: Query | None = None, input_size: float = 0,
-             options: TaskOptions | None = None) -> Ticket:
+             options: TaskOptions | None = None, wait_events: Sequence[Any] = ()) -> Ticket:
         """Submits a query behind the copies of the results before it."""
-        return self._server._submit(self._graph, inputs, query, input_size, self._read, options or {})
+        events = [*self._read, *wait_events]
+        ticket = self._server._submit(self._graph, inputs, query, input_size, events, options or {})
+        self._read = []  # later queries run behind this one
+        return ticket
 
     def _answer(self) -> Any:
         result = map_tensors(lambda tensor: tensor.clone(), self.outputs)
