@@ -104,10 +104,66 @@ def test_of_more_than_the_limit_the_first_are_forgotten(images, monkeypatch):
     assert [function for function, _, _ in entries(graph_spec())] == [3, 4]
 
 
+def test_of_more_bytes_than_the_limit_the_first_are_forgotten(images, monkeypatch):
+    monkeypatch.setattr(_function_images, 'BYTES_LIMIT', 10, raising=False)
+    for function in (1, 2, 3, 3, 3):
+        images.add(function, b'image', 'kernel')
+    assert [function for function, _, _ in entries(graph_spec())] == [2, 3]
+
+
+def test_a_cubin_that_is_gone_does_not_fail_the_launch(enabled, images, tmp_path, caplog, monkeypatch):
+    gone = str(tmp_path / 'gone.cubin')
+    enabled.hook(0x10, 0x1000, 'softmax', {'softmax.cubin': gone}, 'hash')
+    monkeypatch.setattr('pathlib.Path.exists', lambda path: True)  # and then it is deleted
+    for _ in range(2):
+        kernel = enabled.launched('triton_poi_fused', gone)
+        kernel.load_kernel(3)
+        assert kernel.function == 0x2003
+    assert len(images) == 0
+    message, = caplog.messages
+    assert message.startswith("The image of kernel 'softmax' is not known")
+    assert 'FileNotFoundError' in message
+
+
 def test_only_graphs_get_images(images):
     images.add(1, b'a', 'kernel')
     assert gpushare.KernelSpec('kernel').struct.function_image_count == 0
     assert graph_spec().struct.function_image_count == 1
+
+
+@pytest.fixture
+def disabled(monkeypatch):
+    """gpushare.triton, imported anew."""
+    monkeypatch.delitem(sys.modules, 'gpushare.triton', raising=False)
+    import gpushare.triton as module
+    yield module
+    sys.modules.pop('gpushare.triton', None)
+
+
+@pytest.mark.parametrize('runtime', [{'kernel_load_end_hook': None}, {}], ids=['None', 'missing'])
+def test_a_triton_that_is_too_old_is_named(monkeypatch, disabled, runtime):
+    old = types.ModuleType('triton')
+    old.knobs = types.SimpleNamespace(runtime=types.SimpleNamespace(**runtime))
+    monkeypatch.setitem(sys.modules, 'triton', old)
+    with pytest.raises(ModuleNotFoundError, match=r'needs Triton 3\.5 or later'):
+        disabled.enable()
+
+
+def test_an_enable_that_failed_leaves_no_hook(monkeypatch, disabled):
+    triton, hook = types.ModuleType('triton'), HookChain()
+    triton.knobs = types.SimpleNamespace(runtime=types.SimpleNamespace(kernel_load_end_hook=hook))
+    monkeypatch.setitem(sys.modules, 'triton', triton)
+
+    def broken():
+        raise RuntimeError('this import fails')
+
+    with monkeypatch.context() as patch:
+        patch.setattr(disabled, '_launched_kernel_class', broken)
+        with pytest.raises(RuntimeError, match='this import fails'):
+            disabled.enable()
+    monkeypatch.setattr(disabled, '_launched_kernel_class', lambda: None)
+    disabled.enable()
+    assert len(hook.calls) == 1
 
 
 def test_without_triton_enable_says_what_is_missing(monkeypatch):

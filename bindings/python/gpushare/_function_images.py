@@ -10,6 +10,7 @@ from gpushare import abi
 
 # As the library allows; of more, those loaded first are forgotten.
 LIMIT = 65536
+BYTES_LIMIT = 256 << 20  # of all images, which the library refuses beyond it
 
 
 class FunctionImages:
@@ -18,16 +19,22 @@ class FunctionImages:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._images: dict[int, tuple[bytes, bytes]] = {}  # function: image, name
+        self._bytes = 0  # of all images
         self._array: Any = None  # of all of them; None: to be made
 
     def add(self, function: int, image: bytes, name: str) -> None:
         """Remembers a function. The driver may give the address of an unloaded one again: the last image counts."""
         with self._lock:
-            self._images.pop(function, None)
+            self._forget(function)
             self._images[function] = (image, name.encode())
-            while len(self._images) > LIMIT:
-                del self._images[next(iter(self._images))]
+            self._bytes += len(image)
+            while len(self._images) > LIMIT or self._bytes > BYTES_LIMIT:
+                self._forget(next(iter(self._images)))
             self._array = None
+
+    def _forget(self, function: int) -> None:
+        image, _ = self._images.pop(function, (b'', b''))
+        self._bytes -= len(image)
 
     def __len__(self) -> int:
         with self._lock:

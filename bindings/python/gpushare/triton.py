@@ -11,18 +11,23 @@ code, the same results. docs/compiled-kernels.md says which kernels are left out
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from gpushare._function_images import function_images
+from gpushare.errors import described
 
 __all__ = ['enable', 'known_functions']
 
+_log = logging.getLogger(__name__)
 _lock = threading.Lock()
 _enabled = False
+_told = False  # whether the log has a failure of a hook
 
 
 def enable() -> None:
@@ -34,8 +39,10 @@ def enable() -> None:
     with _lock:
         if _enabled:
             return
-        _watch_triton()
-        _watch_inductor()
+        hook, kernel_class = _load_end_hook(), _launched_kernel_class()  # both first: what fails changes nothing
+        hook.add(_keep_loaded)
+        if kernel_class is not None:
+            _watch_inductor(kernel_class)
         _enabled = True
 
 
@@ -44,38 +51,59 @@ def known_functions() -> int:
     return len(function_images)
 
 
-def _watch_triton() -> None:
+def _load_end_hook() -> Any:
+    """The chain of functions that Triton calls after it has loaded a kernel."""
     try:
         from triton import knobs
-    except ImportError as error:
-        raise ModuleNotFoundError('gpushare.triton needs Triton 3.5 or later: pip install triton.',
-                                  name='triton') from error
+        hook = knobs.runtime.kernel_load_end_hook
+    except (ImportError, AttributeError) as error:
+        raise _no_triton() from error
+    if not hasattr(hook, 'add'):  # before 3.5 it is one function, or None
+        raise _no_triton()
+    return hook
 
-    def keep(_module: Any, function: int, name: str, metadata_group: Mapping[str, str], _hash: str) -> None:
+
+def _no_triton() -> ModuleNotFoundError:
+    return ModuleNotFoundError('gpushare.triton needs Triton 3.5 or later: pip install triton.', name='triton')
+
+
+def _keep_loaded(_module: Any, function: int, name: str, metadata_group: Mapping[str, str], _hash: str) -> None:
+    with _harmless(name):
         for file, path in metadata_group.items():
             if file.endswith('.cubin'):
                 function_images.add(int(function), Path(path).read_bytes(), name)
 
-    knobs.runtime.kernel_load_end_hook.add(keep)
 
-
-def _watch_inductor() -> None:
-    kernel_class = _launched_kernel_class()
-    if kernel_class is None:
-        return
+def _watch_inductor(kernel_class: Any) -> None:
     load_kernel = kernel_class.load_kernel
 
     @functools.wraps(load_kernel)
     def load_and_keep(self: Any, *args: Any, **kwargs: Any) -> Any:
-        path = getattr(self, 'cubin_path', None)  # forgotten by the load
-        image = Path(path).read_bytes() if path is not None and Path(path).exists() else None
+        path, image = getattr(self, 'cubin_path', None), None  # forgotten by the load
+        if path is not None:
+            with _harmless(path):
+                image = Path(path).read_bytes()
         result = load_kernel(self, *args, **kwargs)
         function = getattr(self, 'function', None)
         if image is not None and function is not None:
-            function_images.add(int(function), image, self.name)
+            with _harmless(path):
+                function_images.add(int(function), image, self.name)
         return result
 
     kernel_class.load_kernel = load_and_keep
+
+
+@contextlib.contextmanager
+def _harmless(kernel: object) -> Iterator[None]:
+    """No failure of gpushare's may fail a launch of the caller. The log has the first one."""
+    global _told
+    try:
+        yield
+    except Exception as error:
+        if not _told:
+            _told = True
+            _log.warning("The image of kernel '%s' is not known, so graphs with it run on the whole device only. "
+                         'Further kernels are not named. %s', kernel, described(error))
 
 
 def _launched_kernel_class() -> Any:
