@@ -52,6 +52,56 @@ def test_dropped_streams_end(runtime):
         runtime.create_app('batch', gpushare.BEST_EFFORT).begin_token_stream()
 
 
+@pytest.fixture
+def idle(polled):
+    """An app with a task, and four streams, of which the library has ended the first three as idle."""
+    chain = polled.register_kernel('chain1')
+    app = polled.create_app('engine', gpushare.LATENCY_CRITICAL, tasks_max=3, idle_timeout_ns=MS)
+    streams = [app.begin_token_stream() for _ in range(3)]
+    for _ in range(100):
+        app.run(chain)
+    streams.append(app.begin_token_stream())
+    assert app.guarantee().token_streams == 1
+    return app, app.submit(chain), streams
+
+
+def test_a_stream_that_the_library_has_ended_ends_well(idle):
+    app, ticket, streams = idle
+    streams[0].end()
+    with streams[1]:
+        pass
+    streams[3].end()
+    assert app.guarantee().token_streams == 0
+    ticket.wait()
+
+
+def test_a_stream_that_the_library_has_ended_does_not_cost_the_others_their_token(idle):
+    app, ticket, streams = idle
+    gpushare.mark_tokens(streams, ticket)
+    assert [stream.ended for stream in streams] == [True, True, True, False]
+    ticket.wait_ok()
+    assert app.guarantee().first_tokens == 1
+    gpushare.mark_tokens(streams, ticket)
+    assert app.guarantee().token_distances == 1
+    streams[0].mark(ticket)
+    streams[3].end()
+    for given in (streams[3:], streams):
+        with pytest.raises(gpushare.InvalidArgumentError, match='Token stream 0'):
+            gpushare.mark_tokens(given, ticket)
+
+
+def test_a_ticket_that_is_no_query_marks_nothing(idle, polled):
+    app, ticket, streams = idle
+    batch = polled.create_app('batch', gpushare.BEST_EFFORT)
+    be = batch.submit(polled.register_kernel('sincos_27us'), block_tasks=1)
+    with pytest.raises(gpushare.InvalidArgumentError, match='best-effort task'):
+        gpushare.mark_tokens(streams, be)
+    assert not any(stream.ended for stream in streams)
+    be.cancel()
+    ticket.wait_ok()
+    assert app.guarantee().first_tokens == 0
+
+
 def test_a_bound_may_count_tokens(runtime, chain):
     app = runtime.create_app('engine', gpushare.LATENCY_CRITICAL, p99_bound=1.2, p99_alone_ns=MS, bounds_tokens=True)
     assert math.isnan(app.guarantee().p99_over_alone)

@@ -409,21 +409,29 @@ class TokenStream:
     def __init__(self, app: App, value: int) -> None:
         self._app = app
         self._value = value
+        self._lost = False  # the library has ended it
         self._process = os.getpid()
 
     @property
     def value(self) -> int:
         return self._value
 
+    @property
+    def ended(self) -> bool:
+        """Whether end() was called, or a mark found that the library had ended the stream, as it ends idle ones."""
+        return self._lost or not self._value
+
     def mark(self, ticket: Ticket) -> None:
         """The task of the ticket gives the stream a token. mark_tokens() marks many streams in one call."""
         mark_tokens([self], ticket)
 
     def end(self) -> None:
-        """Ends the stream. Marks whose tasks have not ended count no more."""
-        if self._value and os.getpid() == self._process:
+        """Ends the stream, unless the library has ended it already. Marks whose tasks have not ended count no more."""
+        if self._value and not self._lost and os.getpid() == self._process:
             with self._app.runtime._use as handle:
-                check(library().gpushare_token_stream_end(handle, abi.gpushare_token_stream(self._value)))
+                status = library().gpushare_token_stream_end(handle, abi.gpushare_token_stream(self._value))
+                if status != Status.INVALID_ARGUMENT:
+                    check(status)
         self._value = 0
 
     def __enter__(self) -> TokenStream:
@@ -441,14 +449,32 @@ class TokenStream:
 
 
 def mark_tokens(streams: Sequence[TokenStream], ticket: Ticket) -> None:
-    """The task of the ticket gives each of the streams a token, when it ends well. All are marked or none.
+    """The task of the ticket gives each of the streams a token, when it ends well.
 
+    A stream that the library has ended, because the app had too many and this one was idle, gets none: its `ended`
+    says so, and the others are marked. InvalidArgumentError for a stream of which end() was called, a stale ticket or
+    a BE task's: none is marked.
     Before the task ends, where a bound counts tokens: a later mark is in the statistics, and no plan learns of it.
     """
+    live = [stream for stream in streams if not stream._lost]
+    with ticket.runtime_use as handle:
+        status = _mark(handle, live, ticket)
+        if status != Status.INVALID_ARGUMENT or not all(stream.value for stream in live):
+            check(status)
+            return
+        check(_mark(handle, [], ticket))  # whether it is the ticket's fault
+        for stream in live:
+            status = _mark(handle, [stream], ticket)
+            if status == Status.INVALID_ARGUMENT:
+                stream._lost = True
+            else:
+                check(status)
+
+
+def _mark(handle: int, streams: Sequence[TokenStream], ticket: Ticket) -> int:
     one = abi.gpushare_token_stream
     values = (one * len(streams))(*(one(stream.value) for stream in streams))
-    with ticket.runtime_use as handle:
-        check(library().gpushare_token_stream_mark(handle, values, len(streams), ticket.c_value))
+    return int(library().gpushare_token_stream_mark(handle, values, len(streams), ticket.c_value))
 
 
 class Region:
