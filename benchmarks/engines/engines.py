@@ -51,13 +51,13 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument('--prefill', choices=('graph', 'eager'), default='graph')
     parser.add_argument('--gaps', choices=('learnt', 'stated'), default='learnt', help='stated: next_within_ns')
     parser.add_argument('--latency', choices=('balanced', 'spin'), default='balanced', help='of the runtime')
-    parser.add_argument('--through', choices=('auto', 'server', 'kernels'), default='auto', help='server: a '
-                        'gpushare.torch.Server; kernels: register_kernel and queue.run; auto: server, if there is one')
+    parser.add_argument('--through', choices=('server', 'kernels'), default='server', help='server: a '
+                        'gpushare.torch.Server; kernels: register_kernel and queue.run')
     parser.add_argument('--places', choices=('copied', 'whole'), default='copied', help='whole: no places for the '
                         "engine's graphs, which saves memory and the time of the registration")
     parser.add_argument('--compile', choices=('blocks', 'whole'), default='blocks', help='of gpt2c; whole: minutes')
     parser.add_argument('--feeder', choices=('tickets', 'start'), default='tickets', help="of the library's jobs: a "
-                        'thread of this program, or Training.start where the package has it')
+                        'thread of this program, or Training.start')
     parser.add_argument('--hint', choices=('steps', 'decode', 'none'), default='steps', help='whose p99 alone the '
                         "engine's app states, as the first run of bare has it; none: the library finds it")
     parser.add_argument('--process-env', default='', metavar='NAME=VALUE,...', help="of the job's process, such as "

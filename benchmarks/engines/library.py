@@ -1,15 +1,14 @@
 """Steps through gpushare: each graph of the engine is a kernel of one app, and a step is submitted and awaited.
 
-`Library` registers the graphs and makes an app for each run; `ByServer` does the same by a gpushare.torch.Server, where
-the package has one, whose app states another promise for each run. A step is a query. With `one_query` a query begins
+`Library` registers the graphs and makes an app for each run; `ByServer` does the same by a gpushare.torch.Server, whose
+app begins anew with the promise of each run. A step is a query. With `one_query` a query begins
 with the first request of a busy period and ends with the last one, so that no gap between steps looks like an idle
-server. With stated gaps each step says whether another one follows, where the library takes that.
+server. With stated gaps each step says whether another one follows.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import time
 from typing import Any
 
@@ -20,16 +19,10 @@ from engine import Engine
 
 import gpushare
 import gpushare.torch
-from gpushare import abi
 
 NEXT_WITHIN_NS = 300_000  # the host's gap between two steps, at most
 REGION_NS = 50_000_000  # bound of an eager prefill
 REGION_WAIT_S = 10.0
-
-
-def states_gaps() -> bool:
-    """Whether a step can say when the next one follows."""
-    return 'next_within_ns' in inspect.signature(gpushare.Queue.run).parameters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,9 +65,7 @@ class Library:
         try:
             if not self._whole:
                 return self.runtime.register_kernel(f'engine-{name}', **options)
-        except (gpushare.InvalidArgumentError, gpushare.UnimplementedError) as error:
-            if isinstance(error, gpushare.InvalidArgumentError) and 'confined' not in error.message:
-                raise
+        except gpushare.UnimplementedError as error:  # a kernel of it cannot be moved to a place
             self.unconfinable[name] = error.message
         return self.runtime.register_kernel(f'engine-{name}', **options, confinable=gpushare.Choice.NO)
 
@@ -165,6 +156,8 @@ class ByServer(Library):
     def open(self, promise: Promise, one_query: bool = False) -> None:
         self._app, self._one_query = self._server.app, one_query
         self._queue = self._app.queue
+        # Another promise in between: what a run has earned and lost, such as tail credit, is none of the next one's.
+        self._app.update(p99_bound=promise.p99_bound + 1)
         self._app.update(p99_bound=promise.p99_bound, p99_alone_ns=promise.p99_alone_ns)
         self.log = Log()
 
@@ -184,16 +177,12 @@ class ByServer(Library):
 
 
 def made(engine: Engine, through: str, latency: str, gaps: str, whole: bool) -> Library:
-    """By a server if there is one, unless `through` names a way."""
-    by_server = hasattr(gpushare.torch, 'Server') if through == 'auto' else through == 'server'
-    return (ByServer if by_server else Library)(engine, latency, gaps, whole)
+    """By a server, unless `through` is 'kernels'."""
+    return (Library if through == 'kernels' else ByServer)(engine, latency, gaps, whole)
 
 
 def _gap_options(gaps: str) -> tuple[dict[str, int], dict[str, int]]:
     """The options of a step that none follows, and of one that another follows."""
     if gaps != 'stated':
         return {}, {}
-    if not states_gaps():
-        raise ValueError('This version of gpushare takes no next_within_ns: use --gaps learnt.')
-    none = getattr(abi, 'GPUSHARE_NO_NEXT', 0)  # 0: unknown
-    return {'next_within_ns': none}, {'next_within_ns': NEXT_WITHIN_NS}
+    return {'next_within_ns': gpushare.NO_NEXT}, {'next_within_ns': NEXT_WITHIN_NS}

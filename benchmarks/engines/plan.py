@@ -55,7 +55,7 @@ def conditions(words: str, jobs: Sequence[str]) -> list[Condition]:
 def order(chosen: Sequence[Condition], number: int) -> list[Condition]:
     """The conditions of a round: bare first, and each round begins with another of the rest."""
     rest = list(chosen[1:])
-    first = number * (len(rest) // 2 + 1) % len(rest) if rest else 0
+    first = number % len(rest) if rest else 0
     return [chosen[0], *rest[first:], *rest[:first]]
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import select
 import subprocess
 import sys
 from types import TracebackType
@@ -35,6 +36,11 @@ class JobProcess:
 
     def _expect(self, word: str) -> str:
         assert self._child.stdout is not None
+        # An answer is one line, and each is read before the next word: nothing is left in the reader's buffer.
+        if not select.select([self._child.stdout], [], [], READY_S)[0]:
+            self._child.kill()
+            self._child.wait()
+            raise TimeoutError(f"The job's process gave no '{word}' within {READY_S:.0f} s.")
         line = self._child.stdout.readline()
         if not line.startswith(word):
             raise RuntimeError(f"The job's process answered {line!r} in place of '{word}'.")

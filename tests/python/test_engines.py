@@ -279,7 +279,13 @@ def test_goals_are_counted_over_the_rows_of_the_library_beside_a_job():
     rows = [row('library', 'lora', 1.04, 1.05, 0.95), row('library', 'vit', 1.06, 1.0, 0.9),
             row('query', 'vit', 1.0, 1.0, 0.89), row('library', '', 1.0, 1.0, None), row('gated', 'vit', 1.0, 1.0, 1.0),
             {'way': 'library', 'job': 'gpt2c', 'failed': 'No room.'}]
-    assert timing.goals(rows) == {'rows': 3, 'tbt_p99': 2, 'ttft_p99': 3, 'be': 2, 'all': 1}
+    assert timing.goals(rows) == {'rows': 4, 'tbt_p99': 2, 'ttft_p99': 3, 'be': 2, 'all': 1}
+    good = row('library', 'lora', 1.0, 1.0, 1.0)
+    for bad in ({**good, 'over_bare': {}}, {**good, 'failed': 'In the second round.'},
+                {**good, 'token_check': {'tokens': 9, 'differ': 1}}):
+        assert timing.goals([bad])['all'] == 0
+        assert timing.goals([bad])['tbt_p99'] == 0
+    assert timing.goals([{**good, 'token_check': {'tokens': 9, 'differ': 0}}])['all'] == 1
 
 
 # --- the plan ---
@@ -304,6 +310,11 @@ def test_each_round_begins_with_another_condition_behind_bare():
     assert first[0] == second[0] == Condition('bare')
     assert first[1] != second[1]
     assert sorted(map(str, first)) == sorted(map(str, second)) == sorted(map(str, chosen))
+    rest = len(chosen) - 1
+    assert {plan.order(chosen, number)[1] for number in range(rest)} == set(chosen[1:])
+    for length in range(2, 9):  # an even number of the rest too
+        some = chosen[:length]
+        assert len({str(plan.order(some, number)) for number in range(length - 1)}) == length - 1
     assert plan.order([Condition('bare')], 3) == [Condition('bare')]
 
 
@@ -364,6 +375,51 @@ def test_a_process_that_fails_is_an_error(monkeypatch):
         [sys.executable, '-c', 'raise SystemExit(1)'], **options))
     with pytest.raises(RuntimeError, match='ready'):
         process.JobProcess('lora', {})
+
+
+def test_a_process_that_never_answers_is_an_error(monkeypatch):
+    started, children = process.subprocess.Popen, []
+    monkeypatch.setattr(process.subprocess, 'Popen', lambda command, **options: children.append(started(
+        [sys.executable, '-c', 'import time; time.sleep(60)'], **options)) or children[0])
+    monkeypatch.setattr(process, 'READY_S', 0.2)
+    with pytest.raises(TimeoutError, match="gave no 'ready' within"):
+        process.JobProcess('lora', {})
+    assert children[0].poll() is not None
+
+
+# --- through the library ---
+
+
+@pytest.fixture
+def by_server(monkeypatch, torch, capturing):
+    """A library.ByServer with one graph of 1 ms, without an engine."""
+    for name in ('bare', 'engine'):
+        module = types.ModuleType(name)
+        module.Log, module.Engine = list, object
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.delitem(sys.modules, 'library', raising=False)
+    library = importlib.import_module('library')
+    capturing.node_ns = MS
+    made = library.ByServer.__new__(library.ByServer)
+    made._query, made._server = None, torch.Server(capturing)
+    made._server.add('d1', fake_torch.double, fake_torch.Tensor([1]))
+    yield library, made
+    del sys.modules['library']
+
+
+def test_a_run_through_a_server_begins_without_the_credit_of_the_run_before(by_server):
+    library, made = by_server
+    promise, got = library.Promise(1.05, 2 * MS, 2 * MS), []
+    for _ in range(2):
+        made.open(promise)
+        got.append(made._app.guarantee())
+        for _ in range(200):
+            made._run('d1', None, {})
+        got.append(made._app.guarantee())
+        made.close_app()
+    assert [found.queries for found in got] == [0, 200, 0, 200]
+    assert got[0].tail_credit == got[2].tail_credit < got[1].tail_credit
+    assert got[2].p99_bound == 1.05
 
 
 # --- jobs beside the engine ---
