@@ -135,19 +135,18 @@ void SegmentFeed::Measure(core::TimeNs now_ns) {
 core::TimeNs SegmentFeed::NextLookNs(core::TimeNs now_ns) const {
   constexpr uint64_t kMeasuredLaunches = 16;
   if (error_ != CUDA_SUCCESS || outstanding() == 0) return now_ns + core::kNapNsMin;
-  if (run_.sequence % kMeasuredLaunches == 1) return now_ns;
+  const bool is_known = !run_.durations_ns.empty();
+  const bool is_own = oldest().is_own;
+  if (!is_known && is_own && run_.sequence % kMeasuredLaunches == 1) return now_ns;
   int64_t duration_ns = oldest().duration_ns;
-  if (run_.durations_ns.empty() && !oldest().is_own) {
-    if (run_.mean_ns == 0) return now_ns;
-    duration_ns = duration_ns / run_.segment_ns * run_.mean_ns;
-  }
+  if (!is_known && !is_own) duration_ns = duration_ns / run_.segment_ns * run_.mean_ns;
   const core::TimeNs end_ns = last_end_ns_ + duration_ns;
   const int64_t margin_ns = duration_ns / core::kBeLookShare;
   if (now_ns < end_ns - margin_ns) return end_ns - margin_ns;
   if (now_ns < end_ns + margin_ns) return now_ns;
   // A group takes as long as many segments, and is seen as soon as one of them.
   int64_t taken_ns = now_ns - last_end_ns_;
-  if (!oldest().is_own) taken_ns = std::min(taken_ns, run_.segment_ns);
+  if (!is_own) taken_ns = std::min(taken_ns, run_.segment_ns);
   return now_ns + std::max(core::kNapNsMin, taken_ns / core::kBeLookShare);
 }
 

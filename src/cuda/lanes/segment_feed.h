@@ -69,9 +69,10 @@ class SegmentFeed {
   void Take() { busy_.store(false, std::memory_order_release); }
 
   // When the next Advance is due: shortly before the oldest segment on the stream should end, then
-  // at once, and from time to time if the segment takes longer. Every sixteenth launch of the lane
-  // is polled without a pause, because only an end that is seen at once is measured. Polling
-  // thread.
+  // at once, and from time to time if the segment takes longer, or if nobody knows how long a group
+  // takes. Where nobody measured the graph, its own segments are polled without a pause in every
+  // sixteenth launch of the lane, because only an end that is seen at once is measured. Groups
+  // never are. Polling thread.
   core::TimeNs NextLookNs(core::TimeNs now_ns) const;
 
   const SegmentRun& run() const { return run_; }

@@ -134,6 +134,7 @@ class LongerSegmentsTest : public SegmentFeedTest {
     run.groups = groups_;
     run.longest_ns = &longest_ns_;
     run.first = first;
+    run.sequence = sequence_;
     run.epoch = 1;
     run.eviction_word = &word_;
     run.starts_at_once = true;
@@ -156,6 +157,7 @@ class LongerSegmentsTest : public SegmentFeedTest {
   const std::vector<std::vector<CUgraphExec>> groups_ = {
       {Instance(1000)}, {Instance(101), Instance(105), Instance(109)}};
   std::atomic<int64_t> longest_ns_{0};
+  uint64_t sequence_ = 0;
 };
 
 TEST_F(LongerSegmentsTest, TheWholeGraphIsOneLaunchWhereTheDeviceAllowsIt) {
@@ -217,11 +219,35 @@ TEST_F(LongerSegmentsTest, TheNextLookIsShortlyBeforeTheEndOfTheGroup) {
   EXPECT_LT(look_ns, 1'200'000);
 }
 
-// Nobody knows how long it takes, so an early sleep could lose much of it.
-TEST_F(LongerSegmentsTest, AGroupOfUnknownDurationIsLookedForWithoutAPause) {
+// A core would spin for a whole graph, and groups are never measured.
+TEST_F(LongerSegmentsTest, AGroupIsNeverLookedForWithoutAPause) {
   longest_ns_ = core::kNever;
   StartAt(0);
-  EXPECT_EQ(feed_.NextLookNs(1), 1);
+  core::TimeNs now_ns = 1;
+  for (; now_ns < 10'000'000; now_ns = feed_.NextLookNs(now_ns)) {
+    ASSERT_GE(feed_.NextLookNs(now_ns), now_ns + core::kNapNsMin) << "nobody knows its duration";
+    ASSERT_LE(feed_.NextLookNs(now_ns), now_ns + kSegmentNs);
+  }
+}
+
+TEST_F(LongerSegmentsTest, OnlySegmentsThatNobodyMeasuredAreLookedForWithoutAPause) {
+  sequence_ = 1;
+  StartAt(0);
+  EXPECT_EQ(feed_.NextLookNs(1), 1) << "its end is to be seen at once";
+}
+
+TEST_F(LongerSegmentsTest, SegmentsThatWereMeasuredAreLookedForAtTheirEnd) {
+  sequence_ = 1;
+  durations_ns_.assign(kCount, kSegmentNs);
+  StartAt(0);
+  EXPECT_GT(feed_.NextLookNs(1), kSegmentNs * 9 / 10);
+}
+
+TEST_F(LongerSegmentsTest, GroupsAreNotLookedForInTheLaunchThatMeasuresSegments) {
+  sequence_ = 1;
+  longest_ns_ = kGroupNs;
+  StartAt(0);
+  EXPECT_GE(feed_.NextLookNs(1), 1 + core::kNapNsMin);
 }
 
 // Of 10 units each, two outstanding ones have at most 20.
