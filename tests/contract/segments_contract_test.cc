@@ -174,6 +174,42 @@ TEST_P(SegmentsContract, WhatBeganBeforeTheChangeRunsToItsEnd) {
   EXPECT_EQ(Of(rest).block_tasks_done, segments() - 4);
 }
 
+// The group that runs is the last one: nothing of the shorter length is behind it yet.
+TEST_P(SegmentsContract, AShorterLengthIsInForceAtTheEndOfTheGroupsThatBegan) {
+  if (!GetParam().work_takes_time) GTEST_SKIP() << "a launch is over before an eviction";
+  const LaneIndex lane = EvictableLane();
+  device().LimitSegments(400'000);
+  const LaunchId first = Launch(Longer(lane, true, 1));
+  const TimeNs begin_ns = device().NowNs();
+  WaitUntilTime(begin_ns + PairNs() * 5 / 4);
+  device().LimitSegments(0);
+  WaitUntilTime(begin_ns + PairNs() * 9 / 4);
+  const TimeNs evicted_ns = device().NowNs();
+  Evict(lane, 1);
+  WaitForCount(1);
+  EXPECT_EQ(Of(first).outcome, Outcome::kEvicted);
+  EXPECT_EQ(Of(first).block_tasks_done, 6) << "the third group, to its end";
+  EXPECT_LT(Of(first).end_ns - evicted_ns, PairNs());
+  const LaunchId rest = Launch(Longer(lane, false, 2));
+  WaitForAll();
+  EXPECT_EQ(Of(rest).block_tasks_done, segments() - 6);
+}
+
+TEST_P(SegmentsContract, AWholeGraphThatBeganRunsToItsEndWhateverIsAllowedThen) {
+  if (!GetParam().work_takes_time) GTEST_SKIP() << "a launch is over before an eviction";
+  const LaneIndex lane = EvictableLane();
+  device().LimitSegments(core::kNever);
+  const LaunchId launch = Launch(Longer(lane, true, 1));
+  WaitUntilTime(device().NowNs() + 100'000);
+  device().LimitSegments(0);
+  const TimeNs evicted_ns = device().NowNs();
+  Evict(lane, 1);
+  WaitForAll();
+  EXPECT_EQ(Of(launch).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(launch).block_tasks_done, segments());
+  EXPECT_LT(Of(launch).end_ns - evicted_ns, kGraphNs * 5 / 4);
+}
+
 TEST_P(SegmentsContract, ARunThatIsToldToBeLongEndsWithTheSameSegments) {
   const LaneIndex lane = EvictableLane();
   const LaunchId first = Launch(Longer(lane, true, 1));

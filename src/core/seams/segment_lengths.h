@@ -3,7 +3,9 @@
 // Short segments cost a graph of short nodes a tenth of its speed, and only an LC app with a tight
 // bound needs them. So a graph has several cuts beside its own: groups of up to 100 us, 400 us and
 // 2 ms, and all of it. The cuts are nested: where a group of one begins, so does one of each
-// shorter cut. A run may therefore change its length at each boundary that both lengths have.
+// shorter cut. A run may therefore change its length at each boundary that both lengths have: to a
+// shorter one at the end of what is on the device, two groups at most or a whole graph, and to a
+// longer one where a group of it begins.
 // Progress is counted in the graph's own segments, whatever length runs.
 //
 //   cuts = LongerCuts(durations_ns, segments, segment_ns);   // once
