@@ -25,8 +25,8 @@
 
 namespace gpushare::cuda {
 
-// Instances of segments on one device, about 160 KB of device memory each (docs/segments.md): 5.2
-// GB.
+// Instances of segments, and of groups of them, on one device, about 160 KB of device memory each
+// (docs/segments.md): 5.2 GB.
 inline constexpr size_t kMaxSegmentInstances = 32'768;
 
 // The room for one more graph in segments.

@@ -65,7 +65,7 @@ void PreparedGraph::DestroySegments() {
 }
 
 size_t PreparedGraph::SegmentInstances() const {
-  size_t count = 0;
+  size_t count = own_groups.size();
   for (const std::vector<CUgraphExec>& at_place : segments) count += at_place.size();
   return count;
 }
@@ -328,16 +328,18 @@ absl::StatusOr<CUgraphExec> PreparedGraphs::GroupOf(PreparedGraph& prepared, siz
 }
 
 // Makes the instances of the longer cuts, the longest first. A cut for which there is no room is
-// left out, and so are the shorter ones, which need more. No segment lacks room for a group.
+// left out, and so are the shorter ones, which need more. As a graph, its groups take at most half
+// of what is left. They stay: a run may be about to launch one when another graph needs room.
 absl::Status PreparedGraphs::InstantiateGroups(PreparedGraph& prepared) const {
   const SegmentedGraph& cut = prepared.cut;
   const size_t segments = cut.begins.size();
   const int64_t segment_ns = std::max(core::SegmentNsOf(prepared.desc), cut.mean_ns);
-  size_t used = SegmentInstances() + prepared.SegmentInstances();
-  graphs_.ForEach([&used](const PreparedGraph& graph) { used += graph.own_groups.size(); });
+  SegmentRoom room;
+  room.used = SegmentInstances() + prepared.SegmentInstances();
+  const size_t groups_max = room.Left() / 2;
   for (core::LongerCut& longer : core::LongerCuts(cut.durations_ns, segments, segment_ns)) {
     const std::vector<size_t>& begins = longer.begins;
-    if (used + prepared.own_groups.size() + begins.size() > kMaxSegmentInstances) break;
+    if (prepared.own_groups.size() + begins.size() > groups_max) break;
     std::vector<CUgraphExec> groups;
     for (size_t i = 0; i < begins.size(); ++i) {
       const size_t end = i + 1 < begins.size() ? begins[i + 1] : segments;

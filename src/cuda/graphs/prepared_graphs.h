@@ -52,7 +52,7 @@ struct PreparedGraph {
   bool IsWhole(size_t place, size_t segment) const {
     return segments[place][segment] == segments[core::kWholeDevice][segment];
   }
-  // How many instances of segments the graph has in all places.
+  // How many instances of segments and of groups of them the graph has in all places.
   size_t SegmentInstances() const;
   // Keeps everything until the process ends: the context is lost or busy.
   void Leak();

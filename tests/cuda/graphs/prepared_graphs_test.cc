@@ -252,6 +252,16 @@ TEST_F(PreparedGraphsTest, TheSegmentsOfAllGraphsStayWithinTheBound) {
             kMaxSegmentInstances + static_cast<size_t>(kGraphs * places_.count()));
 }
 
+// Groups of segments count too, of which a graph on the whole device alone has most.
+TEST_F(PreparedGraphsTest, TheGroupsOfAllGraphsStayWithinTheBound) {
+  PreparedGraphs graphs(context_, places_);
+  constexpr size_t kGraphs = 10;
+  for (size_t i = 0; i < kGraphs; ++i) {
+    ASSERT_TRUE(graphs.Prepare(Chain(4'000)).ok());
+    EXPECT_LE(Alive(), kMaxSegmentInstances + i + 1) << "and one of each whole graph";
+  }
+}
+
 // A node counts 9 us, so 11 are a group of 100 us, 44 one of 400 us, and 220 one of 2 ms.
 TEST_F(PreparedGraphsTest, LongerSegmentsHaveInstancesOnTheWholeDeviceAlone) {
   const core::PlaceIndex side = MakePlace();
@@ -304,9 +314,10 @@ TEST_F(PreparedGraphsTest, APlaceForWhichTheSegmentsAreTooManyIsRefused) {
   absl::Status status;
   while (places_.count() < 12 && status.ok()) status = graphs.AddPlace(MakePlace());
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(status.message(),
+  // Of eight places, and 473 groups.
+  EXPECT_EQ(std::string(status.message()),
             "Graph 'chain1' needs 4000 instances of segments in a new place, and the device has "
-            "32000 of at most 32768; make places before graphs, or make segments longer.");
+            "32473 of at most 32768; make places before graphs, or make segments longer.");
 }
 
 TEST_F(PreparedGraphsTest, AReleasedGraphGivesEverythingBack) {
