@@ -278,6 +278,12 @@ class SegmentLengthTest : public ::testing::Test {
     running.task.kernel = &graph;
     return running;
   }
+  HeadView& AddHead() {
+    HeadView& head = builder.AddBeHead(be, kernel, 8 * kMs);
+    head.kind = TaskKind::kGraph;
+    head.kernel = &graph;
+    return head;
+  }
   int64_t Longest() { return PlanOf("adaptive", builder).longest_segment_ns; }
 
   KernelDesc graph;
@@ -286,10 +292,28 @@ class SegmentLengthTest : public ::testing::Test {
   int32_t kernel = builder.AddKernel(40 * kUs);
 };
 
-TEST_F(SegmentLengthTest, WithoutAnLcAppTheWholeGraphIsOneSegment) {
+TEST_F(SegmentLengthTest, WithoutAnLcAppAGraphOfAFewMillisecondsIsOneSegment) {
   EXPECT_EQ(Longest(), kNever);
-  AddRunningStep();
+  RunningView& step = AddRunningStep();
+  step.task.remaining.duration_ns = 4 * kMs;
+  graph.graph()->cut.segments = 40;
   EXPECT_EQ(Longest(), kNever);
+}
+
+// The first query of an app that comes would wait for the rest of it.
+TEST_F(SegmentLengthTest, WithoutAnLcAppALongerGraphHasTheLongestSegments) {
+  RunningView& step = AddRunningStep();
+  step.task.remaining.duration_ns = 4 * kMs + 1;
+  EXPECT_EQ(Longest(), 2 * kMs);
+  step.task.remaining.duration_ns = 1 * kMs;
+  graph.graph()->cut.segments = 41;
+  EXPECT_EQ(Longest(), 2 * kMs) << "its prediction is of its rest, or wrong";
+  builder.running.clear();
+  EXPECT_EQ(Longest(), kNever);
+  HeadView& head = AddHead();
+  EXPECT_EQ(Longest(), 2 * kMs);
+  head.evictable = false;
+  EXPECT_EQ(Longest(), kNever) << "it runs in no segments";
 }
 
 // A query waits for two of them.
@@ -329,8 +353,32 @@ TEST_F(SegmentLengthTest, AnAppThatStatesNothingKeepsShortSegments) {
   AddApp(100 * kMs);
   AddRunningStep();
   EXPECT_GT(Longest(), 0);
-  AddApp(kNever);
+  builder.AddLcApp(0, 0, 0, 0);
   EXPECT_EQ(Longest(), 0);
+}
+
+// It holds no BE work either (IsSilent).
+TEST_F(SegmentLengthTest, AnAppThatNeverHadAQueryAllowsLongSegmentsWhateverItStates) {
+  builder.AddLcApp(0, 0, 1 * kMs, 1.05);
+  builder.lc_apps.back().blocking_budget_ns = kNever;
+  AddApp(kNever);
+  AddRunningStep();
+  EXPECT_EQ(Longest(), 2 * kMs);
+}
+
+// Only work that each step can wait for starts in a gap (evidence/steps.h), and only 0.8 of the
+// budget is for it.
+TEST_F(SegmentLengthTest, InAGapSegmentsAreShortBeforeTheAppHasALoad) {
+  AddApp(4 * kMs);
+  AddRunningStep();
+  builder.snapshot.now_ns = 100 * kMs;
+  EXPECT_EQ(Longest(), 2 * kMs);
+  builder.lc_apps[0].expected_by_ns = 100 * kMs + 300 * kUs;
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.longest_segment_ns, 0);
+  EXPECT_EQ(plan.replan_at_ns, 100 * kMs + 300 * kUs);
+  builder.snapshot.now_ns = builder.lc_apps[0].expected_by_ns;
+  EXPECT_EQ(Longest(), 2 * kMs) << "the gap is over";
 }
 
 // A graph of which nobody measured the nodes has segments up to five times as long as asked.

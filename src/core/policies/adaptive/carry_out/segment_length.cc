@@ -55,10 +55,33 @@ bool IsBetweenBusyPeriods(const LcAppView& app, TimeNs now_ns) {
   return app.first_late_max > 0 && app.expected_by_ns <= now_ns;
 }
 
-// Whether short segments are needed whatever the budgets are.
+// Not so an app that has had no query yet: it limits nothing, whatever it states (IsSilent).
+bool StatesNothing(const LcAppView& app) {
+  const Promise& promise = app.promise;
+  return !promise.HasTarget() && !promise.BoundsP99() && promise.p50_bound <= 0;
+}
+
+// Whether short segments are needed whatever the budgets are. Each step would wait for what runs in
+// the gap before it, whether the app has a load or has just begun.
 bool NeedsShort(const LcAppView& app, TimeNs now_ns) {
-  if (app.blocking_budget_ns == kNever) return true;
+  if (StatesNothing(app) || app.expected_by_ns > now_ns) return true;
   return HasLoad(app) && !IsBetweenBusyPeriods(app, now_ns);
+}
+
+// The whole graph where a query that comes waits for it no longer than for two of the longest
+// groups. What a graph takes is what its segments may, or the prediction where that is longer.
+int64_t LongestWithoutLc(const Snapshot& snapshot) {
+  const int64_t longest_ns = kGroupLengthsNs.back();
+  const auto is_long = [&](const HeadView& task) {
+    if (!IsBeCompute(task) || !RunsInSegments(snapshot, task)) return false;
+    const int64_t cut_ns =
+        task.kernel == nullptr ? 0 : task.kernel->segments() * SegmentNsOf(*task.kernel);
+    return std::max(cut_ns, task.remaining.duration_ns) > kSegmentsOutstanding * longest_ns;
+  };
+  const bool any = std::any_of(snapshot.heads.begin(), snapshot.heads.end(), is_long) ||
+                   std::any_of(snapshot.running.begin(), snapshot.running.end(),
+                               [&](const RunningView& view) { return is_long(view.task); });
+  return any ? longest_ns : kNever;
 }
 
 // When a gap between two steps may have become a silence.
@@ -74,7 +97,7 @@ TimeNs GapEndsNs(const Snapshot& snapshot) {
 
 void PlanSegmentLength(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
   if (snapshot.lc_apps.empty()) {
-    plan.longest_segment_ns = kNever;
+    plan.longest_segment_ns = LongestWithoutLc(snapshot);
     return;
   }
   Graphs graphs;

@@ -2,7 +2,10 @@
 //
 // In segments of the length L, a query that arrives meets one that is L long at most, and another
 // one behind it. So it waits for at most 2 L, which must fit every LC app's blocking budget: the
-// delay that each busy period may begin with. Without an LC app the whole graph is one segment.
+// delay that each busy period may begin with. An app that has had no query yet limits nothing.
+//
+// Without an LC app a short graph is one segment. A long one runs in segments of the longest group,
+// because the first query of an app that comes waits for what is on the device.
 //
 // While an LC app has a load, and beside other BE work, graphs run in their own segments: between
 // queries a graph moves from place to place, and a long segment keeps it where it is slow. Not so
