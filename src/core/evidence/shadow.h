@@ -24,6 +24,7 @@
 #define GPUSHARE_SRC_CORE_EVIDENCE_SHADOW_H_
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 
@@ -41,6 +42,7 @@ struct ShadowQuery {
   int64_t predicted_ns = 0;  // alone
   int64_t corrected_ns = 0;  // of the shadow, by then
   uint64_t busy_period = 0;  // of the shadow
+  uint64_t sequence = 0;     // of its begin
   int64_t yielded_ns = 0;    // of its app, by then (app_evidence.h)
 };
 
@@ -59,36 +61,37 @@ class Shadow {
     query.predicted_ns = predicted_ns;
     query.corrected_ns = corrected_ns_;
     query.busy_period = busy_period_;
+    query.sequence = ++begun_;
     if (queries_++ == 0) first_since_ns_ = since_ns;
     left_ns_ += predicted_ns;
   }
 
   // What the query is predicted to take alone is known better than at its begin, and it has not
-  // ended. Queries that began behind it move with it.
+  // ended. Queries that began behind it move with it, and those ahead of it do not. Where too many
+  // such corrections are kept already, its end corrects the shadow.
   void Predict(int64_t predicted_ns, ShadowQuery& query) {
     const int64_t off_ns = predicted_ns - query.predicted_ns;
+    const bool is_last = query.sequence == begun_;
+    const bool moves_others = !is_last && query.busy_period == busy_period_;
+    if (moves_others && !KeepAhead(query.sequence, off_ns)) return;
     query.predicted_ns = predicted_ns;
     left_ns_ += off_ns;
-    if (query.busy_period == busy_period_) {
-      end_ns_ += off_ns;
-      corrected_ns_ += off_ns;
-    } else {
-      query.end_ns += off_ns;
-    }
+    if (is_last || moves_others) end_ns_ += off_ns;
+    (moves_others ? corrected_ns_ : query.end_ns) += off_ns;
   }
 
   // `alone_ns`: what the query takes alone, as known now. `ended_ns`: when it ended on the device.
   // Returns its latency in the shadow.
   int64_t End(const ShadowQuery& query, int64_t alone_ns, TimeNs ended_ns) {
     const int64_t off_ns = alone_ns - query.predicted_ns;
-    const TimeNs end_ns = query.end_ns + (corrected_ns_ - query.corrected_ns) + off_ns;
+    const TimeNs end_ns =
+        query.end_ns + (corrected_ns_ - query.corrected_ns) + off_ns - TakeAhead(query.sequence);
     const int64_t latency_ns = std::max(alone_ns, end_ns - query.arrival_ns);
     if (query.busy_period == busy_period_) {
       end_ns_ += off_ns;
       corrected_ns_ += off_ns;
     }
-    --queries_;
-    left_ns_ -= query.predicted_ns;
+    RemoveOne(query);
     first_since_ns_ = std::max(first_since_ns_, ended_ns);
     latencies_.Add(latency_ns);
     const bool enough = latencies_.count() >= kTailQueriesMin;
@@ -102,8 +105,8 @@ class Shadow {
 
   // The query counts no more, until it returns. Its latency in the shadow is not known.
   void Leave(const ShadowQuery& query, TimeNs now_ns) {
-    --queries_;
-    left_ns_ -= query.predicted_ns;
+    TakeAhead(query.sequence);
+    RemoveOne(query);
     first_since_ns_ = now_ns;
   }
   void Return(const ShadowQuery& query, TimeNs now_ns) {
@@ -150,9 +153,48 @@ class Shadow {
   int64_t slow_ns() const { return slow_ns_; }
 
  private:
-  TimeNs end_ns_ = 0;  // of the last query
+  // A correction that queries ahead of a sequence number do not have.
+  struct Ahead {
+    uint64_t sequence = 0;
+    int64_t off_ns = 0;
+    int64_t queries = 0;  // active ones, at least
+  };
+  static constexpr int32_t kAheadMax = 16;
+
+  // False: it has no room.
+  bool KeepAhead(uint64_t sequence, int64_t off_ns) {
+    const int64_t queries = queries_ - 1 - static_cast<int64_t>(begun_ - sequence);
+    if (queries <= 0 || off_ns == 0) return true;
+    if (ahead_count_ == kAheadMax) return false;
+    ahead_[static_cast<size_t>(ahead_count_++)] = {sequence, off_ns, queries};
+    return true;
+  }
+  // The query is no longer active. Returns the corrections that it does not have.
+  int64_t TakeAhead(uint64_t sequence) {
+    int64_t sum_ns = 0;
+    int32_t kept = 0;
+    for (int32_t i = 0; i < ahead_count_; ++i) {
+      Ahead each = ahead_[static_cast<size_t>(i)];
+      if (each.sequence > sequence) {
+        sum_ns += each.off_ns;
+        --each.queries;
+      }
+      if (each.queries > 0) ahead_[static_cast<size_t>(kept++)] = each;
+    }
+    ahead_count_ = kept;
+    return sum_ns;
+  }
+  void RemoveOne(const ShadowQuery& query) {
+    if (--queries_ == 0) ahead_count_ = 0;
+    left_ns_ -= query.predicted_ns;
+  }
+
+  TimeNs end_ns_ = 0;   // of the last query
+  uint64_t begun_ = 0;  // queries, of all times
   uint64_t busy_period_ = 0;
-  int64_t corrected_ns_ = 0;   // the sum of all corrections
+  int64_t corrected_ns_ = 0;  // the sum of all corrections
+  std::array<Ahead, kAheadMax> ahead_;
+  int32_t ahead_count_ = 0;
   int64_t left_ns_ = 0;        // predicted, of the active queries
   int64_t queries_ = 0;        // active
   TimeNs first_since_ns_ = 0;  // since when the first active query is the first

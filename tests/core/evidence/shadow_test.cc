@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace gpushare::core {
 namespace {
 
@@ -108,6 +110,42 @@ TEST_F(ShadowTest, WhatIsKnownLateMovesTheQueriesBehindIt) {
   shadow.Predict(150 * kUs, before);
   EXPECT_EQ(End(before, 150, 2'200), 150);
   EXPECT_EQ(End(behind, 100, 2'300), 100) << "it found the shadow idle";
+}
+
+// Alone the first one ends at 1,100, whatever the second one takes.
+TEST_F(ShadowTest, WhatIsKnownLateMovesNoQueryAhead) {
+  const ShadowQuery first = Begin(1'000, 100);
+  ShadowQuery second = Begin(1'010, 100);
+  shadow.Predict(500 * kUs, second);
+  EXPECT_EQ(End(first, 100, 1'100), 100);
+  EXPECT_EQ(End(second, 500, 1'600), 590);
+}
+
+// Three queries begin, and then each is predicted, in order: 100, 300 and 200.
+TEST_F(ShadowTest, QueriesThatBeganTogetherAreCorrectedOneByOne) {
+  ShadowQuery first = Begin(1'000, 150);
+  ShadowQuery second = Begin(1'010, 150);
+  ShadowQuery third = Begin(1'020, 150);
+  shadow.Predict(100 * kUs, first);
+  shadow.Predict(300 * kUs, second);
+  shadow.Predict(200 * kUs, third);
+  EXPECT_EQ(Lag(1'000), 0);
+  EXPECT_EQ(End(first, 100, 1'100), 100);
+  EXPECT_EQ(End(second, 300, 1'400), 390);
+  EXPECT_EQ(End(third, 200, 1'600), 580);
+  EXPECT_EQ(Lag(1'600), 0);
+}
+
+// So many that not each correction is kept: the oldest ones wait for the end of their query.
+TEST_F(ShadowTest, OfManyQueriesNoneAheadMoves) {
+  std::array<ShadowQuery, 100> queries;
+  for (ShadowQuery& query : queries) query = Begin(1'000, 100);
+  for (size_t i = queries.size(); i-- > 0;) shadow.Predict(200 * kUs, queries[i]);
+  int64_t end_us = 0;
+  for (const ShadowQuery& query : queries) {
+    end_us += 200;
+    EXPECT_EQ(End(query, 200, 1'000 + end_us), end_us);
+  }
 }
 
 TEST_F(ShadowTest, AQueryOfUnknownTimeCountsOnceItHasEnded) {

@@ -126,7 +126,8 @@ void ReportLost(Flow& flow, App& app) {
 }
 
 // A query of one task takes what its kernel takes, once that was measured. Where its app has
-// several kernels, the mean of the app's queries, by which it began, is that of others.
+// several kernels, the mean of the app's queries, by which it began, is that of others. An error
+// bar on it, as a whole query of unknown tasks has one, would hide a lag of as much.
 void PredictByKernel(Task& task) {
   QueryState* const query = task.query;
   const Prediction& predicted = task.progress.predicted;
