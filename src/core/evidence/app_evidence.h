@@ -166,7 +166,10 @@ inline void UpdateApp(AppEvidence& app, const Promise& before, const Promise& no
   }
   const bool other_p99 = now.p99_alone_ns != before.p99_alone_ns;
   const bool stated = before.p99_alone_ns > 0 && now.p99_alone_ns > 0;
-  if (other_p99 || now.LatencyLimit() != before.LatencyLimit()) app.delivered.Clear();
+  if (other_p99 || now.LatencyLimit() != before.LatencyLimit()) {
+    app.delivered.Clear();
+    app.token_distances.Clear();
+  }
   if (now.target_ns != before.target_ns || (other_p99 && !stated)) {
     app.target.factor = TargetTailAtFirst(now).factor;
   }

@@ -88,6 +88,7 @@ AppEvidence Served(const Promise& promise) {
   for (int i = 0; i < kTailQueriesMin; ++i) {
     app.tail.Add(1'000'000);
     app.delivered.Add(1'000'000);
+    app.token_distances.Add(1'000'000);
     app.shadow.Begin(i * kMs, 500'000, i * kMs, query);
     app.shadow.End(query, 500'000, i * kMs + 500'000);
   }
@@ -108,6 +109,7 @@ TEST(AppEvidenceTest, AnotherBoundBeginsTheAccountAnewAndKeepsLatencies) {
   EXPECT_EQ(app.account.gap_ns, 7);
   EXPECT_EQ(app.account.late_for_be, 7);
   EXPECT_EQ(app.delivered.count(), 0);
+  EXPECT_EQ(app.token_distances.count(), 0) << "they were late by the old bound";
   EXPECT_GT(app.shadow.p99_ns(), 0);
   EXPECT_EQ(app.tail.quantiles().count, kTailQueriesMin);
   EXPECT_EQ(app.duty.share, 0.1);
