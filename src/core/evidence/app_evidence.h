@@ -27,6 +27,15 @@
 
 namespace gpushare::core {
 
+// What happened since the query that ended the app's last distance between tokens: queries that
+// give no token, as prefills of other requests, make the next distance longer.
+struct SinceToken {
+  int64_t delay_ns = 0;     // how much longer the queries took than in the shadow
+  int64_t by_be_ns = 0;     // of that, by BE work at most
+  int64_t lag_ns = 0;       // the last query's, which one that waits behind it inherits
+  bool met_credit = false;  // one of them did
+};
+
 struct AppEvidence {
   LcLoad load;
   int64_t query_solo_ns = 0;   // of one query alone: stated at first, then smoothed
@@ -48,6 +57,7 @@ struct AppEvidence {
   RecentLatencies delivered;        // of all queries
   RecentLatencies first_tokens;     // from arrival to the first mark of a stream (token_streams.h)
   RecentLatencies token_distances;  // between two marks of a stream
+  SinceToken since_token;           // of an app whose bound counts tokens
   // Its time stands still while it yields to LC apps of higher priority: that is no delay by BE
   // work, nor one that it would not have alone with those apps. So latencies, the shadow and its
   // lag are without it; `delivered` and loads are as the clock has them.
@@ -92,6 +102,7 @@ inline void BeginApp(AppEvidence& app, int64_t solo_ns, const Promise& promise, 
   app.delivered.Clear();
   app.first_tokens.Clear();
   app.token_distances.Clear();
+  app.since_token = SinceToken();
   app.yielded_ns = app.yielded_as_of_ns = 0;
   app.stands_still = false;
 }
@@ -144,7 +155,8 @@ inline void NoteTargetLost(AppEvidence& app, const Promise& stated, TimeNs now_n
 }
 
 // A bound is lost from where a query alone takes longer than the bound allows until it takes no
-// longer than the stated p99 alone.
+// longer than the stated p99 alone. Not of an app whose bound counts tokens: of a distance nobody
+// knows what it is alone.
 inline void NoteBoundLost(AppEvidence& app, const Promise& stated, TimeNs now_ns) {
   const bool stays = app.bound_lost && app.query_solo_ns > stated.p99_alone_ns;
   const bool lost = stays || stated.BoundIsLost(app.query_solo_ns);

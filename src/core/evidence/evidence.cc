@@ -45,26 +45,26 @@ void Evidence::QueryBegan(AppEvidence& app, const BegunQuery& begin, ShadowQuery
 void Evidence::QueryEnded(AppEvidence& app, const EndedQuery& end) {
   const int64_t delivered_ns = LatencyOf(end, 0);
   const int64_t latency_ns = LatencyOf(end, YieldedNs(app, end.now_ns) - end.shadow.yielded_ns);
-  const bool met_credit = busy_on_credit;
+  const bool met_credit = busy_on_credit || (end.bounds_tokens && app.since_token.met_credit);
   if (--app.queries == 0) --apps_with_queries;
   if (--queries == 0) busy_on_credit = false;
   // What the bound counts. Where that is tokens, a query that gives none is no sample.
   const int64_t judged_ns = end.bounds_tokens ? end.distance_ns : latency_ns;
-  const bool judged = !end.bounds_tokens || end.distance_ns > 0;
+  const bool judged = end.IsJudged();
   if (!met_credit && judged) app.tail.Add(judged_ns);
   app.delivered.Add(delivered_ns, delivered_ns > end.promise.LatencyLimit());
   const Promise promise = PromiseOfLateness(app, end.promise);
   if (judged) NoteQuery(app.account, promise, app.query_solo_ns, judged_ns, met_credit);
   LearnLateness(app.target, end.promise, latency_ns);
   NoteShadow(app, end, latency_ns, judged_ns, met_credit);
-  NoteTrial(end, promise.LatencyLimit(), latency_ns);
+  if (judged) NoteTrial(end, promise.LatencyLimit(), judged_ns);
   if (end.solo_ns > 0) {
     app.query_solo_ns =
         app.query_solo_ns == 0
             ? end.solo_ns
             : app.query_solo_ns + ((end.solo_ns - app.query_solo_ns) >> kQuerySoloShift);
   }
-  NoteBoundLost(app, end.promise, end.now_ns);
+  if (!end.bounds_tokens) NoteBoundLost(app, end.promise, end.now_ns);
   NoteTargetLost(app, end.promise, end.now_ns);
   AddSolo(app.load, LoadOf(end, latency_ns));
   if (end.done_ns > 0) NoteLcWork(segment_gains, end.solo_ns);
@@ -117,20 +117,39 @@ void Evidence::NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t laten
   const bool is_slow = slow_ns > 0 ? shadow_ns >= slow_ns : end.waited;
   NoteDelay(app.eviction, is_slow && !end.dropped, ended_ns - end.shadow.arrival_ns - shadow_ns);
   const int64_t limit_ns = end.promise.LatencyLimit();
-  // BE work made a distance longer by no more than its query.
-  const bool late_alone = shadow_ns + judged_ns - latency_ns > limit_ns;
+  const SinceToken since = NoteSinceToken(app, end, latency_ns - shadow_ns, met_credit);
+  // BE work made a distance longer by no more than the queries in it.
+  const bool late_alone = judged_ns - since.delay_ns > limit_ns;
   const bool late = judged_ns > limit_ns;
   app.late_not_alone += late && !late_alone ? 1 : 0;
-  if (limit_ns == kNever) return;
-  const bool for_be = late && !late_alone && (met_credit || judged_ns - limit_ns <= DelayByBe(end));
+  if (limit_ns == kNever || !end.IsJudged()) return;
+  const int64_t missing_ns = judged_ns - limit_ns - since.by_be_ns;
+  const bool for_be = late && !late_alone && (met_credit || missing_ns <= DelayByBe(end));
   NoteLateness(app.slack, end.promise, app.query_solo_ns, for_be && !met_credit,
                late_alone || (late && !for_be));
 }
 
-void Evidence::NoteTrial(const EndedQuery& end, int64_t limit_ns, int64_t latency_ns) {
+// Returns the delays of what is judged, this query's included; by_be_ns is that of the others.
+SinceToken Evidence::NoteSinceToken(AppEvidence& app, const EndedQuery& end, int64_t lag_ns,
+                                    bool met_credit) const {
+  if (!end.bounds_tokens) return {.delay_ns = lag_ns};
+  SinceToken since = app.since_token;
+  const int64_t own_ns = lag_ns - (end.waited ? since.lag_ns : 0);
+  since.delay_ns += own_ns;
+  app.since_token = {.lag_ns = lag_ns};
+  if (end.IsJudged()) return since;
+  const int64_t own_by_be_ns = std::min(std::max<int64_t>(0, own_ns), DelayByBe(end));
+  app.since_token = {.delay_ns = since.delay_ns,
+                     .by_be_ns = since.by_be_ns + own_by_be_ns,
+                     .lag_ns = lag_ns,
+                     .met_credit = met_credit};
+  return since;
+}
+
+void Evidence::NoteTrial(const EndedQuery& end, int64_t limit_ns, int64_t judged_ns) {
   EarnTrialCredit(trial);
   if (end.trial_kernel < 0) return;
-  const bool on_time = limit_ns != kNever && latency_ns <= limit_ns;
+  const bool on_time = limit_ns != kNever && judged_ns <= limit_ns;
   NoteTrialQuery(trial, end.app_slot, end.trial_kernel, on_time);
 }
 

@@ -57,6 +57,8 @@ struct EndedQuery {
   bool last = false;        // no other query of the app was begun or submitted
   bool bounds_tokens = false;  // the app's bound counts distances between tokens, not queries
   int64_t distance_ns = 0;     // the longest one that its tasks end; 0: none
+  // Whether it is a sample of what the bound counts.
+  bool IsJudged() const { return !bounds_tokens || distance_ns > 0; }
   int64_t next_within_ns = 0;  // what it stated of the next one (steps.h)
   bool be_runs = false;        // BE compute work is on the device
   int32_t app_slot = 0;
@@ -136,10 +138,12 @@ struct Evidence {
   bool busy_on_credit = false;
 
  private:
-  void NoteTrial(const EndedQuery& end, int64_t limit_ns, int64_t latency_ns);
+  void NoteTrial(const EndedQuery& end, int64_t limit_ns, int64_t judged_ns);
   void NoteDuty(AppEvidence& app, const EndedQuery& end);
   void NoteShadow(AppEvidence& app, const EndedQuery& end, int64_t latency_ns, int64_t judged_ns,
                   bool met_credit);
+  SinceToken NoteSinceToken(AppEvidence& app, const EndedQuery& end, int64_t lag_ns,
+                            bool met_credit) const;
   int64_t DelayByBe(const EndedQuery& end) const;
   void NoteGain(const EndedBePart& end);
 

@@ -134,6 +134,126 @@ TEST_F(EvidenceTest, ABoundOnTokensJudgesDistances) {
   EXPECT_EQ(app.late_not_alone, 1) << "the host was late";
 }
 
+// A stated p99 alone of distances says nothing of how long queries take.
+TEST_F(EvidenceTest, LongQueriesLoseNoBoundOnTokens) {
+  AppEvidence& app = apps[0];
+  app.query_solo_ns = 20 * kMs;
+  app.account.credit = 5;
+  for (int i = 1; i <= 2; ++i) {
+    const ShadowQuery shadow = Begin(app, i * 1000 * kMs);
+    EndedQuery end = Ended(shadow, shadow.arrival_ns + 200 * kMs);
+    end.promise = {.p99_bound = 1.2, .p99_alone_ns = 30 * kMs};
+    end.solo_ns = end.done_ns = 200 * kMs;
+    end.bounds_tokens = true;
+    evidence.QueryEnded(app, end);
+  }
+  EXPECT_GT(app.query_solo_ns, 36 * kMs);
+  EXPECT_FALSE(app.bound_lost);
+  EXPECT_EQ(app.account.credit, 5);
+}
+
+// A query that gives no token keeps no bound and misses none.
+TEST_F(EvidenceTest, ATrialWaitsForQueriesThatGiveTokens) {
+  FollowPlan(evidence.trial, 0, 0, 0);
+  const auto query = [&](int64_t latency_ns, int64_t distance_ns) {
+    const ShadowQuery shadow = Begin(apps[0], 10 * kMs);
+    EndedQuery end = Ended(shadow, shadow.arrival_ns + latency_ns);
+    end.promise = {.p99_bound = 1.2, .p99_alone_ns = 30 * kMs};
+    end.bounds_tokens = true;
+    end.distance_ns = distance_ns;
+    end.trial_kernel = 0;
+    evidence.QueryEnded(apps[0], end);
+  };
+  const double credit = evidence.trial.credit;
+  query(200 * kMs, 0);
+  EXPECT_EQ(evidence.trial.left, kTrialQueries);
+  EXPECT_EQ(evidence.trial.credit, credit);
+  query(50 * kMs, 20 * kMs);
+  EXPECT_EQ(evidence.trial.left, kTrialQueries - 1);
+  EXPECT_GE(evidence.trial.credit, credit + 1) << "its distance is within the bound";
+  const double earned = evidence.trial.credit;
+  query(kMs, 50 * kMs);
+  EXPECT_LT(evidence.trial.credit, earned + 1);
+}
+
+TEST_F(EvidenceTest, AQueryWithoutATokenIsNoneOnTime) {
+  const ShadowQuery shadow = Begin(apps[0], kMs);
+  EndedQuery end = Ended(shadow, 2 * kMs);
+  end.promise = {.p99_bound = 1.2, .p99_alone_ns = 3 * kMs};
+  end.bounds_tokens = true;
+  evidence.QueryEnded(apps[0], end);
+  EXPECT_EQ(apps[0].slack.queries, 0);
+}
+
+// BE work makes a prefill of another request 20 ms late. The step behind it meets nothing, and the
+// distance that it ends is as much longer.
+TEST_F(EvidenceTest, ADistanceIsLateForWhatDelayedTheQueriesInIt) {
+  AppEvidence& app = apps[0];
+  TimeNs now_ns = 0;
+  const auto query = [&](int64_t delay_ns, int64_t distance_ns, bool waits = false) {
+    const ShadowQuery shadow = Begin(app, now_ns);
+    if (delay_ns > 0) evidence.BePartEnded({.now_ns = now_ns + delay_ns});
+    now_ns += kMs + delay_ns;
+    EndedQuery end = Ended(shadow, now_ns);
+    end.promise = {.p99_bound = 1.2, .p99_alone_ns = 3 * kMs};
+    end.bounds_tokens = true;
+    end.distance_ns = distance_ns;
+    end.waited = waits;
+    evidence.QueryEnded(app, end);
+    now_ns += kMs;
+  };
+  query(0, 2 * kMs);
+  query(20 * kMs, 0);
+  query(0, 23 * kMs);
+  EXPECT_EQ(app.late_not_alone, 1);
+  EXPECT_LT(app.slack.share, 1) << "for BE work";
+  EXPECT_EQ(app.slack.late_alone, 0);
+  const double share = app.slack.share;
+  query(0, 23 * kMs);
+  EXPECT_EQ(app.late_not_alone, 1) << "nothing was delayed since the last token";
+  EXPECT_GT(app.slack.share, share);
+  EXPECT_GT(app.slack.late_alone, 0);
+}
+
+// The step begins behind a prefill that BE work made 3 ms late, and inherits these 3 ms.
+TEST_F(EvidenceTest, WhatAQueryInheritsOfTheOneBeforeItCountsOnce) {
+  AppEvidence& app = apps[0];
+  const ShadowQuery prefill = Begin(app, 0);
+  const ShadowQuery step = Begin(app, 0);
+  evidence.BePartEnded({.now_ns = 3 * kMs});
+  EndedQuery end = Ended(prefill, 4 * kMs);
+  end.promise = {.p99_bound = 1.2, .p99_alone_ns = 3 * kMs};
+  end.bounds_tokens = true;
+  evidence.QueryEnded(app, end);
+  end = Ended(step, 5 * kMs);
+  end.promise = {.p99_bound = 1.2, .p99_alone_ns = 3 * kMs};
+  end.bounds_tokens = end.waited = true;
+  end.distance_ns = 7 * kMs;  // 4 ms without the 3
+  evidence.QueryEnded(app, end);
+  EXPECT_EQ(app.late_not_alone, 0);
+}
+
+// The late token is a hit of the task on credit that its prefill met.
+TEST_F(EvidenceTest, ADistanceSpendsTheCreditThatAQueryInItMet) {
+  AppEvidence& app = apps[0];
+  app.account.credit = 5;
+  const auto query = [&](TimeNs at_ns, int64_t distance_ns, bool meets_credit) {
+    const ShadowQuery shadow = Begin(app, at_ns, meets_credit);
+    EndedQuery end = Ended(shadow, at_ns + kMs);
+    end.promise = {.p99_bound = 1.2, .p99_alone_ns = 3 * kMs};
+    end.bounds_tokens = true;
+    end.distance_ns = distance_ns;
+    evidence.QueryEnded(app, end);
+  };
+  query(10 * kMs, 0, true);
+  query(20 * kMs, 11 * kMs, false);
+  EXPECT_LT(app.account.credit, 5);
+  EXPECT_EQ(app.account.late_for_be, 1);
+  EXPECT_EQ(app.tail.quantiles().count, 0);
+  query(30 * kMs, 10 * kMs, false);
+  EXPECT_EQ(app.account.late_for_be, 1);
+}
+
 // Two apps make each other late, and no BE work has run.
 TEST_F(EvidenceTest, OtherLcAppsAreNoBeWork) {
   const ShadowQuery shadow = Begin(apps[0], kMs);
