@@ -437,7 +437,9 @@ absl::StatusOr<TokenStreamId> Scheduler::BeginTokenStream(AppId id, TimeNs arriv
   if (absl::Status status = CheckArrival("A token stream", arrival_ns, now_ns); !status.ok()) {
     return status;
   }
+  auto slots = flow.token_streams.MakeSlots();  // before the lock
   MutexLock lock(&driver_->tick_mutex);
+  flow.token_streams.Use(slots);
   App* const app = flow.tables.FindApp(id);
   if (app == nullptr) return NoApp(id);
   if (app->options.app_class != AppClass::kLatencyCritical) {

@@ -111,6 +111,19 @@ TEST_F(TokenStreamsTest, AMarkBehindTheEndOfItsTaskCountsAtThatEnd) {
   ASSERT_TRUE(scheduler->ReleaseTicket(first).ok());
 }
 
+// The second token's mark comes first, and the third one is 10 ms behind it.
+TEST_F(TokenStreamsTest, AMarkOfAnEarlierTaskMovesNoTokenBack) {
+  const TokenStreamId stream = Begin();
+  const TicketId first = scheduler->SubmitLc(step).value();
+  Wait(first);
+  Pass(40 * kMs);
+  Step({stream});
+  ASSERT_TRUE(scheduler->MarkTokens({&stream, 1}, first).ok());
+  Pass(8 * kMs);
+  Step({stream});
+  ExpectNear(Guarantee().tbt_p99_ns, 10 * kMs);
+}
+
 TEST_F(TokenStreamsTest, ATaskThatFailsOrAStreamThatHasEndedGivesNoToken) {
   const TokenStreamId stream = Begin();
   const TokenStreamId ended = Begin();
@@ -167,6 +180,33 @@ TEST_F(TokenStreamsTest, StreamsThatNobodyEndsMakeRoomAfterTheIdleTimeout) {
   EXPECT_EQ(Guarantee().token_streams, 2) << "the one with a token, and the new one";
   EXPECT_EQ(*scheduler->AbandonQueries(app, 0), 2);
   EXPECT_EQ(Guarantee().token_streams, 0);
+}
+
+// The one with the oldest token makes room, whatever was begun first; another app's stay.
+TEST_F(TokenStreamsTest, OnlyQuietStreamsOfTheAppMakeRoom) {
+  AppOptions options;
+  options.tasks_max = 3;
+  options.idle_timeout_ns = 20 * kMs;
+  Make(options);
+  AppOptions other;
+  other.name = "other";
+  other.app_class = AppClass::kLatencyCritical;
+  const AppId other_app = *scheduler->CreateApp(other);
+  const TokenStreamId others = *scheduler->BeginTokenStream(other_app, 0);
+  const std::vector<TokenStreamId> streams = {Begin(), Begin(), Begin()};
+  Pass(5 * kMs);
+  Step({streams[1]});
+  Pass(5 * kMs);
+  Step({streams[0]});
+  ASSERT_TRUE(scheduler->EndTokenStream(streams[2]).ok());
+  const TokenStreamId fourth = Begin();
+  Pass(14 * kMs);  // 21 ms after the token of streams[1], 14 after those of the others
+  EXPECT_TRUE(scheduler->BeginTokenStream(app, 0).ok());
+  EXPECT_EQ(scheduler->EndTokenStream(streams[1]).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(scheduler->EndTokenStream(streams[0]).ok());
+  EXPECT_TRUE(scheduler->EndTokenStream(fourth).ok());
+  EXPECT_EQ(Guarantee().token_streams, 1);
+  EXPECT_TRUE(scheduler->EndTokenStream(others).ok());
 }
 
 TEST_F(TokenStreamsTest, AnAppIsReleasedWithItsStreams) {
