@@ -8,8 +8,7 @@
 // An allocation beyond the limit returns null, which PyTorch's caching allocator reports as out of
 // memory; without a custom allocator nothing bounds one pool. Invariants: `used` never exceeds the
 // limit; nothing here takes a lock or touches Python, because PyTorch calls it under locks of its
-// own. Threads: any; one
-// opens and closes at a time (the interpreter's lock).
+// own. Threads: any; one opens and closes at a time (the interpreter's lock).
 
 #ifndef GPUSHARE_BINDINGS_PYTHON_NATIVE_MEMORY_POOL_H_
 #define GPUSHARE_BINDINGS_PYTHON_NATIVE_MEMORY_POOL_H_

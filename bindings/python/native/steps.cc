@@ -4,8 +4,11 @@
 //   bind(run_lc, now_ns, ticket_wait, ticket_release)   addresses in the loaded library
 //   run(...) -> None, or (status, verdict, ticket)
 //   wait(...) -> status
-//   pool_open(limit_bytes, cudaMalloc, cudaFree, cudaGetLastError) -> (pool, alloc, free),
-//   addresses pool_state(pool) -> (used_bytes, refusals); pool_close(pool)   (memory_pool.h)
+//   pool_open(limit_bytes, cudaMalloc, cudaFree, cudaGetLastError) -> (pool, alloc, free)
+//   pool_state(pool) -> (used_bytes, refusals)
+//   pool_close(pool)
+//
+// The functions of CUDA and alloc and free are addresses (memory_pool.h).
 //
 // It adds nothing to the C ABI: gpushare/_native.py says which calls go through it, and the package
 // does the same by ctypes where it is missing. It is not linked to libgpushare, because the package
