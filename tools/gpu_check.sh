@@ -51,7 +51,7 @@ cases=''
 queries=''
 declare -A limits=([tests]=240 [segments]=90 [reservations]=60 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
   [quota]=240 [soak]=540 [colocate]=540 [idle]=120 [kernelet]=400
-  [places]=90 [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [faults]=240 [python]=330)
+  [places]=90 [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [faults]=240 [python]=390)
 
 list=0
 if [[ "${1:-}" == --list ]]; then
@@ -497,7 +497,8 @@ group_python() {
   read -ra arguments <<< "${GPUSHARE_PYTHON_ARGUMENTS:-}"
   python_check torch_check "$out/python.json" ${arguments[@]+"${arguments[@]}"}
   python_check server_check "$out/python_server.json"
-  python_check be_jobs_check "$out/python_be_jobs.json"
+  python_check be_jobs_check "$out/python_be_jobs.json" --seconds 5
+  python_check eager_be_check "$out/python_eager_be.json"
   python_check compiled_check "$out/compiled.json"
 }
 

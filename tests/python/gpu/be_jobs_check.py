@@ -8,16 +8,13 @@ library. Prints one line a case and writes JSON with the figures. Takes about a 
 Exit code 0: every case passed; 1: one failed; 77: there is no GPU or no PyTorch.
 """
 
-import argparse
 import itertools
-import json
-import pathlib
 import sys
 import threading
 import time
-import traceback
 
-from torch_check import LIMIT_S, PAUSE_S, model, quantile, torch  # exits with 77 where nothing can be checked
+from harness import main, torch  # exits with 77 where nothing can be checked
+from torch_check import LIMIT_S, PAUSE_S, model, quantile
 
 import gpushare
 import gpushare.torch as gt
@@ -267,6 +264,26 @@ class Checks:
             self.figures['pool: MiB taken, MiB of the training outside it'] = [
                 pool.used_bytes >> 20, (torch.cuda.memory_reserved() - pool.used_bytes - before) >> 20]
 
+    def trainings_of_a_pool_use_no_memory_of_each_other(self):
+        """Both are captured on the same stream, because PyTorch hands out 32 in turns, and their steps run at once."""
+        given, eager = batch(0), Job()
+        for _ in range(STEPS):
+            eager(*on_gpu(*given))
+        pool, jobs, trainings = gt.MemoryPool(2 << 30), [], []
+        with gpushare.Runtime(device='cuda') as runtime:
+            for _ in range(2):
+                with pool.use():
+                    jobs.append(Job())
+                trainings.append(gt.Training(runtime, jobs[-1], inputs=given, state=jobs[-1].state, pool=pool))
+                for _ in range(31):
+                    torch.cuda.Stream()
+            for _ in range(STEPS):
+                for training in trainings:
+                    training.submit()
+            for job, training in zip(jobs, trainings, strict=True):
+                training.wait(LIMIT_S)
+                same(eager, job)
+
     def failures_are_reported_and_nothing_is_left_running(self):
         captured = Job()
         with gpushare.Runtime(device='cuda') as runtime:
@@ -293,33 +310,5 @@ class Checks:
         assert not [thread for thread in threading.enumerate() if thread.name.startswith('gpushare-training')]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--out', default='')
-    parser.add_argument('--seconds', type=float, default=5, help='beside the service')
-    arguments = parser.parse_args()
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    checks, failed = Checks(arguments.seconds), []
-    cases = [name for name in vars(Checks) if name.count('_') > 2 and not name.startswith('_')]
-    for name in cases:
-        began = time.monotonic()
-        try:
-            getattr(checks, name)()
-            state = 'ok'
-        except Exception:
-            state = 'FAILED'
-            failed.append(name)
-            traceback.print_exc()
-        checks.figures[name] = state
-        print(f'{state:6} {time.monotonic() - began:6.1f} s  {name}', flush=True)
-    checks.figures.update(gpu=torch.cuda.get_device_name(), torch=torch.__version__, library=gpushare.version())
-    for key, value in checks.figures.items():
-        print(f'  {key}: {value}')
-    if arguments.out:
-        pathlib.Path(arguments.out).write_text(json.dumps(checks.figures, indent=1) + '\n')
-    print(f'{len(cases) - len(failed)} of {len(cases)} cases passed')
-    return 1 if failed else 0
-
-
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(main(Checks, __doc__))

@@ -23,6 +23,7 @@ import gpushare.torch as gt
 LAYERS, WIDTH, HEADS, HIDDEN, VOCABULARY, CONTEXT, SLOTS = 22, 2048, 32, 5632, 32_000, 512, 48
 BUCKETS = tuple(range(40, 500, 40))  # tokens of a prompt
 REGISTERED_S_MAX, REGISTERED_BYTES_MAX = 10, 3 << 30  # of 60 graphs
+RUN_OVER_REPLAY_MAX = 1.25  # of the medians of a step
 GPU = {'device': 'cuda', 'dtype': torch.bfloat16}
 
 
@@ -97,6 +98,14 @@ def free_bytes():
     return torch.cuda.mem_get_info()[0]
 
 
+def sums_of(cache):
+    return cache.double().sum((2, 3, 4, 5))
+
+
+def same(found, others):
+    return all(torch.equal(one, other) for one, other in zip(found, others, strict=True))
+
+
 class Checks:
     def __init__(self, seconds):
         self.seconds = seconds
@@ -154,11 +163,12 @@ class Checks:
     def _same_bits(self, server, steps, decoder, saved, when):
         """Runs the graphs in random order, and compares tokens and cache with those of the first run of each graph.
 
-        Eager runs may take other kernels of cuBLAS than a capture: how many steps differ from them is a figure.
+        The first run must have those of PyTorch's own replay of the same graph. Eager runs may take other kernels of
+        cuBLAS than a capture: how many steps differ from them is a figure.
         """
         order = list(steps) * 2
         random.Random(3).shuffle(order)
-        differ, times, eager = [], [], 0
+        differ, unlike_replay, times, eager = [], [], [], 0
         for name in order:
             function, given = steps[name]
             decoder.cache.copy_(saved)
@@ -166,17 +176,28 @@ class Checks:
             began = time.monotonic_ns()
             found = server.run(name)
             times.append(time.monotonic_ns() - began)
-            found = found.clone(), decoder.cache.double().sum((2, 3, 4, 5))
+            found = found.clone(), sums_of(decoder.cache)
             if name not in self.first:
+                if not same(found, self._replayed(server[name], decoder, saved)):
+                    unlike_replay.append(name)
                 decoder.cache.copy_(saved)
                 eager += not torch.equal(found[0], function(*given))
-            first = self.first.setdefault(name, found)
-            if not all(torch.equal(one, other) for one, other in zip(found, first, strict=True)):
+            if not same(found, self.first.setdefault(name, found)):
                 differ.append(name)
         if when == 'alone':
             self.figures['steps whose tokens differ from an eager run'] = eager
         self.figures[f'p50 {when} us'] = round(quantile(times, 0.5) / 1e3, 1)
         assert not differ, f'{when}, {len(differ)} of {len(order)} runs differ: {differ[:8]}'
+        assert not unlike_replay, f'{len(unlike_replay)} graphs are not as replayed: {unlike_replay[:8]}'
+
+    @staticmethod
+    def _replayed(graph, decoder, saved):
+        """Tokens and sums of the cache of PyTorch's replay."""
+        decoder.cache.copy_(saved)
+        captured = next(part for part in graph._memory if isinstance(part, torch.cuda.CUDAGraph))
+        captured.replay()
+        torch.cuda.synchronize()
+        return graph.outputs.clone(), sums_of(decoder.cache)
 
     @torch.no_grad()
     def graphs_of_the_callers_are_served(self):
@@ -271,6 +292,7 @@ class Checks:
                 done.record()
                 done.synchronize()
 
+            every = {'replay': [], 'run': []}
             for _ in range(3):  # interleaved
                 for name, step in (('replay', replay), ('run', lambda: server.run('step'))):
                     times = []
@@ -278,8 +300,12 @@ class Checks:
                         began = time.monotonic_ns()
                         step()
                         times.append(time.monotonic_ns() - began)
+                    every[name] += times
                     self.figures.setdefault(f'{name} us', []).append(
                         [round(quantile(times, share) / 1e3, 1) for share in (0.5, 0.99)])
+        over = quantile(every['run'], 0.5) / quantile(every['replay'], 0.5)
+        self.figures['p50 of a run over a replay'] = round(over, 3)
+        assert over <= RUN_OVER_REPLAY_MAX, f'a run takes {over:.2f} times as long as a replay'
 
 
 if __name__ == '__main__':
