@@ -405,7 +405,10 @@ TEST_F(SegmentLengthTest, InTheSilencesOfAnEngineSegmentsAreLong) {
   AddRunningStep();
   builder.lc_apps[0].load = 0.5;
   builder.lc_apps[0].first_late_max = 0.5;
+  builder.lc_apps[0].late_delay_ns = 1 * kMs;
   EXPECT_EQ(Longest(), 400 * kUs);
+  builder.lc_apps[0].first_late_max = 1;
+  EXPECT_EQ(Longest(), 2 * kMs) << "each of the first ones may be late";
   builder.lc_apps[0].expected_by_ns = builder.snapshot.now_ns + 300 * kUs;
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_EQ(plan.longest_segment_ns, 0);

@@ -219,7 +219,7 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
     FillPlaces(snapshot, arrangement, lc, shares, plan);
   }
   PlanBeCopies(snapshot, lc, shares, plan);
-  PlanSegmentLength(snapshot, lc, plan);
+  PlanSegmentLength(snapshot, lc, shifts_, plan);
   LetGridsWait(snapshot, plan);
   LookAgain(snapshot, lc, plan);
 }

@@ -93,9 +93,18 @@ TimeNs GapEndsNs(const Snapshot& snapshot) {
   return ends_ns;
 }
 
+// Whether a query may wait for two segments that may take so long: within each budget, or, where
+// those that have a load work in steps, as often as each silence may end with that wait.
+bool MayWait(const Snapshot& snapshot, int64_t longest_ns, Shifts& shifts) {
+  if (kSegmentsOutstanding * longest_ns <= MinBlockingBudget(snapshot)) return true;
+  if (std::none_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), HasLoad)) return false;
+  // The rest of the first is uniform, and nothing evicts the second.
+  return shifts.ShareOf({.eviction_ns = longest_ns, .uncuttable_ns = longest_ns}) >= 1;
+}
+
 }  // namespace
 
-void PlanSegmentLength(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
+void PlanSegmentLength(const Snapshot& snapshot, const LcActivity& lc, Shifts& shifts, Plan& plan) {
   if (snapshot.lc_apps.empty()) {
     plan.longest_segment_ns = LongestWithoutLc(snapshot);
     return;
@@ -105,10 +114,10 @@ void PlanSegmentLength(const Snapshot& snapshot, const LcActivity& lc, Plan& pla
   plan.replan_at_ns = std::min(plan.replan_at_ns, GapEndsNs(snapshot));
   const auto needs_short = [&](const LcAppView& app) { return NeedsShort(app, snapshot.now_ns); };
   if (std::any_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), needs_short)) return;
-  const auto budget_ns = static_cast<double>(MinBlockingBudget(snapshot));
   for (const int64_t length_ns : kGroupLengthsNs) {
-    const double wait_ns = kSegmentsOutstanding * graphs.stretch * static_cast<double>(length_ns);
-    if (length_ns > graphs.segment_ns && wait_ns <= budget_ns) plan.longest_segment_ns = length_ns;
+    const auto longest_ns = static_cast<int64_t>(graphs.stretch * static_cast<double>(length_ns));
+    if (length_ns <= graphs.segment_ns || !MayWait(snapshot, longest_ns, shifts)) continue;
+    plan.longest_segment_ns = length_ns;
   }
 }
 

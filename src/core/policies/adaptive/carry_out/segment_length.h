@@ -9,20 +9,23 @@
 //
 // While an LC app has a load, and beside other BE work, graphs run in their own segments: between
 // queries a graph moves from place to place, and a long segment keeps it where it is slow. Not so
-// in the silences of an engine (evidence/steps.h), which last. They are short too where an LC app
-// states nothing. So an LC app meets no longer wait than the one that was judged, and one with a
-// tight bound meets what it met before. Pure; the planner's thread.
+// in the silences of an engine (evidence/steps.h), which last: there a wait beyond the budget is
+// allowed too where so many first steps may be late (arrangement/shift.h). Segments are short where
+// an LC app states nothing. So an LC app meets no longer wait than the one that was judged, and one
+// with a tight bound meets what it met before. Pure; the planner's thread.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CARRY_OUT_SEGMENT_LENGTH_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_CARRY_OUT_SEGMENT_LENGTH_H_
 
+#include "src/core/policies/adaptive/arrangement/shift.h"
 #include "src/core/policies/parts/lc_activity.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
 
 // Writes Plan::longest_segment_ns. Call when the plan has its launches.
-void PlanSegmentLength(const Snapshot& snapshot, const LcActivity& lc, Plan& plan);
+// `shifts` follow the snapshot.
+void PlanSegmentLength(const Snapshot& snapshot, const LcActivity& lc, Shifts& shifts, Plan& plan);
 
 }  // namespace gpushare::core
 
