@@ -59,7 +59,9 @@ void LimitSegments(Flow& flow) {
   const int64_t longest_ns = flow.buffers.plan.longest_segment_ns;
   if (longest_ns == flow.longest_segment_ns) return;
   if (longest_ns < flow.longest_segment_ns) {
-    flow.long_segments_until_ns = flow.now_ns + LongestWait(flow, flow.longest_segment_ns);
+    // Those of a limit before the last one may still be there.
+    flow.long_segments_until_ns = std::max(
+        flow.long_segments_until_ns, flow.now_ns + LongestWait(flow, flow.longest_segment_ns));
   }
   flow.longest_segment_ns = longest_ns;
   flow.device->LimitSegments(longest_ns);

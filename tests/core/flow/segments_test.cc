@@ -63,9 +63,12 @@ class SegmentsTest : public SimulatedSchedulerTest {
   }
 
   void Open(const std::string& policy, double p99_bound = 0) {
+    Open(*MakePolicy(policy), p99_bound);
+  }
+  void Open(std::unique_ptr<Policy> policy, double p99_bound = 0) {
     SchedulerOptions options;
     options.events = &events_;
-    ASSERT_NO_FATAL_FAILURE(StartScheduler(*MakePolicy(policy), options));
+    ASSERT_NO_FATAL_FAILURE(StartScheduler(std::move(policy), options));
     KernelDesc step = Graph("step", kNodeNs);
     step.simulation.nodes[0].repeat = kNodes;
     step_ = *scheduler_->RegisterKernel(step);
@@ -450,6 +453,39 @@ TEST_F(SegmentsTest, AGraphRunsOnceWhateverThePlanBounds) {
       EXPECT_LT(record.measured_ns, kStepNs * 103 / 100) << "more than one execution";
     }
   }
+}
+
+// The limit falls twice while a graph runs that began without one. Until it has ended, what queries
+// wait for it says nothing of its own segments.
+TEST_F(SegmentsTest, AGraphOfAnEarlierLimitTeachesNothingWhateverTheLastLimitWas) {
+  int64_t limit_ns = kNever;
+  Open(std::make_unique<PlanWith>([&limit_ns](const Snapshot& snapshot, Plan& plan) {
+    plan.longest_segment_ns = limit_ns;
+    for (LcRoute& route : plan.routes) {
+      route.fast_path = false;
+      route.evict_overlapping = true;
+    }
+    for (const HeadView& head : snapshot.heads) {
+      PlannedLaunch& launch = plan.launches.Add();
+      launch.task = head.task;
+      const bool lc = head.app_class == AppClass::kLatencyCritical;
+      launch.form = lc ? Form::kGraph : Form::kSegments;
+      launch.lane_class = lc ? LaneClass::kPlain : LaneClass::kBe;
+    }
+  }));
+  SubmitGraph(train_, step_, false);
+  Pass(kMs);
+  for (const int64_t next_ns : {2 * kMs, int64_t{0}}) {
+    limit_ns = next_ns;
+    SubmitGraph(train_, step_, false);  // so that there is another plan
+    Pass(kMs);
+  }
+  Pass(4 * kMs);
+  const std::vector<TicketId> queries = {SubmitGraph(service_, query_, true),
+                                         SubmitGraph(service_, query_, true)};
+  for (const TicketId query : queries) FinishOk(query);
+  EXPECT_TRUE(delays_.empty()) << delays_[0] << " ns";
+  scheduler_ = nullptr;  // its policy reads the limit
 }
 
 TEST_F(SegmentsTest, AFormThatNoGraphHasIsDroppedAndRunsNothing) {
