@@ -106,7 +106,8 @@ absl::StatusOr<AppId> Scheduler::CreateApp(const AppOptions& options) {
                                                .app_class = options.app_class,
                                                .promise = options.promise,
                                                .idle_timeout_ns = options.idle_timeout_ns,
-                                               .priority = static_cast<int8_t>(options.priority)});
+                                               .priority = static_cast<int8_t>(options.priority),
+                                               .bounds_tokens = options.bounds_tokens});
   return id;
 }
 

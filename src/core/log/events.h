@@ -90,12 +90,14 @@ struct AppCreated {
   Promise promise;              // the target and the bound on p99
   int64_t idle_timeout_ns = 0;  // 0: of a library that knew none
   int8_t priority = 0;          // LC
+  bool bounds_tokens = false;   // LC: the bound is of distances between tokens
 
   template <class Walk, class Record, class Event>
   static void Map(const Walk& walk, Record& record, Event& event) {
     walk(record.id, event.app);
     walk(record.app, event.app);
     walk(record.app_class, event.app_class);
+    walk(record.reserved, event.bounds_tokens);
     walk(record.a, event.app_class);
     walk(record.b, event.promise.target_ns);
     walk.Millionths(record.c, event.promise.p99_bound);

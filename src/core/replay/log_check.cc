@@ -41,6 +41,13 @@ absl::Status CheckRecord(const EventRecord& record, size_t number, TimeNs earlie
         absl::StrCat("Event ", number, " of the log submits work of the kind ", record.detail,
                      ", and the last known kind is ", Number(TaskKind::kOpaque), "."));
   }
+  // Marks decide what its queries show, and no event has them.
+  if (TypeOf(record) == EventType::kAppCreated && Decode<AppCreated>(record).bounds_tokens) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Event ", number,
+                     " of the log creates an app whose bound counts tokens. The log has no marks "
+                     "of tokens, so that a replay would not decide by them."));
+  }
   if (TypeOf(record) != EventType::kPartDone) return absl::OkStatus();
   const auto part = Decode<PartDone>(record);
   if (part.start_ns >= 0 && part.start_ns <= part.end_ns && part.end_ns <= record.time_ns &&

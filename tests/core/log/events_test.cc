@@ -149,6 +149,12 @@ TEST(Events, OfAppsAndTheDeviceStandInTheirSlots) {
                          .idle_timeout_ns = 9},
               Of(kAppCreated,
                  {.id = 12, .a = 1, .b = 500, .c = 1'150'000, .d = 9, .app = 12, .app_class = 1}));
+  ExpectSlots(AppCreated{.app = AppId{12},
+                         .app_class = AppClass::kLatencyCritical,
+                         .promise = {},
+                         .priority = -5,
+                         .bounds_tokens = true},
+              Of(kAppCreated, {.id = 12, .app = 12, .detail = 251, .reserved = 1}));
   ExpectSlots(
       QueueDepth{.app = AppId{12},
                  .app_class = kBe,

@@ -523,6 +523,29 @@ TEST(ReplayErrorsTest, AnotherIdleTimeoutIsADifferenceUnlessTheLogHasNone) {
   EXPECT_TRUE(result.matches) << result.difference;
 }
 
+// What its queries show is of marks, which no event has.
+TEST(ReplayErrorsTest, ALogOfAnAppWhoseBoundCountsTokensIsRefused) {
+  EventLog events(100);
+  SchedulerOptions options;
+  options.events = &events;
+  const auto scheduler =
+      *Scheduler::Create(options, std::make_unique<NoisyDevice>(1),
+                         models::MakeOnlineModel(DeviceProfile()), *MakePolicy("adaptive"));
+  AppOptions app;
+  app.name = "engine";
+  app.app_class = AppClass::kLatencyCritical;
+  app.promise = {.p99_bound = 1.2, .p99_alone_ns = 1'000'000};
+  ASSERT_TRUE(scheduler->CreateApp(app).ok());
+  EventLogFile log;
+  log.records.assign(events.records().begin(), events.records().end());
+  EXPECT_EQ(Refusal(log), "");
+  app.name = "other engine";
+  app.bounds_tokens = true;
+  ASSERT_TRUE(scheduler->CreateApp(app).ok());
+  log.records.assign(events.records().begin(), events.records().end());
+  EXPECT_THAT(Refusal(log), HasSubstr("Event 1 of the log creates an app whose bound counts"));
+}
+
 TEST(ReplayErrorsTest, ALogThatBeginsInsideARunIsRefused) {
   EventLogFile log = Recording(1, "fifo").log();
   const auto first_part = std::find_if(log.records.begin(), log.records.end(), [](const auto& r) {
