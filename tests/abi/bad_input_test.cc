@@ -508,7 +508,7 @@ TEST_P(BadInputTest, KernelShapesAndGraphs) {
                  o.graph = &some;
                  o.reserved5 = 1;
                }),
-               GPUSHARE_INVALID_ARGUMENT, "reserved5");
+               GPUSHARE_UNIMPLEMENTED, "reserved5");
   EXPECT_FAILS(enroll([&](auto& o) {
                  o.function_images = images;
                  o.function_image_count = 1;

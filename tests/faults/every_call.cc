@@ -156,6 +156,23 @@ gpushare_status BeginQueryWith(const Handles& handles) {
   return status;
 }
 
+gpushare_status BeginTokens(const Handles& handles) {
+  gpushare_token_stream stream = {0};
+  const gpushare_status status = gpushare_token_stream_begin(handles.lc_app, 0, &stream);
+  if (status == GPUSHARE_OK) gpushare_token_stream_end(handles.runtime, stream);
+  return status;
+}
+
+gpushare_status MarkTokens(const Handles& handles) {
+  return gpushare_token_stream_mark(handles.runtime, nullptr, 0, handles.tickets[0]);
+}
+
+gpushare_status EndTokens(const Handles& handles) {
+  gpushare_token_stream stream = {0};
+  const gpushare_status status = gpushare_token_stream_begin(handles.lc_app, 0, &stream);
+  return status == GPUSHARE_OK ? gpushare_token_stream_end(handles.runtime, stream) : status;
+}
+
 gpushare_status SubmitLc(const Handles& handles) {
   gpushare_task_options options = GPUSHARE_TASK_OPTIONS_INIT;
   options.kernel = handles.graph;
@@ -441,6 +458,9 @@ std::vector<Call> WorkCalls() {
          return gpushare_ticket_set_callback(h.runtime, h.tickets[0], &NoCallback, nullptr);
        }},
       {"gpushare_ticket_eventfd", MakeEventFd},
+      {"gpushare_token_stream_begin", BeginTokens},
+      {"gpushare_token_stream_mark", MarkTokens},
+      {"gpushare_token_stream_end", EndTokens},
       {"gpushare_ticket_release",
        [](H h) { return gpushare_ticket_release(h.runtime, h.tickets[0]); }},
       {"gpushare_query_abandon",
@@ -467,6 +487,7 @@ const std::vector<Call>& EveryCall() {
 void EveryHandle::Open(const Api& api) {
   handles.runtime = api.runtime;
   handles.app = api.be_app;
+  handles.lc_app = api.lc_app;
   handles.lc_queue = api.lc_queue;
   handles.be_queue = api.be_queue;
   handles.kernel = api.sincos;

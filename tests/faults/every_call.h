@@ -21,6 +21,7 @@ namespace gpushare_test {
 struct Handles {
   gpushare_runtime* runtime = nullptr;
   gpushare_app* app = nullptr;
+  gpushare_app* lc_app = nullptr;
   gpushare_queue* lc_queue = nullptr;
   gpushare_queue* be_queue = nullptr;
   gpushare_kernel* kernel = nullptr;  // of BE tasks

@@ -22,7 +22,7 @@ To* FromBits(uint64_t bits) {
 Handles AllFrom(uint64_t bits) {
   Handles handles;
   handles.runtime = FromBits<gpushare_runtime>(bits);
-  handles.app = FromBits<gpushare_app>(bits);
+  handles.app = handles.lc_app = FromBits<gpushare_app>(bits);
   handles.lc_queue = handles.be_queue = FromBits<gpushare_queue>(bits);
   handles.kernel = handles.graph = FromBits<gpushare_kernel>(bits);
   handles.fused = FromBits<gpushare_fused_kernel>(bits);
@@ -83,7 +83,7 @@ TEST_F(HandlesTest, OnesOfAnotherKindAreRefused) {
   const Handles& good = every_.handles;
   Handles wrong;
   wrong.runtime = As<gpushare_runtime>(good.app);
-  wrong.app = As<gpushare_app>(good.be_queue);
+  wrong.app = wrong.lc_app = As<gpushare_app>(good.be_queue);
   wrong.lc_queue = wrong.be_queue = As<gpushare_queue>(good.kernel);
   wrong.kernel = wrong.graph = As<gpushare_kernel>(good.fused);
   wrong.fused = As<gpushare_fused_kernel>(good.log);
