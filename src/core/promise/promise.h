@@ -100,6 +100,7 @@ struct Promise {
   bool BoundsP99() const { return p99_bound > 0; }
   // A target, and no p99 alone.
   bool HasBareTarget() const { return target_ns > 0 && p99_alone_ns == 0; }
+  bool StatesNothing() const { return !HasTarget() && !BoundsP99() && p50_bound <= 0; }
   // Another promise than a target leaves no time for BE work beside a query.
   bool HasOnlyATarget() const { return target_ns > 0 && p99_bound <= 0 && p50_bound <= 0; }
   // A query misses the target even alone on the device.

@@ -55,16 +55,11 @@ bool IsBetweenBusyPeriods(const LcAppView& app, TimeNs now_ns) {
   return app.first_late_max > 0 && app.expected_by_ns <= now_ns;
 }
 
-// Not so an app that has had no query yet: it limits nothing, whatever it states (IsSilent).
-bool StatesNothing(const LcAppView& app) {
-  const Promise& promise = app.promise;
-  return !promise.HasTarget() && !promise.BoundsP99() && promise.p50_bound <= 0;
-}
-
 // Whether short segments are needed whatever the budgets are. Each step would wait for what runs in
-// the gap before it, whether the app has a load or has just begun.
+// the gap before it, whether the app has a load or has just begun. An app that has had no query yet
+// limits nothing (IsSilent), unless it states nothing.
 bool NeedsShort(const LcAppView& app, TimeNs now_ns) {
-  if (StatesNothing(app) || app.expected_by_ns > now_ns) return true;
+  if (app.promise.StatesNothing() || app.expected_by_ns > now_ns) return true;
   return HasLoad(app) && !IsBetweenBusyPeriods(app, now_ns);
 }
 
