@@ -99,8 +99,8 @@ inline constexpr int64_t kStepsRemembered = kTailGaps * kSamples;
 // A gap is no longer than so many queries. Random arrivals with most pauses so short have a load at
 // which queries often meet.
 inline constexpr int64_t kGapQueriesMax = kSamplesMin / 2;
-// The fewest silences of which one is told from a gap, and by what factor it is longer, at least:
-// in ranges that double.
+// How many silences must be seen before they are distinguished from gaps, and how many ranges, of
+// which each is twice as long, must lie between a gap and a silence.
 inline constexpr int32_t kSilencesMin = kSamplesMin / 2;
 inline constexpr int kMuchLongerRanges = std::bit_width(uint32_t{kSamplesMin}) - 1;
 

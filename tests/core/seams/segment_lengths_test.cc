@@ -114,7 +114,7 @@ TEST(SegmentLengths, EachSegmentRunsOnceHoweverTheLengthChanges) {
   }
 }
 
-// What is on the device while a segment of a run runs that was told to be long in a group's middle.
+// A run is told to be long while it is in the middle of a group: what is on the device then.
 TEST(SegmentLengths, AGroupThatBeginsBeforeTheChangeIsNotRun) {
   const std::vector<LongerCut> cuts = LongerCuts({}, 100, 100 * kUs);
   EXPECT_EQ(StepAt(cuts, 25, 22, 100, 2 * kMs).end, 28U);

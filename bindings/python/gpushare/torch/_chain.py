@@ -68,7 +68,7 @@ class Chain:
     def _forget_complete(self) -> None:
         complete = 0
         for number, ticket in enumerate(self._tickets, 1):
-            if not ticket.value:  # the caller released it; a later task that is complete tells that it is too
+            if not ticket.value:  # the caller released it: it is complete where a later task is
                 continue
             if not ticket.done():
                 break

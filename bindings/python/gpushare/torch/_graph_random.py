@@ -6,8 +6,8 @@ capture_prologue, replay_prologue). The library launches the graph itself, so he
 the offset what one run draws. That is known from the warm-up: an eager run draws as much as a captured one.
 
 The generators get a state of their own meanwhile, so the caller's goes on where it was. PyTorch does not say where the
-two tensors are. capture_begin() fills them through the dispatcher, where a dispatch mode sees them; a seed that no
-other generator has tells which one they belong to.
+two tensors are. capture_begin() fills them through the dispatcher, where a dispatch mode sees them. Each
+generator gets a seed of its own meanwhile, by which its tensors are recognised.
 
   with GraphRandom(generators) as random:
       run random.counted(function) eagerly, at least once
