@@ -406,9 +406,15 @@ TEST_F(SegmentLengthTest, InTheSilencesOfAnEngineSegmentsAreLong) {
   builder.lc_apps[0].load = 0.5;
   builder.lc_apps[0].first_late_max = 0.5;
   builder.lc_apps[0].late_delay_ns = 1 * kMs;
-  EXPECT_EQ(Longest(), 400 * kUs);
+  EXPECT_EQ(Longest(), 400 * kUs) << "two of 400 us are within the budget";
+  builder.lc_apps[0].blocking_budget_ns = 100 * kUs;
+  builder.lc_apps[0].late_delay_ns = 150 * kUs;
+  EXPECT_EQ(Longest(), 0) << "too many of the first ones would be late";
   builder.lc_apps[0].first_late_max = 1;
-  EXPECT_EQ(Longest(), 2 * kMs) << "each of the first ones may be late";
+  EXPECT_EQ(Longest(), 400 * kUs) << "each of the first ones may be late, and waits no longer";
+  builder.lc_apps[0].load = 0;
+  EXPECT_EQ(Longest(), 400 * kUs) << "an engine that rests";
+  builder.lc_apps[0].load = 0.5;
   builder.lc_apps[0].expected_by_ns = builder.snapshot.now_ns + 300 * kUs;
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_EQ(plan.longest_segment_ns, 0);

@@ -88,11 +88,16 @@ TimeNs GapEndsNs(const Snapshot& snapshot) {
   return ends_ns;
 }
 
+bool MayEndSilences(const LcAppView& app) { return HasLoad(app) || app.first_late_max > 0; }
+
 // Whether a query may wait for two segments that may take so long: within each budget, or, where
-// those that have a load work in steps, as often as each silence may end with that wait.
-bool MayWait(const Snapshot& snapshot, int64_t longest_ns, Shifts& shifts) {
+// those that have a load work in steps, as often as each silence may end with that wait. An engine
+// that rests is in a silence too. Beyond the shortest length a graph gains next to nothing by it,
+// and the first token of a busy period pays for it.
+bool MayWait(const Snapshot& snapshot, int64_t length_ns, int64_t longest_ns, Shifts& shifts) {
   if (kSegmentsOutstanding * longest_ns <= MinBlockingBudget(snapshot)) return true;
-  if (std::none_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), HasLoad)) return false;
+  if (length_ns > kLongerSegmentsNs.front()) return false;
+  if (std::none_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), MayEndSilences)) return false;
   // The rest of the first is uniform, and nothing evicts the second.
   return shifts.ShareOf({.eviction_ns = longest_ns, .uncuttable_ns = longest_ns}) >= 1;
 }
@@ -111,7 +116,8 @@ void PlanSegmentLength(const Snapshot& snapshot, const LcActivity& lc, Shifts& s
   if (std::any_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), needs_short)) return;
   for (const int64_t length_ns : kGroupLengthsNs) {
     const auto longest_ns = static_cast<int64_t>(graphs.stretch * static_cast<double>(length_ns));
-    if (length_ns <= graphs.segment_ns || !MayWait(snapshot, longest_ns, shifts)) continue;
+    if (length_ns <= graphs.segment_ns) continue;
+    if (!MayWait(snapshot, length_ns, longest_ns, shifts)) continue;
     plan.longest_segment_ns = length_ns;
   }
 }
