@@ -1,10 +1,10 @@
 // The main job's promise where the load moves, over a matrix: arrival processes, services, kinds of
 // BE work, bounds and seeds. Simulated H200.
 //
-// Each row has 4,000 to 20,000 queries: 20 bursts or periods, fewer in bursts of 2 s. For each
-// process, service, kind and seed two of five bounds and a target are tried in turn. A night runs
-// all 3,360 rows (3,024 without GPUSHARE_DATA, which has the two traces), each change a few of
-// them.
+// Each row has 4,000 to 20,000 queries: 20 bursts or periods, fewer in bursts of 2 s, and one of
+// 20 s. For each process, service, kind and seed two of five bounds and a target are tried in turn.
+// A night runs all 4,368 rows (3,864 without GPUSHARE_DATA, which has the traces of Azure and
+// DISB), each change a few of them.
 //
 // The promise: within the bound in 99 % of all rows, and in 97 % of each process, bound and kind by
 // itself; 95 % beside block tasks of 2.7 ms and work that nothing cuts. Far beyond the bound is no
@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <stdexcept>
@@ -41,13 +42,14 @@ struct Process {
   double load;
   double cycle_ms;  // of a burst and its pause, or of all phases
   Json arrivals;
-  Json others = {};  // of a second service; none: there is one
+  Json others = Json::array();  // of further services
 };
 
 // A row has 20 cycles, and so many queries.
 constexpr int kCycles = 20;
 constexpr double kQueriesMin = 4'000;
 constexpr double kQueriesMax = 20'000;
+constexpr int64_t kTurnsOfReal = 3;  // of 1,684 queries
 
 Json OnOff(double on_ms, double off_ms, bool random = false) {
   return {{"type", "on_off"},
@@ -73,6 +75,42 @@ Json Phases(const std::vector<Phase>& phases, bool random = false) {
 }
 Json Step(double ms, double factor) { return Phases({{ms, 1, 1}, {ms, factor, factor}}); }
 
+// Workload REAL of DISB: five clients whose times, in ms, were recorded for 38.9 s. They are repeated
+// until there are enough queries.
+Process RealOfDisb(const std::string& folder) {
+  std::ifstream file(folder + "/disb/REAL.json");
+  const Json real = Json::parse(file);
+  constexpr auto kPeriodNs = static_cast<int64_t>(39'000 * kMs);
+  Process process = {"disb_real", 0.35, 0, {}};
+  std::vector<Json> clients;
+  for (const Json& task : real.at("tasks")) {
+    if (task.at("load").at("type") != "trace") continue;
+    auto times_ms = task.at("load").at("trace").get<std::vector<double>>();
+    std::sort(times_ms.begin(), times_ms.end());
+    Json times_ns = Json::array();
+    for (int64_t turn = 0; turn < kTurnsOfReal; ++turn) {
+      for (const double time_ms : times_ms) {
+        times_ns.push_back(turn * kPeriodNs + static_cast<int64_t>(time_ms * kMs));
+      }
+    }
+    clients.push_back({{"type", "explicit"}, {"times_ns", times_ns}, {"scaled", true}});
+  }
+  process.arrivals = clients.at(0);
+  process.others = std::vector<Json>(clients.begin() + 1, clients.end());
+  return process;
+}
+
+// What DISB's workloads send: one client with a period (A and C), one that asks again at once (B),
+// five of one period (D), and five at random (E).
+std::vector<Process> OfDisb() {
+  const Json periodic = {{"type", "periodic"}};
+  const Json poisson = {{"type", "poisson"}};
+  return {{"disb_a", 0.4, 0, periodic},
+          {"disb_b", 1, 0, {{"type", "closed_loop"}}},
+          {"disb_d", 0.4, 0, periodic, std::vector<Json>(4, periodic)},
+          {"disb_e", 0.4, 0, poisson, std::vector<Json>(4, poisson)}};
+}
+
 std::vector<Process> Processes() {
   std::vector<Process> processes = {
       {"bursts_0.1s", 0.18, 400, OnOff(100, 300)},
@@ -91,17 +129,21 @@ std::vector<Process> Processes() {
       {"diurnal", 0.42, 1800, Phases({{450, 1, 3}, {450, 3, 4}, {450, 4, 2}, {450, 2, 1}})},
       {"batches_3", 0.35, 0, {{"type", "batches"}, {"mean_size", 3}}},
       {"turns", 0.4, 600, Phases({{300, 1, 1}, {300, 0.05, 0.05}}),
-       Phases({{300, 0.05, 0.05}, {300, 1, 1}})},
+       Json::array({Phases({{300, 0.05, 0.05}, {300, 1, 1}})})},
       {"gamma_3", 0.35, 0, {{"type", "gamma"}, {"cv", 3}}},
       {"poisson", 0.3, 0, {{"type", "poisson"}}},
+      {"bursts_20s", 0.16, 80'000, OnOff(20'000, 60'000)},
   };
-  if (std::getenv("GPUSHARE_DATA") == nullptr) return processes;
+  for (const Process& process : OfDisb()) processes.push_back(process);
+  const char* const data = std::getenv("GPUSHARE_DATA");
+  if (data == nullptr) return processes;
+  processes.push_back(RealOfDisb(data));
   for (const char* trace : {"code", "conv"}) {
     const Json arrivals = {
         {"type", "trace"},
         {"path", std::string("${GPUSHARE_DATA}/azure_llm_2023_") + trace + ".csv"},
         {"time_column", "TIMESTAMP"}};
-    processes.push_back(Process{trace, 0.3, 0, arrivals, {}});
+    processes.push_back(Process{trace, 0.3, 0, arrivals});
   }
   return processes;
 }
@@ -163,6 +205,13 @@ std::string BoundName(double bound) {
   return text;
 }
 
+// Of one of a service's clients, each of which is an app.
+std::string NameOf(const std::string& service, size_t client, bool target) {
+  std::string name = service;
+  if (client > 0) name += "-other" + std::to_string(client);
+  return target ? name + "-target" : name;
+}
+
 // All rows of a process and a seed. Cases are called process:service:kind:bound.
 Scenario MatrixOf(const Process& process, size_t index, uint64_t seed) {
   Json scenario = {{"schema_version", 1},
@@ -185,21 +234,23 @@ Scenario MatrixOf(const Process& process, size_t index, uint64_t seed) {
       scenario["lc"].push_back(app);
     };
     for (const bool target : {false, true}) {
-      const std::string suffix = target ? "-target" : "";
-      add(name + suffix, process.arrivals, target);
-      if (!process.others.empty()) add(name + "-other" + suffix, process.others, target);
+      for (size_t client = 0; client <= process.others.size(); ++client) {
+        add(NameOf(name, client, target),
+            client == 0 ? process.arrivals : process.others.at(client - 1), target);
+      }
     }
     for (const Kind& kind : kKinds) {
       for (int row = 0; row < 2; ++row) {
         const double bound = kBounds[at++ % std::size(kBounds)];
-        const std::string suffix = bound == 0 ? "-target" : "";
-        Json apps = {name + suffix};
-        if (!process.others.empty()) apps.push_back(name + "-other" + suffix);
+        Json apps = Json::array();
+        for (size_t client = 0; client <= process.others.size(); ++client) {
+          apps.push_back(NameOf(name, client, bound == 0));
+        }
         Json c = {{"name", process.name + (":" + name) + ":" + kind.name + ":" + BoundName(bound)},
                   {"lc", apps},
                   {"be", {kind.name}},
-                  {"load", process.load},
                   {"queries", static_cast<int64_t>(std::clamp(queries, kQueriesMin, kQueriesMax))}};
+        if (process.load < 1) c["load"] = process.load;
         if (bound > 0) c["p99_bound"] = bound;
         scenario["cases"].push_back(c);
       }
