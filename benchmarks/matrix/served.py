@@ -46,6 +46,11 @@ class Answered:
             self.expected = self.net(self.inputs).clone()
         self.answer = torch.empty_like(self.expected)
 
+    def call(self) -> None:
+        """One query without the library. Its answer is in `answer`."""
+        with torch.no_grad():
+            self.answer.copy_(self.net(self.inputs))
+
     def check(self, what: str, answer: Any = None) -> None:
         """Raises unless the answer is that of the eager call."""
         torch.cuda.synchronize()
