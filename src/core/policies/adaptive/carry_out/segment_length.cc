@@ -91,15 +91,16 @@ TimeNs GapEndsNs(const Snapshot& snapshot) {
 bool MayEndSilences(const LcAppView& app) { return HasLoad(app) || app.first_late_max > 0; }
 
 // Whether a query may wait for two segments that may take so long: within each budget, or, where
-// those that have a load work in steps, as often as each silence may end with that wait. An engine
-// that rests is in a silence too. Beyond the shortest length a graph gains next to nothing by it,
-// and the first token of a busy period pays for it.
+// those that have a load work in steps, if this silence is one of the share that may end with that
+// wait. An engine that rests is in a silence too. Beyond the shortest length a graph gains next to
+// nothing by it, and the first token of a busy period pays for it.
 bool MayWait(const Snapshot& snapshot, int64_t length_ns, int64_t longest_ns, Shifts& shifts) {
   if (kSegmentsOutstanding * longest_ns <= MinBlockingBudget(snapshot)) return true;
   if (length_ns > kLongerSegmentsNs.front()) return false;
   if (std::none_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), MayEndSilences)) return false;
   // The rest of the first is uniform, and nothing evicts the second.
-  return shifts.ShareOf({.eviction_ns = longest_ns, .uncuttable_ns = longest_ns}) >= 1;
+  const Shift shift(snapshot, shifts);
+  return shift.AllowsNow({.eviction_ns = longest_ns, .uncuttable_ns = longest_ns});
 }
 
 }  // namespace
