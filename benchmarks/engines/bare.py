@@ -22,10 +22,16 @@ class Log:
     """Steps in their order: their form, what they read, and the tokens of the rows that count."""
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self, steps_max: int = 0) -> None:
+        """Forgets the steps, and keeps so many of the next ones; 0: all."""
         self.steps: list[tuple[Step, Form, Any, list[int]]] = []
+        self._max = steps_max
 
     def add(self, step: Step, form: Form, tokens: list[int]) -> None:
-        self.steps.append((step, form, form.given.copy(), tokens))
+        if not self._max or len(self.steps) < self._max:
+            self.steps.append((step, form, form.given.copy(), tokens))
 
 
 class Bare:

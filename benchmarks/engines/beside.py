@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import collections
+import contextlib
+import importlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
@@ -51,32 +53,75 @@ class Feeder:
         raise NotImplementedError
 
 
-class Launched(Feeder):
-    """A graph or an eager step on a stream of its own. With a gate, one step at a time and only while it is set."""
+class Gate:
+    """Whether a job may begin a step. A step runs within `turn`, so that `close_and_wait` returns when none is left."""
 
-    def __init__(self, launch: Callable[[], Any], stream: Any, gate: threading.Event | None = None) -> None:
+    def __init__(self) -> None:
+        self._may, self._turn = threading.Event(), threading.Lock()
+
+    def open(self) -> None:
+        self._may.set()
+
+    def close(self) -> None:
+        self._may.clear()
+
+    def close_and_wait(self) -> None:
+        self.close()
+        with self._turn:
+            pass
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[bool]:
+        """Yields whether a step may begin; waits some time for it."""
+        self._may.wait(GATE_S)
+        with self._turn:
+            yield self._may.is_set()
+
+
+class Launched(Feeder):
+    """A graph or an eager step on a stream of its own. With a gate, one step at a time and only while it is open."""
+
+    def __init__(self, launch: Callable[[], Any], stream: Any, gate: Gate | None = None) -> None:
         super().__init__()
         self._launch, self._stream, self._gate = launch, stream, gate
+        self._pending: collections.deque[Any] = collections.deque()
 
     def _feed(self) -> None:
-        pending: collections.deque[Any] = collections.deque()
-        depth = OUTSTANDING if self._gate is None else 1
         with torch.cuda.stream(self._stream):
             while not self._stop.is_set():
-                if self._gate is not None and not self._gate.wait(GATE_S):
+                if self._gate is None:
+                    self._step(OUTSTANDING)
                     continue
-                self._launch()
-                event = torch.cuda.Event()
-                event.record()
-                pending.append(event)
-                if len(pending) >= depth:
-                    self._ended(pending.popleft())
-            while pending:
-                self._ended(pending.popleft())
+                with self._gate.turn() as mine:
+                    if mine:
+                        self._step(1)
+            while self._pending:
+                self._ended()
 
-    def _ended(self, event: Any) -> None:
-        event.synchronize()
+    def _step(self, depth: int) -> None:
+        self._launch()
+        event = torch.cuda.Event()
+        event.record()
+        self._pending.append(event)
+        if len(self._pending) >= depth:
+            self._ended()
+
+    def _ended(self) -> None:
+        self._pending.popleft().synchronize()
         self.ends_ns.append(time.monotonic_ns())
+
+
+class Held(Launched):
+    """An eager loop whose operations the library holds back while LC work runs, on a stream of eager_be."""
+
+    def __init__(self, step: Callable[[], Any], runtime: Any) -> None:
+        super().__init__(step, None)
+        self._runtime = runtime
+
+    def _feed(self) -> None:
+        # Imported here: a job in a process of its own runs without the library.
+        with importlib.import_module('gpushare.torch').eager_be(self._runtime):
+            super()._feed()
 
 
 class Submitted(Feeder):

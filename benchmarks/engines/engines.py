@@ -17,10 +17,12 @@ is no GPU or no PyTorch.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import pathlib
 import sys
+from collections.abc import Callable
 from typing import Any
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / 'matrix'))
@@ -29,7 +31,7 @@ os.environ.setdefault('CUBLAS_WORKSPACE_CONFIG', ':4096:8')
 
 import traffic
 from loop import simulated
-from plan import FULL, SHORT, Condition, Phases, conditions, order
+from plan import FULL, HIGH_WAYS, SHORT, Case, Condition, Phases, cases, conditions, order
 from timing import active_share, goals, table
 
 DRAWS = 4000  # requests of a round at most
@@ -45,9 +47,9 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument('--model', choices=('1b', '8b'), default='1b')
     parser.add_argument('--jobs', default='lora,vit', help='of lora, gpt2c, vit, eager; empty: none')
     parser.add_argument('--conditions', default=SHORT, help='of bare, library, library:BOUND, query:BOUND (one query a '
-                        'busy period), streams, priority, gated, process')
-    parser.add_argument('--load', type=float, default=0.5, help='share of the time with an active request')
-    parser.add_argument('--requests', choices=('poisson', 'azure'), default='poisson')
+                        'busy period), streams, priority, gated, stopped, process')
+    parser.add_argument('--load', default='0.5', help='share of the time with an active request; several: 0.5,0.3')
+    parser.add_argument('--requests', default='poisson', help='of poisson, azure')
     parser.add_argument('--prefill', choices=('graph', 'eager'), default='graph')
     parser.add_argument('--gaps', choices=('learnt', 'stated'), default='learnt', help='stated: next_within_ns')
     parser.add_argument('--latency', choices=('balanced', 'spin'), default='balanced', help='of the runtime')
@@ -77,6 +79,7 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     given.jobs = [job for job in given.jobs.split(',') if job]
     try:
         given.conditions = conditions(given.conditions, given.jobs)
+        given.cases = cases(given.load, given.requests)
     except ValueError as error:
         parser.error(str(error))
     return given
@@ -89,10 +92,21 @@ class Bench:
         self.given, self.phases = given, Phases(given.limit_s)
         self.report: dict[str, Any] = {
             'experiment': 'engines', 'arguments': {name: str(value) for name, value in vars(given).items()
-                                                   if name != 'conditions'},
+                                                   if name not in ('conditions', 'cases')},
             'left_out': [], 'jobs': {}, 'memory_mib': {}}
 
     def measure(self) -> bool:
+        jobs, library = self.prepared()
+        self.rounds = {case: self.rounds_of(self.engine, library, jobs, self.given.check_steps, self.given.hint,
+                                            self.given.feeder == 'start') for case in self.given.cases}
+        for number in range(self.given.rounds):
+            for case in self.given.cases:
+                self.run_round(case, number)
+        self.memory('after')
+        return self.finish(jobs, library)
+
+    def prepared(self) -> tuple[dict[str, Any], Any]:
+        """The engine, the library and the jobs."""
         with self.phases.phase('PyTorch'):
             import torch
             torch.cuda.init()
@@ -100,27 +114,33 @@ class Bench:
         self.report.update(gpu=torch.cuda.get_device_name(), torch=torch.__version__)
         self.memory('before')
         with self.phases.phase('engine: weights and graphs'):
-            from bare import Bare
-            from engine import Engine
-            self.engine = Engine(self.given.model, eager=self.given.prefill == 'eager')
-            self.times_ns = Bare(self.engine).times_ns()
-            if any(one.way in ('priority', 'gated') for one in self.given.conditions):
-                self.engine.graphs(-5)
-        self.report['step_times_us'] = {name: round(time / 1e3, 1) for name, time in self.times_ns.items()}
+            self.build()
         self.memory('engine')
         library = None
         if any(one.uses_library for one in self.given.conditions):
             self.report['library'] = gpushare.version()
             library = self.register()
-        from rounds import Rounds
         jobs = {name: self.job(name, library) for name in self.given.jobs}
+        self.ready()
         self.memory('registered')
-        self.rounds = Rounds(self.engine, library, jobs, self.given.check_steps, self.given.hint,
-                             self.given.feeder == 'start')
-        for number in range(self.given.rounds):
-            self.run_round(number)
-        self.memory('after')
-        return self.finish(jobs, library)
+        return jobs, library
+
+    def build(self) -> None:
+        """The engine, and the time of its steps."""
+        from bare import Bare
+        from engine import Engine
+        self.engine: Any = Engine(self.given.model, eager=self.given.prefill == 'eager')
+        self.times_ns = Bare(self.engine).times_ns()
+        if any(one.way in HIGH_WAYS for one in self.given.conditions):
+            self.engine.graphs(-5)
+        self.report['step_times_us'] = {name: round(time / 1e3, 1) for name, time in self.times_ns.items()}
+
+    def ready(self) -> None:
+        """Behind the jobs, in front of the rounds: the engine is ready."""
+
+    def rounds_of(self, *given: Any) -> Any:
+        from rounds import Rounds
+        return Rounds(*given)
 
     def memory(self, when: str) -> None:
         import torch
@@ -176,39 +196,45 @@ class Bench:
         self.report['jobs'][name] = facts
         return made
 
-    def requests(self, number: int) -> list[traffic.Request]:
+    def requests(self, case: Case, number: int) -> list[traffic.Request]:
         """The requests of a round: those of the load in virtual time, with the step times that were measured."""
         given, seed = self.given, 1000 * self.given.seed + number
         lengths = traffic.Lengths(self.engine.prompt_max, self.engine.output_max)
-        if given.requests == 'azure':
+        if case.requests == 'azure':
             path = os.path.join(os.environ['GPUSHARE_DATA'], 'azure_llm_2023_conv.csv')
             draws = traffic.azure(path, seed, DRAWS, lengths)
         else:
             draws = traffic.poisson(seed, DRAWS, lengths)
         window_ns = int(given.seconds * 1e9)
-        times = {**self.times_ns, 'p0': 1.5 * self.times_ns['d1']}
-        gap_ns = traffic.gap_of(draws, given.load, window_ns, lambda requests: active_share(
+        times = {'p0': 1.5 * self.times_ns.get('d1', 0.0), **self.times_ns}
+        gap_ns = traffic.gap_of(draws, case.load, window_ns, lambda requests: active_share(
             simulated(requests, self.engine.batching, times)) if requests else 0.0)
         return traffic.spread(draws, gap_ns, window_ns)
 
-    def run_round(self, number: int) -> None:
-        with self.phases.phase(f'requests of round {number}'):
-            requests = self.requests(number)
+    def drawn(self, case: Case, number: int) -> tuple[list[traffic.Request], dict[int, list[int]]]:
+        """The requests of a round and their prompts."""
+        with self.phases.phase(f'{case.name}, requests of round {number}'):
+            requests = self.requests(case, number)
             vocabulary = self.engine.shape.vocabulary
             prompts = {request.number: traffic.prompt_tokens(request, vocabulary) for request in requests}
             if self.given.prefill == 'eager':
                 self.engine.prepare(prompts.values())
+        return requests, prompts
+
+    def run_round(self, case: Case, number: int) -> None:
+        requests, prompts = self.drawn(case, number)
         for condition in order(self.given.conditions, number):
             if not self.phases.has_room(self.given.seconds + OVERRUN_S + REPORT_S):
-                self.report['left_out'].append(f'{condition.name}, round {number}')
+                self.report['left_out'].append(f'{case.name}: {condition.name}, round {number}')
                 continue
-            with self.phases.phase(f'round {number}, {condition.name}'):
-                self.rounds.run(condition, number, requests, prompts)
+            with self.phases.phase(f'{case.name}, round {number}, {condition.name}'):
+                self.rounds[case].run(condition, number, requests, prompts)
 
     def finish(self, made: dict[str, Any], library: Any) -> bool:
         from jobs import health
-        rows = [self.rounds.row(condition) for condition in self.given.conditions
-                if condition in self.rounds.found and Condition('bare') in self.rounds.found]
+        rows = [{**dataclasses.asdict(case), **rounds.row(condition)}
+                for case, rounds in self.rounds.items() for condition in self.given.conditions
+                if condition in rounds.found and Condition('bare') in rounds.found]
         for name, job in made.items():
             self.report['jobs'][name]['health'] = health(job.step)
             if job.process is not None:
@@ -221,9 +247,20 @@ class Bench:
         self.report.update(rows=rows, goals=goals(rows), right=right, phases_s=self.phases.seconds)
         return right
 
+    def print(self) -> None:
+        print(f"{self.given.model}, prefill by {self.given.prefill}; "
+              f"registration {self.report.get('registration')}; memory {self.report['memory_mib']} MiB; "
+              f"left out {self.report['left_out'] or 'nothing'}")
+        for name, facts in self.report['jobs'].items():
+            print(f'job {name}: {facts}')
+        print(f"goals met: {self.report['goals']}")
+        for case in self.given.cases:
+            print(f'{case.name}:')
+            print(table(row for row in self.report['rows'] if Case(row['load'], row['requests']) == case))
 
-def main() -> int:
-    given = parsed()
+
+def run(given: argparse.Namespace, kind: Callable[[argparse.Namespace], Bench]) -> int:
+    """Measures, writes the JSON, prints the tables. Returns the exit code."""
     try:
         import torch
     except ImportError:
@@ -232,21 +269,19 @@ def main() -> int:
     if not torch.cuda.is_available():
         print('skipped: PyTorch sees no GPU')
         return 77
-    bench = Bench(given)
+    bench = kind(given)
     right = bench.measure()
     text = json.dumps(bench.report, indent=1)
     if given.out is not None:
         given.out.write_text(text + '\n', encoding='utf-8')
     else:
         print(text)
-    print(f"{given.model} at load {given.load}, {given.requests} requests, prefill by {given.prefill}; "
-          f"registration {bench.report.get('registration')}; memory {bench.report['memory_mib']} MiB; "
-          f"left out {bench.report['left_out'] or 'nothing'}")
-    for name, facts in bench.report['jobs'].items():
-        print(f'job {name}: {facts}')
-    print(f"goals met: {bench.report['goals']}")
-    print(table(bench.report['rows']))
+    bench.print()
     return 0 if right else 1
+
+
+def main() -> int:
+    return run(parsed(), Bench)
 
 
 if __name__ == '__main__':

@@ -82,6 +82,11 @@ class Library:
                 self._queue.run(kernel)
         self.close_app()
 
+    @property
+    def app(self) -> Any:
+        """Of the run."""
+        return self._app
+
     def guarantee(self) -> dict[str, Any]:
         """What the library says that the app got."""
         got = self._app.guarantee()

@@ -8,11 +8,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-WAYS = ('bare', 'library', 'streams', 'priority', 'gated', 'process', 'query')
+WAYS = ('bare', 'library', 'streams', 'priority', 'gated', 'stopped', 'process', 'query')
+LAWS = ('poisson', 'azure')
+HIGH_WAYS = ('priority', 'gated', 'stopped')  # with the engine's graphs on a stream of the highest priority
 WITH_BOUND = ('library', 'query')
-EAGER = ('eager',)  # jobs that the library does not run: their steps are no graphs
+EAGER = ('eager',)  # jobs whose steps are no graphs
 SHORT = 'bare,library,library:1.05,priority'
-FULL = 'bare,library,library:1.05,library:1.20,query:1.05,streams,priority,gated'
+FULL = 'bare,library,library:1.05,library:1.20,query:1.05,streams,priority,gated,stopped'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,8 +50,32 @@ def conditions(words: str, jobs: Sequence[str]) -> list[Condition]:
             alone.append(Condition('library', 1.05))
         elif way != 'bare':
             beside.append(Condition(way, float(bound or 0)))
-    return alone + [dataclasses.replace(one, job=job) for job in jobs for one in beside
-                    if not (one.uses_library and job in EAGER)]
+    return alone + [dataclasses.replace(one, job=job) for job in jobs for one in beside]
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """Requests of a law at a load. Each case has a bare of its own, with which the others are compared."""
+
+    load: float
+    requests: str = 'poisson'
+
+    @property
+    def name(self) -> str:
+        return f'{self.requests} at {self.load}'
+
+
+def cases(loads: str, requests: str) -> list[Case]:
+    """Those of '0.5,0.3' and 'poisson,azure': all loads of the first law, then of the next one."""
+    laws = requests.split(',')
+    for law in laws:
+        if law not in LAWS:
+            raise ValueError(f"'{law}' is no law of requests. There are {', '.join(LAWS)}.")
+    shares = [float(load) for load in loads.split(',')]
+    for share in shares:
+        if not 0 < share < 1:
+            raise ValueError(f'The load is {share}, and it must be between 0 and 1.')
+    return [Case(share, law) for law in laws for share in shares]
 
 
 def order(chosen: Sequence[Condition], number: int) -> list[Condition]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import threading
 import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,11 +12,11 @@ import timing
 from arrivals import quantile
 from bare import Bare, Log
 from baselines import undisturbed
-from beside import Launched, Started, Submitted
+from beside import Gate, Held, Launched, Started, Submitted
 from engine import Engine
 from library import Library, Promise
 from loop import Run, serve
-from plan import Condition
+from plan import HIGH_WAYS, Condition
 from traffic import Request
 
 HIGH = -5  # the highest priority of a stream
@@ -33,7 +32,7 @@ class Job:
     launch: Any  # its graph's replay, or the step itself
     stream: Any  # one for all runs: eager work keeps memory for each stream
     rate: float
-    training: Any = None  # None: it cannot go through the library
+    training: Any = None  # None: an eager loop, which eager_be holds
     process: Any = None  # a process.JobProcess, if a condition has one
 
 
@@ -55,8 +54,8 @@ class Rounds:
                  hint: str, started: bool) -> None:
         self._engine, self._library, self._jobs = engine, library, jobs
         self._check_steps, self._hint, self._started = check_steps, hint, started
-        self._bare = Bare(engine)
-        self._gate = threading.Event()
+        self._bare = self._runner()
+        self._gate = Gate()
         self._promise: Promise | None = None
         self.found: dict[Condition, Found] = {}
 
@@ -70,7 +69,7 @@ class Rounds:
             runner = self._open(condition)
             try:
                 with undisturbed(), runner_stream(runner), self._beside(condition) as feeder:
-                    run = serve(requests, prompts, self._engine.batching(), runner)
+                    run = self._serve(runner, requests, prompts)
             finally:
                 if condition.uses_library:
                     assert self._library is not None
@@ -84,6 +83,12 @@ class Rounds:
             traceback.print_exc()
             found.failed = str(failure).splitlines()[0] if str(failure) else type(failure).__name__
 
+    def _runner(self, priority: int = 0, *gate: Any) -> Any:
+        return Bare(self._engine, priority, *gate)
+
+    def _serve(self, runner: Any, requests: Sequence[Request], prompts: Mapping[int, Sequence[int]]) -> Run:
+        return serve(requests, prompts, self._engine.batching(), runner)
+
     def _open(self, condition: Condition) -> Any:
         if condition.uses_library:
             assert self._library is not None and self._promise is not None
@@ -92,10 +97,11 @@ class Rounds:
                 else dataclasses.replace(self._promise, p99_bound=condition.bound)
             self._library.open(promise, one_query=condition.way == 'query')
             return self._library
-        if condition.way == 'gated':
-            self._gate.set()
-            return Bare(self._engine, HIGH, self._gate.clear, self._gate.set)
-        return Bare(self._engine, HIGH if condition.way == 'priority' else 0)
+        if condition.way in ('gated', 'stopped'):
+            self._gate.open()
+            close = self._gate.close if condition.way == 'gated' else self._gate.close_and_wait
+            return self._runner(HIGH, close, self._gate.open)
+        return self._runner(HIGH if condition.way in HIGH_WAYS else 0)
 
     def _beside(self, condition: Condition) -> Any:
         if not condition.job:
@@ -104,11 +110,11 @@ class Rounds:
         if condition.uses_library:
             assert self._library is not None
             if job.training is None:
-                raise RuntimeError(f"Job '{job.name}' does not run through the library.")
+                return Held(job.step, self._library.runtime)
             return Started(job.training) if self._started else Submitted(job.training, self._library.clock_offset)
         if condition.way == 'process':
             return job.process
-        return Launched(job.launch, job.stream, self._gate if condition.way == 'gated' else None)
+        return Launched(job.launch, job.stream, self._gate if condition.way in ('gated', 'stopped') else None)
 
     def _keep(self, condition: Condition, found: Found, run: Run, feeder: Any) -> None:
         found.runs.append(run)
@@ -120,8 +126,12 @@ class Rounds:
             self._promise = Promise(1.05) if self._hint == 'none' else \
                 Promise(1.05, int(quantile(steps, 0.99)), int(quantile(steps, 0.5)))
 
+    def replayed(self, log: Log) -> dict[str, int]:
+        """The first steps of a log, as bare PyTorch repeats them."""
+        return self._bare.differing(log, self._check_steps)  # type: ignore[no-any-return]
+
     def _check(self, found: Found, log: Log) -> None:
-        for name, count in self._bare.differing(log, self._check_steps).items():
+        for name, count in self.replayed(log).items():
             found.tokens[name] += count
 
     def row(self, condition: Condition) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from arrivals import quantile
 from loop import Run
 
 RATIO_GOAL, BE_GOAL = 1.05, 0.9  # of p99 over bare's, at most; of BE over its limit, at least
+WIDTH = 38  # of a condition's name in a table
+BE_GOALS = {'eager': 0.75}  # of jobs whose goal is another one
 
 
 def first_token_ns(run: Run) -> list[int]:
@@ -75,7 +77,7 @@ def goals(rows: Iterable[dict[str, Any]]) -> dict[str, int]:
     beside = [row for row in rows if row.get('job') and row.get('way') in ('library', 'query')]
     met = {'tbt_p99': [_right(row) and _ratio(row, 'tbt_p99') <= RATIO_GOAL for row in beside],
            'ttft_p99': [_right(row) and _ratio(row, 'ttft_p99') <= RATIO_GOAL for row in beside],
-           'be': [_right(row) and (row.get('be_of_limit') or 0) >= BE_GOAL for row in beside]}
+           'be': [_right(row) and (row.get('be_of_limit') or 0) >= BE_GOALS.get(row['job'], BE_GOAL) for row in beside]}
     return {'rows': len(beside), **{name: sum(found) for name, found in met.items()},
             'all': sum(map(all, zip(*met.values(), strict=True)))}
 
@@ -90,8 +92,8 @@ def _ratio(row: dict[str, Any], name: str) -> float:
 
 def table(rows: Iterable[dict[str, Any]]) -> str:
     """One line a row: ratios over bare, and BE beside its limit."""
-    lines = [f'{"condition":<26} {"tbt p50":>8} {"tbt p99":>8} {"ttft p99":>8} {"step p99":>8} {"BE":>6} {"limit":>6}  '
-             'tokens that differ']
+    lines = [f'{"condition":<{WIDTH}} {"tbt p50":>8} {"tbt p99":>8} {"ttft p99":>8} {"step p99":>8} {"BE":>6} '
+             f'{"limit":>6}  tokens that differ']
     for row in rows:
         ratios = row.get('over_bare', {})
         cells = ' '.join(f'{ratios[name]:8.3f}' if name in ratios else f'{"-":>8}'
@@ -100,5 +102,5 @@ def table(rows: Iterable[dict[str, Any]]) -> str:
         limit = f'{row["be_limit"]:6.3f}' if 'be_limit' in row else f'{"-":>6}'
         check = row.get('token_check')
         end = row.get('failed') or (f'{check["differ"]} of {check["tokens"]}' if check else '-')
-        lines.append(f'{row["condition"]:<26} {cells} {be} {limit}  {end}')
+        lines.append(f'{row["condition"]:<{WIDTH}} {cells} {be} {limit}  {end}')
     return '\n'.join(lines)

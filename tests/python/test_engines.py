@@ -1,10 +1,10 @@
 """What the benchmark of engines computes without a GPU: requests, batching, the loop, times of tokens, the plan."""
 
+import contextlib
 import importlib
 import json
 import pathlib
 import sys
-import threading
 import time
 import types
 
@@ -20,7 +20,7 @@ import process
 import timing
 import traffic
 from batching import Batching, Decode, Line, Prefill
-from plan import Condition
+from plan import Case, Condition
 from traffic import Draw, Lengths, Request
 
 FOLDERS = sys.path[:2]
@@ -279,6 +279,7 @@ def test_goals_are_counted_over_the_rows_of_the_library_beside_a_job():
     rows = [row('library', 'lora', 1.04, 1.05, 0.95), row('library', 'vit', 1.06, 1.0, 0.9),
             row('query', 'vit', 1.0, 1.0, 0.89), row('library', '', 1.0, 1.0, None), row('gated', 'vit', 1.0, 1.0, 1.0),
             {'way': 'library', 'job': 'gpt2c', 'failed': 'No room.'}]
+    assert timing.goals([row('library', 'eager', 1.0, 1.0, 0.76), row('library', 'eager', 1.0, 1.0, 0.74)])['be'] == 1
     assert timing.goals(rows) == {'rows': 4, 'tbt_p99': 2, 'ttft_p99': 3, 'be': 2, 'all': 1}
     good = row('library', 'lora', 1.0, 1.0, 1.0)
     for bad in ({**good, 'over_bare': {}}, {**good, 'failed': 'In the second round.'},
@@ -297,11 +298,19 @@ def test_conditions_with_a_bound_have_each_job_and_bare_comes_first():
                       Condition('gated', 0, 'lora'), Condition('library', 1.05, 'vit'), Condition('gated', 0, 'vit')]
     assert [one.name for one in chosen[:3]] == ['bare', 'library', 'library 1.05 + lora']
     assert plan.conditions('bare', []) == [Condition('bare')]
-    assert plan.conditions('library:1.05,gated,query:1.2', ['eager']) == [
-        Condition('bare'), Condition('gated', 0, 'eager')]
+    assert [one.name for one in plan.conditions('library:1.05,stopped', ['eager'])] == [
+        'bare', 'library 1.05 + eager', 'stopped + eager']
     for words in ('fast', 'gated:1.05', 'query'):
         with pytest.raises(ValueError, match='no condition'):
             plan.conditions(words, [])
+
+
+def test_each_law_has_all_loads_and_what_is_none_is_refused():
+    assert plan.cases('0.5,0.3', 'poisson,azure') == [Case(0.5), Case(0.3), Case(0.5, 'azure'), Case(0.3, 'azure')]
+    assert Case(0.7, 'azure').name == 'azure at 0.7'
+    for loads, laws, words in (('0.5', 'steady', 'no law'), ('1.5', 'poisson', 'between 0 and 1')):
+        with pytest.raises(ValueError, match=words):
+            plan.cases(loads, laws)
 
 
 def test_each_round_begins_with_another_condition_behind_bare():
@@ -339,8 +348,8 @@ def test_the_command_has_a_short_and_a_full_form(run_python):
             print(json.dumps([given.model, given.rounds, given.limit_s, given.jobs, len(given.conditions)]))
     """
     assert [json.loads(line) for line in run_python(program).splitlines()] == [
-        ['1b', 2, 112.0, ['lora', 'vit'], 6], ['1b', 2, 570.0, ['lora', 'gpt2c', 'vit', 'eager'], 23],
-        ['8b', 5, 570.0, ['lora', 'gpt2c', 'vit', 'eager'], 23]]
+        ['1b', 2, 112.0, ['lora', 'vit'], 6], ['1b', 2, 570.0, ['lora', 'gpt2c', 'vit', 'eager'], 30],
+        ['8b', 5, 570.0, ['lora', 'gpt2c', 'vit', 'eager'], 30]]
 
 
 def test_a_decode_step_is_named_by_its_rows():
@@ -482,18 +491,58 @@ def test_a_started_training_is_counted_until_the_run_ends(beside):
 
 
 def test_a_gated_job_runs_while_no_request_is_active_one_step_at_a_time(beside):
-    gate, launched = threading.Event(), []
-    with beside.Launched(lambda: launched.append(gate.is_set()), fake_torch.Stream(), gate) as feeder:
+    gate, launched = beside.Gate(), []
+    with beside.Launched(lambda: launched.append(1), fake_torch.Stream(), gate) as feeder:
         time.sleep(0.02)
         assert not launched
-        gate.set()
+        gate.open()
         time.sleep(0.05)
-        gate.clear()
+        gate.close()
         time.sleep(0.05)
         few = len(launched)
         time.sleep(0.02)
         assert len(launched) == few
     assert 5 <= few == len(feeder.ends_ns)
+
+
+def test_an_engine_that_waits_for_the_job_never_runs_beside_a_step(beside):
+    gate, running, beside_a_step = beside.Gate(), [], []
+
+    def step():
+        running.append(1)
+        time.sleep(0.005)
+        running.pop()
+
+    with beside.Launched(step, fake_torch.Stream(), gate) as feeder:
+        for _ in range(20):
+            gate.open()
+            time.sleep(0.007)
+            gate.close_and_wait()
+            began = time.monotonic_ns()
+            beside_a_step.append(bool(running))
+            time.sleep(0.002)
+            assert not feeder.within(began + MS, time.monotonic_ns())
+    assert not any(beside_a_step)
+    assert len(feeder.ends_ns) >= 10
+
+
+def test_an_eager_job_is_held_by_the_library(beside, monkeypatch):
+    held = []
+
+    @contextlib.contextmanager
+    def eager_be(runtime):
+        held.append(f'begin {runtime}')
+        yield
+        held.append('end')
+
+    package = types.ModuleType('gpushare.torch')
+    package.eager_be = eager_be
+    monkeypatch.setitem(sys.modules, 'gpushare.torch', package)
+    with beside.Held(lambda: held.append('step'), 'runtime') as feeder:
+        time.sleep(0.02)
+    assert held[:2] == ['begin runtime', 'step']
+    assert held[-1] == 'end'
+    assert held.count('step') == len(feeder.ends_ns) >= 2
 
 
 def test_a_job_that_fails_fails_its_run(beside):
