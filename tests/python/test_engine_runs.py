@@ -24,6 +24,7 @@ import watch
 from plan import Condition
 from traffic import Request
 
+FOLDERS = sys.path[:2]
 MS = 1_000_000
 
 
@@ -158,7 +159,7 @@ def test_an_item_gets_what_is_left_and_begins_only_where_it_has_room():
 def test_every_item_is_a_command_that_its_program_takes(run_python):
     program = f"""
         import sys
-        sys.path[:0] = {sys.path[:2]!r}
+        sys.path[:0] = {FOLDERS!r}
         sys.modules['torch'] = None
         import campaign, endurance, engines, pathlib
         for item in campaign.ITEMS:
