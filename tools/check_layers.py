@@ -36,6 +36,7 @@ PROTOZERO = re.compile(r'^protozero/')
 CLI11 = re.compile(r'^CLI/')
 BENCHMARK = re.compile(r'^benchmark/')
 PYTHON = re.compile(r'^Python\.h$')
+XLA_FFI = re.compile(r'^xla/ffi/api/')
 CUDA = re.compile(r'^(cuda|cooperative_groups|nvtx3|cublas|cudnn|cub|crt|mma\.h|math_constants\.h)')
 
 CORE = re.compile(r'^src/core/')
@@ -178,6 +179,7 @@ LAYERS = (
           pattern=r'^cuda_\w+\.cc$', may_reach=(ABSEIL, EIGEN)),
     # Users copy this example into a project of their own, so its header is included without a folder.
     Layer('kernels example', 'examples/kernels', (re.compile(r'^cuda_driver\.h$'), PUBLIC)),
+    Layer('jax example', 'examples/jax', (PUBLIC, XLA_FFI)),
     Layer('examples', 'examples', (own('examples'), PUBLIC)),
     # Unit benchmarks measure one stage by itself, as unit tests do; the others go through the ABI.
     Layer('unit benchmarks', 'benchmarks/host',
@@ -389,6 +391,7 @@ SELF_TEST_BAD = {
     'tools/gpushare/elsewhere/a.cc': ['#include <vector>'],
     'tools/gpushare/cuda/a.cc': ['#include "src/cuda/driver/driver.h"', '#include "benchmarks/kernels/hash.h"'],
     'examples/a.c': ['#include "bindings/c/handles.h"'],
+    'examples/jax/a.cc': ['#include "bindings/c/handles.h"', '#include <xla/service/hlo.h>'],
     'kernels/dnn/a.cuh': ['#include "benchmarks/kernels/hash.h"', '#include <gpushare/gpushare.h>',
                           '#include "src/core/base/types.h"', '#include "absl/status/status.h"'],
     'benchmarks/host/host_benchmark.cc': ['#include "src/core/flow/scheduler.h"'],

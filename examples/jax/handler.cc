@@ -1,10 +1,12 @@
 // A function of JAX whose work on the GPU is a latency-critical (LC) query: y = factor * x.
 //
-// JAX calls a handler of its foreign function interface (FFI) with a stream of its own, which nobody can choose. So the
-// handler begins a region, whose stream waits for JAX's, enqueues its kernel there, and lets JAX's stream wait for the
-// region. Nothing waits on the host. Without a GPU (ScaleCpu) the region holds no device work.
+// JAX calls a handler of its foreign function interface (FFI) with a stream of its own, which
+// nobody can choose. So the handler begins a region, whose stream waits for JAX's, enqueues its
+// kernel there, and lets JAX's stream wait for the region. Nothing waits on the host. Without a GPU
+// (ScaleCpu) the region holds no device work.
 //
-// Built by jax_ffi.py: by nvcc with -x cu for a GPU, else by a C++ compiler. Threads: JAX calls handlers on any.
+// Built by jax_ffi.py: by nvcc with -x cu for a GPU, else by a C++ compiler. Threads: JAX calls
+// handlers on any.
 
 #include <gpushare/gpushare.h>
 #include <xla/ffi/api/c_api.h>
@@ -28,14 +30,16 @@ ffi::Error Failed(const char* what) {
   return ffi::Error::Internal(std::string(what) + ": " + gpushare_last_error_message());
 }
 
-// One LC query. `enqueue` puts its work on the region's stream. Called with no stream on a simulated device.
+// One LC query. `enqueue` puts its work on the region's stream. Called with no stream on a
+// simulated device.
 template <class Enqueue>
 ffi::Error Query(Enqueue enqueue) {
   gpushare_region_options options = GPUSHARE_REGION_OPTIONS_INIT;
   options.wait_ns = kWaitNs;
   gpushare_ticket ticket;
   void* stream = nullptr;
-  if (gpushare_region_begin(g_queue, &options, &ticket, &stream) != GPUSHARE_OK) return Failed("begin");
+  if (gpushare_region_begin(g_queue, &options, &ticket, &stream) != GPUSHARE_OK)
+    return Failed("begin");
   ffi::Error error = enqueue(stream);
   if (gpushare_region_end(g_runtime, ticket) != GPUSHARE_OK) return Failed("end");
   // The task goes on without its ticket: what JAX does next waits for it on the device.
@@ -52,9 +56,11 @@ ffi::Error ScaleCpu(ffi::Buffer<ffi::F32> x, float factor, ffi::ResultBuffer<ffi
 
 }  // namespace
 
-XLA_FFI_DEFINE_HANDLER_SYMBOL(
-    example_scale_cpu, ScaleCpu,
-    ffi::Ffi::Bind().Arg<ffi::Buffer<ffi::F32>>().Attr<float>("factor").Ret<ffi::Buffer<ffi::F32>>());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(example_scale_cpu, ScaleCpu,
+                              ffi::Ffi::Bind()
+                                  .Arg<ffi::Buffer<ffi::F32>>()
+                                  .Attr<float>("factor")
+                                  .Ret<ffi::Buffer<ffi::F32>>());
 
 #ifdef __CUDACC__
 
@@ -76,24 +82,27 @@ cudaError_t Order(cudaStream_t earlier, cudaStream_t later) {
   return error;
 }
 
-ffi::Error ScaleCuda(cudaStream_t theirs, ffi::Buffer<ffi::F32> x, float factor, ffi::ResultBuffer<ffi::F32> y) {
+ffi::Error ScaleCuda(cudaStream_t theirs, ffi::Buffer<ffi::F32> x, float factor,
+                     ffi::ResultBuffer<ffi::F32> y) {
   return Query([&](void* region) {
     const auto ours = static_cast<cudaStream_t>(region);
     cudaError_t error = Order(theirs, ours);
     const size_t count = x.element_count();
     if (error == cudaSuccess && count > 0) {
-      Scale<<<static_cast<unsigned>((count + 255) / 256), 256, 0, ours>>>(x.typed_data(), factor, y->typed_data(),
-                                                                          count);
+      Scale<<<static_cast<unsigned>((count + 255) / 256), 256, 0, ours>>>(x.typed_data(), factor,
+                                                                          y->typed_data(), count);
       error = cudaGetLastError();
     }
     if (error == cudaSuccess) error = Order(ours, theirs);
-    return error == cudaSuccess ? ffi::Error::Success() : ffi::Error::Internal(cudaGetErrorString(error));
+    return error == cudaSuccess ? ffi::Error::Success()
+                                : ffi::Error::Internal(cudaGetErrorString(error));
   });
 }
 
 }  // namespace
 
-// Not kCmdBufferCompatible: XLA would capture the call into a graph and replay it without the handler.
+// Not kCmdBufferCompatible: XLA would capture the call into a graph and replay it without the
+// handler.
 XLA_FFI_DEFINE_HANDLER_SYMBOL(example_scale_cuda, ScaleCuda,
                               ffi::Ffi::Bind()
                                   .Ctx<ffi::PlatformStream<cudaStream_t>>()
@@ -103,7 +112,8 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(example_scale_cuda, ScaleCuda,
 
 #endif  // __CUDACC__
 
-// Opens the runtime and an LC app. Returns 0, or -1 with the message in gpushare_last_error_message.
+// Opens the runtime and an LC app. Returns 0, or -1 with the message in
+// gpushare_last_error_message.
 extern "C" int example_open(const char* device, double p99_bound) {
   gpushare_runtime_options runtime = GPUSHARE_RUNTIME_OPTIONS_INIT;
   runtime.device = device;
