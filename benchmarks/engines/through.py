@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from baselines import undisturbed
 from chunked import first_of
+from continuous import Served, Switched
 from library import Library, Promise
 from loop import Run
 from plan import Condition
 from rounds import Rounds
-from served import Served, Switched
 from traffic import Request
 
 

@@ -38,7 +38,7 @@ class TransformersBench(engines.Bench):
                 self.engine.close()  # its thread would keep the process alive
 
     def build(self) -> None:
-        from served import Served
+        from continuous import Served
         self.engine = Served(self.given.model)
 
     def register(self) -> Any:

@@ -9,6 +9,7 @@ import sys
 import time
 import types
 
+import fake_torch
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'benchmarks/matrix'))
@@ -288,3 +289,125 @@ def test_a_machine_without_mps_leaves_its_items_out(tmp_path, monkeypatch):
     monkeypatch.setenv('PATH', str(tmp_path))
     assert campaign.run(campaign.Item('mps', 'fake.py', 1, 9, True), 9, tmp_path / 'out.json') == \
         "'nvidia-cuda-mps-control' is not installed."
+
+
+# --- transformers' engine against a stub ---
+
+
+class Number(list):
+    """A tensor of tokens."""
+
+    def clone(self):
+        return Number(self)
+
+    def copy_(self, other):
+        self[:] = other
+
+    def __getitem__(self, place):
+        return Number(list.__getitem__(self, place[1])) if isinstance(place, tuple) else list.__getitem__(self, place)
+
+    def __ne__(self, other):
+        wrong = sum(one != two for one, two in zip(self, other, strict=True))
+        return types.SimpleNamespace(sum=lambda: types.SimpleNamespace(item=lambda: wrong))
+
+
+class Manager:
+    """Answers each request when it is added: a step for each token, which adds 1 to what it reads."""
+
+    def __init__(self, graph, io):
+        self.graph, self.io, self.results, self.short = graph, io, [], 0
+
+    def add_request(self, tokens, max_new_tokens, record_timestamps):
+        times = []
+        for number in range(max_new_tokens - self.short):
+            self.io._bulk_input_tensor[:] = [tokens[0] + number]
+            self.graph.replay()
+            times.append(time.perf_counter())
+        name = f'req_{len(self.results)}'
+        self.results.append(types.SimpleNamespace(request_id=name, timestamps=times, error=None))
+        return name
+
+    def get_result(self, timeout):
+        return self.results.pop(0)
+
+    def is_running(self):
+        return True
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """The module, with an engine of one graph. `ran` says how its steps ran."""
+    torch, ran = fake_torch.install(monkeypatch), []
+    cuda = types.SimpleNamespace(**vars(torch.cuda))
+    io = types.SimpleNamespace(_bulk_input_tensor=Number([0]), write_index_storage=Number(), num_q_tokens=64,
+                               read_index_storage=Number(), attention_mask=None, num_request_in_batch=1,
+                               output_ids=Number([0]), compute_stream=fake_torch.Stream())
+
+    def step(how):
+        ran.append(how)
+        io.output_ids[:] = [io._bulk_input_tensor[0] + 1]
+
+    class Graph:
+        def replay(self):
+            step('bare')
+
+    class Step(Graph):
+        def replay(self):
+            step('library')
+
+    cuda.CUDAGraph = Graph
+    monkeypatch.setattr(torch, 'cuda', cuda)
+    module = types.ModuleType
+    batching = types.SimpleNamespace(max_batch_tokens=256, q_padding_interval_size=64, max_requests_per_batch=16)
+    for name, names in (('transformers', ('GenerationConfig', 'LlamaConfig', 'LlamaForCausalLM')),
+                        ('llm', ()), ('llama', ())):
+        made = module(name)
+        vars(made).update(dict.fromkeys(names), BATCHING=batching, StepGraph=Step, SHAPES={})
+        monkeypatch.setitem(sys.modules, name, made)
+    monkeypatch.delitem(sys.modules, 'continuous', raising=False)
+    program = importlib.import_module('continuous')
+    engine = program.Served.__new__(program.Served)
+    engine.io, program.Switched.engine = io, engine
+    engine._manager = Manager(program.Switched(), io)
+    yield program, engine, ran
+    del sys.modules['continuous']
+
+
+def test_one_engine_runs_its_steps_bare_or_through_the_library(served):
+    program, engine, ran = served
+    requests, prompts = [request(0, 0, 4, 2), request(1, 20 * MS, 4, 3)], {0: [5] * 4, 1: [8] * 4}
+    run = engine.serve(requests, prompts)
+    assert ran == ['bare'] * 5
+    program.Switched.through = True
+    engine.serve(requests[:1], prompts)
+    assert ran[5:] == ['library'] * 2
+    assert [line.request.number for line in run.lines] == [0, 1]
+    assert [len(line.times_ns) for line in run.lines] == [2, 3]
+    assert 20 * MS <= run.lines[1].times_ns[0] < run.window_ns  # from the begin of the run
+    assert [name for name, _, _ in run.steps] == ['d64'] * 5
+    assert all(0 <= begin <= end for _, begin, end in run.steps)
+
+
+def test_an_answer_that_is_too_short_is_an_error(served):
+    _, engine, _ = served
+    engine._manager.short = 1
+    with pytest.raises(RuntimeError, match='for 3 tokens got 2'):
+        engine.serve([request(0, 0, 4, 3)], {0: [5] * 4})
+
+
+def test_steps_of_the_library_are_replayed_bare_with_what_they_read(served):
+    program, engine, ran = served
+    program.Switched.through, program.Switched.snapshots = True, []
+    engine.serve([request(0, 0, 4, 3)], {0: [5] * 4})
+    log, program.Switched.snapshots = program.Switched.snapshots, None
+    assert [given[0] for _, _, given, _ in log] == [[5], [6], [7]]
+    assert engine.differing(log) == {'steps': 3, 'tokens': 3, 'differ': 0}
+    assert ran[3:] == ['bare'] * 3
+    log[1][3][:] = [99]
+    assert engine.differing(log)['differ'] == 1
+
+
+def test_the_time_of_a_step_has_the_hosts_share(served):
+    program, _, _ = served
+    steps = [('d64', 0, 10), ('d64', 13, 23), ('p128', 26, 46), ('d64', 1000, 1010)]
+    assert program.step_times(steps) == {'d64': 13, 'p128': 23}
