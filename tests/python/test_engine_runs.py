@@ -15,9 +15,11 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'benchmarks/matrix'))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'benchmarks/engines'))
 
+import batching
 import campaign
 import chunked
 import endurance
+import engines
 import loop
 import mps
 import timing
@@ -411,3 +413,96 @@ def test_the_time_of_a_step_has_the_hosts_share(served):
     program, _, _ = served
     steps = [('d64', 0, 10), ('d64', 13, 23), ('p128', 26, 46), ('d64', 1000, 1010)]
     assert program.step_times(steps) == {'d64': 13, 'p128': 23}
+
+
+# --- the long run's own loop ---
+
+
+class Engine:
+    """Steps at once, each with as many tokens as it has rows."""
+
+    def __init__(self):
+        self.log = types.SimpleNamespace(begin=lambda steps_max: self.logs.append(steps_max))
+        self.logs, self.opened, self.app = [], [], None
+        self.shape = types.SimpleNamespace(vocabulary=100)
+
+    def batching(self):
+        return batching.Batching((1, 2, 4), (64,))
+
+    def run(self, step, follows):
+        return [0] * (1 if isinstance(step, batching.Prefill) else len(step.rows))
+
+    def busy(self):
+        pass
+
+    idle = close = close_app = busy
+
+    def open(self, promise):
+        self.opened.append(promise)
+
+    def guarantee(self):
+        return {}
+
+
+class Job:
+    """A job with one step every look."""
+
+    step = 'step'
+
+    def __init__(self):
+        stats = types.SimpleNamespace(submitted=7, completed=7, failed=0, dropped=0, cancelled=0)
+        self.training = types.SimpleNamespace(app=types.SimpleNamespace(stats=lambda: stats))
+        self.ends_ns = [1]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.ends_ns.append(2)
+
+    def within(self, begin_ns, end_ns):
+        return 3
+
+
+def test_the_long_run_cycles_through_the_loads_until_its_time_is_over(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, 'jobs', types.SimpleNamespace(health=lambda step: {'right': step == 'step'}))
+    monkeypatch.setattr(endurance, 'Watch', lambda: watch.Watch(lambda: 500, 0.02))
+    engine, job = Engine(), Job()
+    engine.app = job.training.app
+
+    class Run(endurance.Endurance):
+        def prepared(self):
+            self.engine = engine
+            return {'vit': job}, engine
+
+        def rounds_of(self, *given):
+            return types.SimpleNamespace(replayed=lambda log: {'steps': 5, 'tokens': 5, 'differ': 0})
+
+        def requests(self, case, number):
+            assert self.given.seconds == (endurance.BARE_S if number >= 900 else self.own.phase_s)
+            return [request(one, one * 10 * MS, 40, 2) for one in range(5)]
+
+        def served_bare(self, case, number):
+            self.report.setdefault('bare', {})[case.name] = {'tbt_p99_us': 1.0}
+            self.report.setdefault('bare_steps_ns', []).append(7)
+
+        def promise(self, library):
+            return self.report.pop('bare_steps_ns')
+
+        def feeder(self, job, library):
+            return job
+
+    own = endurance.parsed(['--seconds', '1', '--phase-s', '0.25', '--jobs', 'vit'])
+    given = engines.parsed(['--load', '0.3,0.5', '--requests', 'poisson', '--jobs', 'vit'])
+    long = Run(given, own)
+    assert long.measure(), long.report['wrong']
+    cases = [row['case'] for row in long.report['phases']]
+    assert cases[:4] == ['poisson at 0.3', 'poisson at 0.5'] * 2
+    assert len(cases) >= 4
+    assert engine.logs == [endurance.CHECK_STEPS] * len(cases)
+    assert engine.opened == [[7, 7]]  # one promise, of all bare runs
+    assert long.report['phases'][0]['be_steps'] == {'vit': 3}
+    assert {row['complete'] for row in long.report['phases']} == {5}
+    assert long.report['stats'].keys() == {'engine', 'vit'}
+    long.print()
+    assert 'wrong: nothing' in capsys.readouterr().out
