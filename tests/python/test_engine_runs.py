@@ -1,5 +1,6 @@
 """The long run, the campaign, MPS and transformers' steps in virtual time: what needs no GPU of them."""
 
+import contextlib
 import importlib
 import json
 import os
@@ -506,3 +507,78 @@ def test_the_long_run_cycles_through_the_loads_until_its_time_is_over(monkeypatc
     assert long.report['stats'].keys() == {'engine', 'vit'}
     long.print()
     assert 'wrong: nothing' in capsys.readouterr().out
+
+
+# --- transformers' rounds ---
+
+
+@pytest.fixture
+def rounds(monkeypatch):
+    """Rounds of an engine that gives each request its tokens 1 ms after one another. `notes` is what happened."""
+    fake_torch.install(monkeypatch)
+    notes = []
+
+    class Switched:
+        steps, snapshots, through = [], None, False
+
+    class Served:
+        def serve(self, requests, prompts):
+            notes.append(f'{len(requests)} requests' + (' with snapshots' if Switched.snapshots is not None else ''))
+            lines = [batching.Line(one, (), times_ns=[one.arrival_ns + MS, one.arrival_ns + 2 * MS])
+                     for one in requests]
+            return loop.Run(lines, [('d64', 0, MS)], 4000 * MS, 0)
+
+        def differing(self, log):
+            notes.append(f'replay of {log}')
+            return {'steps': 1, 'tokens': 2, 'differ': 0}
+
+    class Library:
+        log = None
+
+        def open(self, promise, one_query=False):
+            notes.append(f'open {promise.p99_bound} {promise.p99_alone_ns}')
+
+        def close_app(self):
+            notes.append('close')
+
+        def guarantee(self):
+            return {}
+
+    for name, names in (('continuous', {'Served': Served, 'Switched': Switched}), ('engine', {'Engine': object}),
+                        ('bare', {'Bare': type('Bare', (), {}), 'Log': list}), ('baselines', {
+                            'undisturbed': contextlib.nullcontext})):
+        made = types.ModuleType(name)
+        vars(made).update(names)
+        monkeypatch.setitem(sys.modules, name, made)
+    mine = ('through', 'rounds', 'library', 'beside')
+    for name in mine:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    through = importlib.import_module('through')
+    made = through.TransformersRounds(Served(), Library(), {}, 200, 'steps', False)
+    yield made, notes, Switched
+    for name in mine:
+        sys.modules.pop(name, None)
+
+
+def test_tokens_of_transformers_are_checked_in_a_run_of_their_own(rounds):
+    made, notes, switched = rounds
+    requests = [request(number, number * 600 * MS, 40, 2) for number in range(4)]
+    prompts = {number: [1] * 40 for number in range(4)}
+    for condition in (Condition('bare'), Condition('library', 1.05)):
+        made.run(condition, 0, requests, prompts)
+    assert notes == ['4 requests', f'open 1.05 {MS}', '4 requests', 'close', f'open 1.05 {MS}',
+                     '2 requests with snapshots', 'close', 'replay of []']
+    assert switched.snapshots is None
+    row = made.row(Condition('library', 1.05))
+    assert row['token_check'] == {'steps': 1, 'tokens': 2, 'differ': 0}
+    assert row['over_bare']['tbt_p99'] == 1
+    assert 'token_check' not in made.row(Condition('bare'))
+
+
+def test_a_check_of_tokens_that_fails_fails_its_condition(rounds):
+    made, _, switched = rounds
+    made._engine.differing = lambda log: [][0]
+    for condition in (Condition('bare'), Condition('library', 1.05)):
+        made.run(condition, 0, [request(0, 0, 40, 2)], {0: [1]})
+    assert 'check of the tokens' in made.row(Condition('library', 1.05))['failed']
+    assert switched.snapshots is None
