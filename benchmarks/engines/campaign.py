@@ -22,6 +22,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / 'matrix'))
+
 from mps import NoMpsError, mps
 from timing import table
 
@@ -114,7 +116,7 @@ def rows_of(item: Item, out: pathlib.Path) -> list[dict[str, Any]]:
 
 
 def _case(row: dict[str, Any]) -> tuple[str, ...]:
-    return (row['requests'][0] + str(row['load']),) if 'load' in row else ()
+    return (row['law'][0] + str(row['load']),) if 'load' in row else ()
 
 
 def main() -> int:

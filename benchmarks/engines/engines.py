@@ -200,7 +200,7 @@ class Bench:
         """The requests of a round: those of the load in virtual time, with the step times that were measured."""
         given, seed = self.given, 1000 * self.given.seed + number
         lengths = traffic.Lengths(self.engine.prompt_max, self.engine.output_max)
-        if case.requests == 'azure':
+        if case.law == 'azure':
             path = os.path.join(os.environ['GPUSHARE_DATA'], 'azure_llm_2023_conv.csv')
             draws = traffic.azure(path, seed, DRAWS, lengths)
         else:
@@ -256,7 +256,7 @@ class Bench:
         print(f"goals met: {self.report['goals']}")
         for case in self.given.cases:
             print(f'{case.name}:')
-            print(table(row for row in self.report['rows'] if Case(row['load'], row['requests']) == case))
+            print(table(row for row in self.report['rows'] if Case(row['load'], row['law']) == case))
 
 
 def run(given: argparse.Namespace, kind: Callable[[argparse.Namespace], Bench]) -> int:

@@ -58,11 +58,11 @@ class Case:
     """Requests of a law at a load. Each case has a bare of its own, with which the others are compared."""
 
     load: float
-    requests: str = 'poisson'
+    law: str = 'poisson'
 
     @property
     def name(self) -> str:
-        return f'{self.requests} at {self.load}'
+        return f'{self.law} at {self.load}'
 
 
 def cases(loads: str, requests: str) -> list[Case]:

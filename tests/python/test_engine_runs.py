@@ -177,11 +177,18 @@ def test_every_item_is_a_command_that_its_program_takes(run_python):
     assert 'endurance out.json 210.0' in lines
 
 
+def test_the_campaign_starts_as_a_program():
+    """Its folder is on Python's path then, and that of the matrix is not."""
+    ran = subprocess.run([sys.executable, '-B', str(pathlib.Path(campaign.__file__)), '--help'], capture_output=True,
+                         text=True, timeout=60, check=True)
+    assert '--items' in ran.stdout
+
+
 def test_items_run_in_order_until_the_time_is_over(tmp_path, monkeypatch, capsys):
     fake = tmp_path / 'fake.py'
     fake.write_text('import json, pathlib, sys\n'
                     'path = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])\n'
-                    'row = {"condition": "bare", "load": 0.5, "requests": "azure"}\n'
+                    'row = {"condition": "bare", "load": 0.5, "law": "azure"}\n'
                     'path.write_text(json.dumps({"rows": [row]}))\n')
     monkeypatch.setattr(campaign, 'FOLDER', tmp_path)
     monkeypatch.setattr(campaign, 'END_S', 1.0)

@@ -1,6 +1,7 @@
 """What the benchmark of engines computes without a GPU: requests, batching, the loop, times of tokens, the plan."""
 
 import contextlib
+import dataclasses
 import importlib
 import json
 import pathlib
@@ -261,6 +262,7 @@ def test_figures_pool_the_runs_and_ratios_are_over_bares():
     beside = [a_run([[20 * MS, 22 * MS, 27 * MS]], [0], [('p64', 0, 20 * MS), ('d1', 20 * MS, 23 * MS)])]
     found, alone = timing.figures(beside), timing.figures(bare)
     assert (alone['requests'], alone['tokens'], alone['tbt_p99_us']) == (2, 6, 2000)
+    assert not dataclasses.asdict(Case(0.5)).keys() & alone.keys()  # a row has both
     assert (alone['active'], alone['window_s']) == (0.14, 0.2)
     assert timing.over(found, alone) == {'tbt_p50': 1, 'tbt_p99': 2.5, 'ttft_p50': 2, 'ttft_p99': 2, 'step_p50': 1.5,
                                          'step_p99': 1.5, 'prefill_p50': 2, 'prefill_p99': 2}
