@@ -33,6 +33,7 @@ class Field:
     name: str
     count: str  # length of an array, a number or a constant's name; '' for no array
     comment: str
+    written: str = ''  # the type as the header writes it: 'const char*', 'void* const*'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Function:
     result: str
     name: str
     arguments: tuple[Field, ...]
+    written_result: str  # as the header writes it: 'const char*'
 
 
 @dataclasses.dataclass
@@ -125,17 +127,18 @@ def fields_of(body: str) -> list[Field]:
 def declared(code: str, comment: str) -> list[Field]:
     """The fields of one declaration: 'uint32_t a, b', 'const char* name', 'int32_t reserved[2]'."""
     if match := re.fullmatch(r'void \(\*(\w+)\)\((.*)\)', code):
-        return [Field(f'function({match[2]})', match[1], '', comment)]
+        return [Field(f'function({match[2]})', match[1], '', comment, f'void (*)({match[2]})')]
     match = re.fullmatch(r'((?:const |volatile |struct )*)(\w+)((?: ?\*)?(?: ?const ?\*)?\*?) ?(\w.*)', code)
     if match is None:
         raise UnknownError(f'This is no field that the generator knows: {code!r}.')
     stars = '*' * match[3].count('*')
+    written = match[1] + match[2] + match[3].replace(' *', '*')
     result = []
     for name in match[4].split(','):
         part = re.fullmatch(r'\s*(\w+)(?:\[(\w+)\])?\s*', name)
         if part is None:
             raise UnknownError(f'This is no name of a field: {name!r} in {code!r}.')
-        result.append(Field(match[2] + stars, part[1], part[2] or '', comment))
+        result.append(Field(match[2] + stars, part[1], part[2] or '', comment, written))
     return result
 
 
@@ -180,12 +183,12 @@ def parse_statement(header: Header, statement: str) -> None:
     elif match := re.fullmatch(r'typedef struct (\w+) \1', code):
         header.opaque.append(match[1])
     elif match := re.fullmatch(r'typedef (\w+) \(\*(\w+)\)\((.*)\)', code):
-        header.callbacks[match[2]] = Function(match[1], match[2], arguments_of(match[3]))
+        header.callbacks[match[2]] = Function(match[1], match[2], arguments_of(match[3]), match[1])
         header.order.append(match[2])
     elif match := re.fullmatch(r'typedef (\w+) (\w+)', code):
         header.aliases[match[2]] = match[1]
     elif match := re.fullmatch(r'GPUSHARE_API ((?:const )?\w+\*?) (\w+)\((.*)\) GPUSHARE_NOEXCEPT', code):
         result = match[1].removeprefix('const ')
-        header.functions[match[2]] = Function(result, match[2], arguments_of(match[3]))
+        header.functions[match[2]] = Function(result, match[2], arguments_of(match[3]), match[1])
     elif code:
         raise UnknownError(f'This is no declaration that the generator knows: {code[:200]!r}.')
