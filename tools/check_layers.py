@@ -34,6 +34,7 @@ NANOFLANN = re.compile(r'^nanoflann\.hpp$')
 LEMON = re.compile(r'^lemon/')
 PROTOZERO = re.compile(r'^protozero/')
 CLI11 = re.compile(r'^CLI/')
+HTTPLIB = re.compile(r'^httplib\.h$')
 BENCHMARK = re.compile(r'^benchmark/')
 PYTHON = re.compile(r'^Python\.h$')
 XLA_FFI = re.compile(r'^xla/ffi/api/')
@@ -180,6 +181,8 @@ LAYERS = (
     # Users copy this example into a project of their own, so its header is included without a folder.
     Layer('kernels example', 'examples/kernels', (re.compile(r'^cuda_driver\.h$'), PUBLIC)),
     Layer('jax example', 'examples/jax', (PUBLIC, XLA_FFI)),
+    # Servers in C++, each on a library that a machine may lack.
+    Layer('servers', 'examples/servers', (own('examples/servers'), own('examples/kernels'), PUBLIC, NLOHMANN, HTTPLIB)),
     Layer('examples', 'examples', (own('examples'), PUBLIC)),
     # Unit benchmarks measure one stage by itself, as unit tests do; the others go through the ABI.
     Layer('unit benchmarks', 'benchmarks/host',

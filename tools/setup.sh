@@ -35,6 +35,7 @@ development_packages=(
   clang clang-format clang-tidy libclang-rt-dev lld
   abigail-tools python3-dev
   dpkg-dev debootstrap
+  libcpp-httplib-dev apache2-utils
 )
 
 # Prints those of its arguments that are not installed. One dpkg-query, no network.

@@ -22,6 +22,7 @@ int open_cuda_driver(cuda_driver* driver) {
   missing += find(library, "cuDevicePrimaryCtxRetain", &driver->context_retain);
   missing += find(library, "cuCtxSetCurrent", &driver->context_set);
   missing += find(library, "cuMemAlloc_v2", &driver->allocate);
+  missing += find(library, "cuMemAllocHost_v2", &driver->allocate_host);
   missing += find(library, "cuMemsetD8_v2", &driver->fill);
   missing += find(library, "cuMemcpyHtoD_v2", &driver->upload);
   missing += find(library, "cuMemcpyDtoH_v2", &driver->download);

@@ -5,6 +5,10 @@
 
 #include <stddef.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef unsigned long long device_pointer; /* CUdeviceptr */
 
 typedef struct cuda_driver {
@@ -12,6 +16,7 @@ typedef struct cuda_driver {
   int (*context_retain)(void** context, int device);
   int (*context_set)(void* context);
   int (*allocate)(device_pointer* pointer, size_t bytes);
+  int (*allocate_host)(void** memory, size_t bytes); /* pinned */
   int (*fill)(device_pointer pointer, unsigned char byte, size_t bytes);
   int (*upload)(device_pointer to, const void* from, size_t bytes);
   int (*download)(void* to, device_pointer from, size_t bytes);
@@ -23,5 +28,9 @@ typedef struct cuda_driver {
 
 /* Makes the primary context of device 0 current. 0: there is a GPU. */
 int open_cuda_driver(cuda_driver* driver);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

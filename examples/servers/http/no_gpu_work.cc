@@ -1,0 +1,8 @@
+// In builds without libgpushare_kernels the server has no work for a GPU.
+#include "examples/servers/http/work.h"
+
+namespace gpushare::example {
+
+std::unique_ptr<Work> MakeGpuWork() { return nullptr; }
+
+}  // namespace gpushare::example
