@@ -182,7 +182,8 @@ LAYERS = (
     Layer('kernels example', 'examples/kernels', (re.compile(r'^cuda_driver\.h$'), PUBLIC)),
     Layer('jax example', 'examples/jax', (PUBLIC, XLA_FFI)),
     # Servers in C++, each on a library that a machine may lack.
-    Layer('servers', 'examples/servers', (own('examples/servers'), own('examples/kernels'), PUBLIC, NLOHMANN, HTTPLIB)),
+    Layer('servers', 'examples/servers', (own('examples/servers'), own('examples/kernels'), PUBLIC, NLOHMANN, HTTPLIB,
+                                              re.compile(r'^triton/core/'))),
     Layer('examples', 'examples', (own('examples'), PUBLIC)),
     # Unit benchmarks measure one stage by itself, as unit tests do; the others go through the ABI.
     Layer('unit benchmarks', 'benchmarks/host',

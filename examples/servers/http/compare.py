@@ -30,13 +30,20 @@ WARM_UP_S = 4.0
 OF_THE_MACHINE = ('libc.so', 'libm.so', 'libdl', 'libpthread', 'ld-', 'libcuda')
 
 
+def be_work_s(server):
+    try:
+        return server.metric('gpushare_app_work_seconds_total', 'background')
+    except KeyError:
+        return 0.0  # no BE app
+
+
 def one_run(options, beside, seed):
     arguments = ['--device', options.device, '--graph-us', options.graph_us, '--p99-bound', options.p99_bound]
     with running.Server(options.program, *arguments, *([] if beside else ['--no-be'])) as server:
         load.run(server.port, options.rate, WARM_UP_S, server.shift, options.connections, seed + 1000)
-        be_before, from_s = server.metric('gpushare_app_work_seconds_total', 'background'), time.monotonic()
+        be_before, from_s = be_work_s(server), time.monotonic()
         client = load.run(server.port, options.rate, options.seconds, server.shift, options.connections, seed)
-        be_work = server.metric('gpushare_app_work_seconds_total', 'background') - be_before
+        be_work = be_work_s(server) - be_before
         result = {
             'beside': beside, 'simulated': server.simulated, 'client': client,
             'query_p50_us': server.metric('gpushare_app_recent_p50_seconds', 'service') * 1e6,

@@ -26,6 +26,7 @@
 #include <csignal>
 #include <cstdio>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <semaphore>
@@ -34,7 +35,8 @@
 #include <thread>
 #include <vector>
 
-#include "examples/servers/http/service.h"
+#include "examples/servers/model/be_job.h"
+#include "examples/servers/model/lc_model.h"
 
 namespace gpushare::example {
 namespace {
@@ -44,14 +46,23 @@ using nlohmann::json;
 constexpr int kBacklog = 1024;
 constexpr size_t kBodyBytesMax = 16'384;
 constexpr int kKeepAliveSeconds = 5;
+constexpr int64_t kShutdownNs = 10'000'000'000;
 
 struct Options {
   std::string host = "127.0.0.1";
   int port = 8080;
   int connections = 128;
   int drain_ms = 500;
-  ServiceOptions service;
+  std::string device;  // as GPUSHARE_DEVICE; "": the environment's
+  bool best_effort = true;
+  LcModelOptions model;
 };
+
+Runtime MakeRuntime(const std::string& device) {
+  RuntimeOptions options;
+  if (!device.empty()) options.device = device.c_str();
+  return Runtime::Create(options).value();
+}
 
 // The threads of the connections. The library's own pool keeps connections without a bound while
 // its threads are busy; this one stops accepting.
@@ -120,7 +131,12 @@ std::vector<float> ParseBody(const httplib::Request& request) {
 
 class Server {
  public:
-  explicit Server(const Options& options) : options_(options), service_(options.service) {
+  explicit Server(const Options& options)
+      : options_(options),
+        runtime_(MakeRuntime(options.device)),
+        simulated_(runtime_.Device().value().simulated == 1),
+        model_(runtime_, options.model) {
+    if (options.best_effort) job_ = std::make_unique<BeJob>(runtime_, "background", 0);
     http_.new_task_queue = [this] { return new Connections(options_.connections); };
     http_.set_tcp_nodelay(true);
     http_.set_payload_max_length(kBodyBytesMax);
@@ -156,7 +172,7 @@ class Server {
     listen(listening_, kBacklog);  // the library asks for a backlog of 5
     std::thread acceptor([this] { http_.listen_after_bind(); });
     std::printf("{\"port\": %d, \"simulated\": %s, \"shift\": %d}\n", port,
-                service_.IsSimulated() ? "true" : "false", service_.Shift());
+                simulated_ ? "true" : "false", model_.Shift());
     std::fflush(stdout);
     int signal = 0;
     sigwait(&signals, &signal);
@@ -164,7 +180,8 @@ class Server {
     std::this_thread::sleep_for(std::chrono::milliseconds(options_.drain_ms));
     http_.stop();
     acceptor.join();  // after the last connection
-    const bool whole = service_.Shutdown();
+    if (job_ != nullptr) job_->BeginStop();
+    const bool whole = runtime_.Shutdown(runtime_.NowNs() + kShutdownNs).ok();
     std::printf("%s\n", Summary(whole).dump().c_str());
     return whole ? 0 : 1;
   }
@@ -177,14 +194,16 @@ class Server {
     } catch (const std::invalid_argument& error) {
       return Refuse(response, 400, error.what());
     }
-    const Answer answer = service_.Infer(values);
-    if (answer.http_status == 503) response.set_header("Retry-After", "1");
-    if (answer.http_status != 200) return Refuse(response, answer.http_status, answer.error);
+    const Answer answer = model_.Finish(model_.Begin(values));
+    if (!answer.status.ok()) {
+      const bool full = answer.status.code() == GPUSHARE_RESOURCE_EXHAUSTED;
+      if (full) response.set_header("Retry-After", "1");
+      return Refuse(response, full ? 503 : 500, answer.status.message());
+    }
     const json output = answer.output;
     if (IsJson(request)) {
       const double query_us = static_cast<double>(answer.query_ns) / 1e3;
-      const json body = {
-          {"output", output}, {"query_us", query_us}, {"simulated", service_.IsSimulated()}};
+      const json body = {{"output", output}, {"query_us", query_us}, {"simulated", simulated_}};
       return response.set_content(body.dump(), "application/json");
     }
     std::string text;
@@ -194,7 +213,8 @@ class Server {
   }
 
   void Health(httplib::Response& response) {
-    if (!service_.IsHealthy()) return Refuse(response, 503, "The device is lost.");
+    Result<RuntimeStats> stats = runtime_.Stats();
+    if (!stats.ok() || stats->device_lost == 1) return Refuse(response, 503, "The device is lost.");
     if (draining_.load()) return Refuse(response, 503, "The server drains.");
     response.set_content("ok\n", "text/plain");
   }
@@ -205,7 +225,7 @@ class Server {
   }
 
   std::string Metrics() {
-    std::string text = service_.Metrics();
+    std::string text = runtime_.Metrics().value();
     const size_t end = text.rfind("# EOF");
     if (end != std::string::npos) text.erase(end);
     text += "# TYPE http_answers counter\n";
@@ -218,8 +238,8 @@ class Server {
   }
 
   json Summary(bool whole) {
-    const AppStats lc = service_.LcStats();
-    const AppStats be = service_.BeStats();
+    const AppStats lc = model_.app().Stats().value();
+    const AppStats be = job_ == nullptr ? AppStats() : job_->app().Stats().value();
     json answers = json::object();
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& [status, count] : answers_) answers[std::to_string(status)] = count;
@@ -232,7 +252,10 @@ class Server {
   }
 
   const Options options_;
-  Service service_;
+  Runtime runtime_;
+  const bool simulated_;
+  LcModel model_;
+  std::unique_ptr<BeJob> job_;  // null: no BE work
   httplib::Server http_;
   int listening_ = -1;
   std::atomic<bool> draining_{false};
@@ -259,7 +282,7 @@ Options ParseOptions(const std::vector<std::string>& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& name = arguments[i];
     if (name == "--no-be") {
-      options.service.best_effort = false;
+      options.best_effort = false;
       continue;
     }
     if (i + 1 == arguments.size())
@@ -272,15 +295,15 @@ Options ParseOptions(const std::vector<std::string>& arguments) {
     else if (name == "--connections")
       options.connections = Number(name, value, 1, 4'096);
     else if (name == "--queue")
-      options.service.queries_max = Number(name, value, 0, 1'024);
+      options.model.queries_max = Number(name, value, 0, 1'024);
     else if (name == "--drain-ms")
       options.drain_ms = Number(name, value, 0, 60'000);
     else if (name == "--device")
-      options.service.device = value;
+      options.device = value;
     else if (name == "--p99-bound")
-      options.service.p99_bound = std::stod(value);
+      options.model.p99_bound = std::stod(value);
     else if (name == "--graph-us")
-      options.service.graph_ns = Number(name, value, 10, 100'000) * int64_t{1'000};
+      options.model.graph_ns = Number(name, value, 10, 100'000) * int64_t{1'000};
     else
       throw std::invalid_argument("There is no option '" + name + "'.");
   }

@@ -53,7 +53,8 @@ def answers(program):
         check(server.metric('gpushare_app_completed_total', 'background') > before, 'BE work does not run')
         check(server.metric('gpushare_app_completed_total', 'service') == 6, 'two queries have three tasks each')
     with running.Server(program, '--device', 'sim', '--no-be') as server:
-        check(server.metric('gpushare_app_submitted_total', 'background') == 0)
+        check(b'background' not in server.request('/metrics')[2])
+        check(server.request('/infer', b'1')[0] == 200)
     for bad in (('--device', 'abacus'), ('--port', '70000'), ('--nothing', '1'), ('--queue',)):
         process = subprocess.run([program, *bad], capture_output=True, text=True, timeout=30, check=False)
         check(process.returncode in (1, 2) and process.stderr, bad, process)

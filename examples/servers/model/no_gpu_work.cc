@@ -1,5 +1,5 @@
 // In builds without libgpushare_kernels the server has no work for a GPU.
-#include "examples/servers/http/work.h"
+#include "examples/servers/model/work.h"
 
 namespace gpushare::example {
 

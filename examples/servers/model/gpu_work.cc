@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "examples/kernels/cuda_driver.h"
-#include "examples/servers/http/work.h"
+#include "examples/servers/model/work.h"
 
 namespace gpushare::example {
 namespace {
@@ -74,33 +74,32 @@ class GpuWork : public Work {
  public:
   GpuWork() {
     if (open_cuda_driver(&cuda_) != 0) throw std::runtime_error("There is no GPU here.");
-    lc_ = std::make_unique<Gemm>("gemm_mma");
-    be_ = std::make_unique<Gemm>("gemm_mma");
-    for (void*& matrix : matrices_) matrix = Zeros(kRows * kSide);
-    void* const rotation = Rotation();
-    const std::array<std::array<int, 2>, 3> steps = {{{0, 1}, {1, 2}, {2, 1}}};
-    for (size_t i = 0; i < steps.size(); ++i) {
-      products_[i] = lc_->Pack(matrices_[static_cast<size_t>(steps[i][0])], rotation,
-                               matrices_[static_cast<size_t>(steps[i][1])], kRows, kSide, kSide);
-    }
-    be_task_ = be_->Pack(Noise(kBeRows * kBeDepth), Noise(kBeColumns * kBeDepth),
-                         Zeros(kBeRows * kBeColumns), kBeRows, kBeColumns, kBeDepth);
+    gemm_ = std::make_unique<Gemm>("gemm_mma");
   }
 
-  Kernel RegisterModel(const Runtime& runtime, int64_t graph_ns) override {
+  Kernel RegisterModel(const Runtime& runtime, const char* name, int64_t graph_ns) override {
+    for (void*& matrix : matrices_) matrix = Zeros(kRows * kSide);
+    void* const rotation = Rotation();
+    const std::array<std::array<size_t, 2>, 3> steps = {{{0, 1}, {1, 2}, {2, 1}}};
+    for (size_t i = 0; i < steps.size(); ++i) {
+      products_[i] = gemm_->Pack(matrices_[steps[i][0]], rotation, matrices_[steps[i][1]], kRows,
+                                 kSide, kSide);
+    }
     const int64_t probe_ns = Probe(runtime);
     nodes_ = static_cast<int>(std::clamp<int64_t>(
         std::llround(static_cast<double>(graph_ns) * kProbeNodes / static_cast<double>(probe_ns)),
         1, kNodesMax));
-    return RegisterChain(runtime, "model", nodes_, probe_ns * nodes_ / kProbeNodes);
+    return RegisterChain(runtime, name, true, nodes_, probe_ns * nodes_ / kProbeNodes);
   }
 
-  Kernel RegisterBe(const Runtime& runtime) override {
-    const gpushare_kernel_variants& variants = be_->variants;
+  Kernel RegisterBe(const Runtime& runtime, const char* name) override {
+    be_task_ = gemm_->Pack(Noise(kBeRows * kBeDepth), Noise(kBeColumns * kBeDepth),
+                           Zeros(kBeRows * kBeColumns), kBeRows, kBeColumns, kBeDepth);
+    const gpushare_kernel_variants& variants = gemm_->variants;
     SimulationRecord guess;
     guess.block_task_ns = 30'000;  // until the library has measured it
     KernelOptions options;
-    options.name = "gemm";
+    options.name = name;
     options.evictable = GPUSHARE_CHOICE_YES;
     options.simulation = &guess;
     options.original_function = variants.original_function;
@@ -181,21 +180,22 @@ class GpuWork : public Work {
       gpushare_kernels_task& task = products_[node == 0 ? 0 : (node % 2 == 1 ? 1 : 2)];
       void* arguments[] = {task.arguments};
       const int code =
-          cuda_.launch(lc_->variants.original_function, static_cast<unsigned>(task.grid_x),
+          cuda_.launch(gemm_->variants.original_function, static_cast<unsigned>(task.grid_x),
                        static_cast<unsigned>(task.grid_y), static_cast<unsigned>(task.grid_z),
-                       lc_->variants.threads_per_block, 1, 1, lc_->variants.dynamic_shared_bytes,
-                       stream, arguments, nullptr);
+                       gemm_->variants.threads_per_block, 1, 1,
+                       gemm_->variants.dynamic_shared_bytes, stream, arguments, nullptr);
       if (code != 0) return code;
     }
     return 0;
   }
 
-  Kernel RegisterChain(const Runtime& runtime, const char* name, int nodes, int64_t solo_ns) {
+  Kernel RegisterChain(const Runtime& runtime, const char* name, bool measured, int nodes,
+                       int64_t solo_ns) {
     KernelOptions options;
     options.name = name;
     options.solo_ns = solo_ns;
     // The model may be confined to the SMs on which it is as fast.
-    options.measure_places = std::string(name) == "model" ? 1 : 0;
+    options.measure_places = measured ? 1 : 0;
     return runtime
         .RegisterGraph(options, [&](void* stream, int32_t) { return Capture(stream, nodes); })
         .value();
@@ -207,7 +207,7 @@ class GpuWork : public Work {
     options.name = "probe";
     options.app_class = GPUSHARE_CLASS_LATENCY_CRITICAL;
     const Queue queue = runtime.CreateApp(options).value().CreateQueue().value();
-    const Kernel chain = RegisterChain(runtime, "probe", kProbeNodes, 100'000);
+    const Kernel chain = RegisterChain(runtime, "probe", false, kProbeNodes, 100'000);
     TaskOptions task;
     task.kernel = chain.get();
     std::vector<int64_t> times;
@@ -225,8 +225,7 @@ class GpuWork : public Work {
   }
 
   cuda_driver cuda_ = {};
-  std::unique_ptr<Gemm> lc_;
-  std::unique_ptr<Gemm> be_;
+  std::unique_ptr<Gemm> gemm_;
   std::array<void*, 3> matrices_ = {};
   std::array<gpushare_kernels_task, 3> products_ = {};
   gpushare_kernels_task be_task_ = {};

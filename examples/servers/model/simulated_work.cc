@@ -1,8 +1,10 @@
 // The work of a device that computes nothing: only durations are simulated.
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
-#include "examples/servers/http/work.h"
+#include "examples/servers/model/work.h"
 
 namespace gpushare::example {
 namespace {
@@ -12,7 +14,7 @@ constexpr int kBlocks = 16;  // of a node, as of a matrix product of 256 by 1024
 
 class SimulatedWork : public Work {
  public:
-  Kernel RegisterModel(const Runtime& runtime, int64_t graph_ns) override {
+  Kernel RegisterModel(const Runtime& runtime, const char* name, int64_t graph_ns) override {
     gpushare_graph_node node = {};
     node.duration_ns = graph_ns / kNodes;
     node.blocks = kBlocks;
@@ -21,16 +23,20 @@ class SimulatedWork : public Work {
     record.nodes = &node;
     record.node_count = 1;
     KernelOptions options;
-    options.name = "model";
+    options.name = name;
     options.kind = GPUSHARE_TASK_GRAPH;
     options.solo_ns = graph_ns;
     options.simulation = &record;
     return runtime.RegisterKernel(options).value();
   }
 
-  Kernel RegisterBe(const Runtime& runtime) override {
+  Kernel RegisterBe(const Runtime& runtime, const char* name) override {
+    SimulationRecord record;
+    record.block_task_ns = 27'000;
     KernelOptions options;
-    options.name = "sincos_27us";  // a name of the built-in profile
+    options.name = name;
+    options.evictable = GPUSHARE_CHOICE_YES;
+    options.simulation = &record;
     return runtime.RegisterKernel(options).value();
   }
 
@@ -57,5 +63,13 @@ class SimulatedWork : public Work {
 }  // namespace
 
 std::unique_ptr<Work> MakeSimulatedWork() { return std::make_unique<SimulatedWork>(); }
+
+std::unique_ptr<Work> MakeWork(const Runtime& runtime) {
+  const DeviceInfo device = runtime.Device().value();
+  std::unique_ptr<Work> work =
+      std::string(device.name) == "cuda" ? MakeGpuWork() : MakeSimulatedWork();
+  if (work == nullptr) throw std::runtime_error("This build has no kernels for a GPU.");
+  return work;
+}
 
 }  // namespace gpushare::example
