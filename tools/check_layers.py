@@ -182,6 +182,8 @@ LAYERS = (
     Layer('kernels example', 'examples/kernels', (re.compile(r'^cuda_driver\.h$'), PUBLIC)),
     Layer('jax example', 'examples/jax', (PUBLIC, XLA_FFI)),
     # Servers in C++, each on a library that a machine may lack.
+    Layer('servers of frameworks', 'examples/servers/frameworks',
+          (PUBLIC, CUDA, re.compile(r'^(torch/|c10/|onnxruntime_cxx_api\.h$|NvInfer\.h$)'))),
     Layer('servers', 'examples/servers', (own('examples/servers'), own('examples/kernels'), PUBLIC, NLOHMANN, HTTPLIB,
                                               re.compile(r'^triton/core/'))),
     Layer('examples', 'examples', (own('examples'), PUBLIC)),
