@@ -273,7 +273,7 @@ absl::Status Calibrate(const gpushare_calibration_options& options, Reporter& re
   absl::StatusOr<OpenDevice> device = MakeDevice(choice, Log(nullptr, nullptr));
   if (!device.ok()) return device.status();
   for (const models::CalibrationItem& item : items) {
-    if (device->name != "sim" || item.kernel.simulation.present) continue;
+    if (!RunsRecords(device->name) || item.kernel.simulation.present) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("Kernel '", item.kernel.name, "' has no simulation record, and the profile '",
                      base->device.name, "' knows no kernel of that name."));

@@ -10,8 +10,12 @@
 namespace gpushare::abi {
 namespace {
 
-absl::StatusOr<OpenDevice> MakeSim(const DeviceChoice& choice) {
+constexpr char kSim[] = "sim";
+constexpr char kSimInRealTime[] = "sim:realtime";
+
+absl::StatusOr<OpenDevice> MakeSim(const DeviceChoice& choice, bool real_time) {
   sim::SimOptions options;
+  options.real_time = real_time;
   options.profile = choice.profile;
   options.seed = choice.seed;
   if (choice.sim_tier == "block") {
@@ -25,17 +29,22 @@ absl::StatusOr<OpenDevice> MakeSim(const DeviceChoice& choice) {
   options.faults = *faults;
   absl::StatusOr<std::unique_ptr<core::Device>> device = sim::MakeSimDevice(options);
   if (!device.ok()) return device.status();
-  return OpenDevice{"sim", *std::move(device)};
+  return OpenDevice{real_time ? kSimInRealTime : kSim, *std::move(device)};
 }
 
 }  // namespace
 
+bool RunsRecords(absl::string_view device_name) {
+  return device_name == kSim || device_name == kSimInRealTime;
+}
+
 absl::StatusOr<OpenDevice> MakeDevice(const DeviceChoice& choice, const Log& log) {
   if (choice.device == "null") return OpenDevice{"null", null::MakeNullDevice()};
-  if (choice.device == "sim") return MakeSim(choice);
+  if (RunsRecords(choice.device)) return MakeSim(choice, choice.device == kSimInRealTime);
   if (choice.device != "cuda" && choice.device != "auto") {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "The device '", choice.device, "' is none of 'auto', 'cuda', 'sim' and 'null'."));
+    return absl::InvalidArgumentError(
+        absl::StrCat("The device '", choice.device,
+                     "' is none of 'auto', 'cuda', 'sim', 'sim:realtime' and 'null'."));
   }
   absl::StatusOr<std::unique_ptr<core::Device>> device =
       cuda::MakeCudaDevice(choice.ordinal, choice.profile);
@@ -43,7 +52,7 @@ absl::StatusOr<OpenDevice> MakeDevice(const DeviceChoice& choice, const Log& log
   if (choice.device == "cuda") return device.status();
   log.Write(GPUSHARE_LOG_WARNING,
             absl::StrCat("The device is SIMULATED, because: ", device.status().message()));
-  return MakeSim(choice);
+  return MakeSim(choice, false);
 }
 
 }  // namespace gpushare::abi

@@ -6,7 +6,6 @@
 #define GPUSHARE_BINDINGS_C_DEVICES_H_
 
 #include <memory>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -18,7 +17,7 @@
 namespace gpushare::abi {
 
 struct DeviceChoice {
-  absl::string_view device;  // "auto", "cuda", "sim", "null"
+  absl::string_view device;  // "auto", "cuda", "sim", "sim:realtime", "null"
   int ordinal = 0;
   uint64_t seed = 0;
   absl::string_view sim_tier;    // empty: "kernel"
@@ -27,9 +26,12 @@ struct DeviceChoice {
 };
 
 struct OpenDevice {
-  std::string name;  // "cuda", "sim", "null"
+  const char* name = "";  // "cuda", "sim", "sim:realtime", "null"; lives as long as the library
   std::unique_ptr<core::Device> device;
 };
+
+// Whether its kernels need simulation records: the simulated device in virtual or in real time.
+bool RunsRecords(absl::string_view device_name);
 
 // "auto" without a GPU opens the simulated device and logs that once.
 absl::StatusOr<OpenDevice> MakeDevice(const DeviceChoice& choice, const Log& log);

@@ -44,7 +44,7 @@
 // - Enums. A newer library may return values that this header does not name. The gpushare_*_name
 //   functions of that library know them.
 // - Time. Durations and times are int64_t nanoseconds. Times and deadlines are absolute, on the
-//   device's monotonic clock, which gpushare_now_ns reads. A simulated device has a virtual clock.
+//   device's monotonic clock, which gpushare_now_ns reads. The device "sim" has a virtual clock.
 // - Strings are UTF-8 and end with NUL. The library copies those that it gets. Each function says
 //   how long a string that it returns lives.
 // - Callbacks. Each type of callback says on which thread it runs, how often, and what it must not
@@ -330,9 +330,9 @@ enum gpushare_latency_value {
 typedef struct gpushare_runtime_options {
   uint32_t struct_size;
   gpushare_drive drive;
-  // "auto", "cuda", "sim" or "null". Null: the value of GPUSHARE_DEVICE in the environment, else
-  // "auto". "auto" takes CUDA where there is a GPU, else the simulated device. That fallback is
-  // logged once, and metrics and traces are then marked SIMULATED.
+  // "auto", "cuda", "sim" (in virtual time), "sim:realtime" (docs/load-tests.md) or "null". Null:
+  // the value of GPUSHARE_DEVICE in the environment, else "auto". "auto" takes CUDA where there is
+  // a GPU, else "sim". That is logged once, and metrics and traces are then marked SIMULATED.
   const char* device;
   const char* policy;        // null: "adaptive"; gpushare_policy_names lists all
   const char* profile_path;  // null: the built-in profile of an H200
@@ -1299,7 +1299,7 @@ GPUSHARE_API gpushare_status gpushare_ticket_release(gpushare_runtime* runtime,
 typedef struct gpushare_device_info {
   uint32_t struct_size;
   gpushare_bool simulated;
-  const char* name;            // "cuda", "sim" or "null"; lives as long as the library
+  const char* name;            // of the device, as in the options; lives as long as the library
   const char* profile;         // name of the profile; lives as long as the runtime
   const char* policy;          // policy at creation; lives as long as the runtime
   gpushare_bool virtual_time;  // the clock moves only when the flow is driven

@@ -14,6 +14,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "bindings/c/convert.h"
+#include "bindings/c/devices.h"
 #include "bindings/c/errors.h"
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
@@ -55,7 +56,7 @@ std::string DidYouMean(const models::Profile& profile, absl::string_view name) {
 // Fails if the description lacks something that this device needs to run the kernel.
 absl::Status CheckComplete(const RuntimeObject& runtime, const core::KernelDesc& desc)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(runtime.mutex) {
-  if (runtime.device_name == "sim" && !desc.simulation.present) {
+  if (RunsRecords(runtime.device_name) && !desc.simulation.present) {
     return absl::InvalidArgumentError(
         absl::StrCat("Kernel '", desc.name, "' has no simulation record, and the profile '",
                      runtime.profile.device.name, "' knows no kernel of that name",

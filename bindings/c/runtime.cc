@@ -138,6 +138,17 @@ absl::Status ReplaceByReplay(core::Replayer& replayer, OpenDevice& device) {
   return absl::OkStatus();
 }
 
+// A server in threads measures nonsense there, and nothing else would say why.
+void WarnOfVirtualTime(const RuntimeObject& runtime) {
+  if (runtime.polled || !runtime.scheduler->capabilities().virtual_time) return;
+  runtime.log.Write(
+      GPUSHARE_LOG_WARNING,
+      "The device 'sim' has virtual time and the runtime a thread that drives it, so time runs "
+      "ahead "
+      "of the application's sleeps and threads: latencies and loads measured so mean nothing. Open "
+      "the device 'sim:realtime', or drive by GPUSHARE_DRIVE_POLL and gpushare_poll_until.");
+}
+
 absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_options& options,
                                                     std::unique_ptr<ReplayObject> replay) {
   auto runtime = std::make_shared<RuntimeObject>(Log(options.log, options.log_user));
@@ -186,6 +197,7 @@ absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_optio
     core::MutexLock lock(&runtime->mutex);
     runtime->profile = std::move(profile);
   }
+  WarnOfVirtualTime(*runtime);
   if (!runtime->polled) GPUSHARE_RETURN_IF_ERROR(runtime->scheduler->StartThread());
   return runtime;
 }

@@ -31,7 +31,7 @@ Engine::Engine(const SimOptions& options)
       link_(options.profile, kLaunchesMax) {
   capabilities_.profile = options.profile;
   capabilities_.simulated = true;
-  capabilities_.virtual_time = true;
+  capabilities_.virtual_time = !options.real_time;
   capabilities_.partitions = true;
   capabilities_.eviction = true;
   capabilities_.timestamps = true;
@@ -205,6 +205,28 @@ void Engine::ReserveTimers() {
 core::TimeNs Engine::NextEventNs() const {
   core::TimeNs next = std::min(next_due_ns_, link_.NextEventNs());
   if (!timers_.empty()) next = std::min(next, timers_.front().time_ns);
+  return next;
+}
+
+core::TimeNs Engine::NextLookNs() const {
+  if (visible_count_ > 0) return now_;
+  core::TimeNs next = link_.NextEventNs();
+  for (const Timer& timer : timers_) {
+    if (timer.kind != TimerKind::kGapEnd) next = std::min(next, timer.time_ns);
+  }
+  for (const int32_t pool : active_pools_) next = std::min(next, pools_[pool].due_ns);
+  for (const int32_t index : active_residencies_) {
+    next = std::min(next, residencies_[index].due_ns);
+  }
+  for (const int32_t slot : resident_launches_) {
+    const Launch& launch = launches_[slot];
+    if (launch.chain == ChainState::kNone) continue;
+    const core::TimeNs end =
+        launch.chain == ChainState::kRun ? launch.due_ns : EarliestEndOf(launch);
+    if (end != core::kNever) {
+      next = std::min(next, end + capabilities_.profile.completion_latency_ns);
+    }
+  }
   return next;
 }
 

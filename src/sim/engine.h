@@ -231,6 +231,9 @@ class Engine {
   int64_t ClaimsOf(int32_t counter) const;
   size_t Poll(absl::Span<core::DeviceCompletion> out);
   core::TimeNs NextEventNs() const;
+  // When a completion may be visible next, before anything else is launched or evicted: now, if one
+  // is. Often later than the next event, because those inside a chain end nothing.
+  core::TimeNs NextLookNs() const;
   void AdvanceTo(core::TimeNs time);
   int64_t BusySmNs() const { return static_cast<int64_t>(busy_sm_ns_); }
 
@@ -350,6 +353,7 @@ class Engine {
   void BreakRun(int32_t slot);
   void ChainIsDue(int32_t slot);
   void EndChain(int32_t slot);
+  core::TimeNs EarliestEndOf(const Launch& launch) const;
   double PositionOf(const Launch& launch) const;
   double EndPositionOf(const Launch& launch) const;
   void EvictSegments(int32_t slot);

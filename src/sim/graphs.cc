@@ -243,6 +243,20 @@ double Engine::EndPositionOf(const Launch& launch) const {
   return kernel.NodeOf(launch.node_end).begin_ns - kernel.gap_ns;
 }
 
+// Of a chain that runs node by node: its end if nothing slows it from now on.
+core::TimeNs Engine::EarliestEndOf(const Launch& launch) const {
+  if (launch.hung) return core::kNever;
+  const bool in_node = launch.chain == ChainState::kNode;
+  const NodeRun& run = CurrentNode(launch);
+  const auto duration = static_cast<double>(run.node.duration_ns);
+  double left = in_node ? launch.left_ns : duration;
+  if (!launch.has_own_node) {
+    left += EndPositionOf(launch) - launch.kernel->NodeOf(launch.node).begin_ns - duration;
+  }
+  const double speed = std::max(launch.place_speed, 1e-9) / launch.slowness;
+  return (in_node ? launch.synced_ns : now_) + std::llround(std::max(0.0, left) / speed);
+}
+
 void Engine::EndChain(int32_t slot) {
   Launch& launch = launches_[slot];
   if (!launch.in_segments) return EndLaunch(slot, core::Outcome::kFinished, 0);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -21,25 +22,29 @@ namespace {
 
 class SimDevice final : public core::Device {
  public:
-  explicit SimDevice(const SimOptions& options)
-      : engine_(options),
+  SimDevice(const SimOptions& options, std::unique_ptr<const core::Clock> clock)
+      : real_time_(options.real_time),
+        wall_(clock == nullptr ? std::make_unique<core::SteadyClock>() : std::move(clock)),
+        engine_(options),
         capabilities_(engine_.capabilities()),
         step_back_at_ns_(options.faults.clock_jump_at_ns),
-        step_back_ns_(std::max<int64_t>(0, -options.faults.clock_jump_ns)) {}
+        step_back_ns_(std::max<int64_t>(0, -options.faults.clock_jump_ns)),
+        begin_ns_(real_time_ ? wall_->NowNs() : 0) {}
 
   core::TimeNs NowNs() const override ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    return engine_.NowNs() - behind_ns_.load(std::memory_order_acquire);
+    if (real_time_) return wall_->NowNs();
+    return engine_.NowNs() + begin_ns_.load(std::memory_order_acquire);
   }
 
   const core::DeviceCapabilities& capabilities() const override { return capabilities_; }
 
   absl::Status PrepareKernel(const core::KernelDesc& kernel) override {
-    core::MutexLock lock(&mutex_);
+    const Present present(*this);
     return engine_.Prepare(kernel);
   }
 
   void ReleaseKernel(core::KernelId kernel) override {
-    core::MutexLock lock(&mutex_);
+    const Present present(*this);
     engine_.Release(kernel);
   }
 
@@ -48,104 +53,136 @@ class SimDevice final : public core::Device {
   }
 
   absl::Status PrepareFusedKernel(core::FusedKernelDesc& fused) override {
-    core::MutexLock lock(&mutex_);
+    const Present present(*this);
     engine_.PrepareFused(fused);
     return absl::OkStatus();
   }
 
   absl::Status CreatePlace(core::PlaceIndex place, const core::PlaceSpec& spec) override {
-    core::MutexLock lock(&mutex_);
+    const Present present(*this);
     return engine_.AddPlace(place, spec);
   }
 
   absl::Status DestroyPlace(core::PlaceIndex place) override {
-    core::MutexLock lock(&mutex_);
+    const Present present(*this);
     return engine_.RemovePlace(place);
   }
 
   absl::StatusOr<core::LaneIndex> CreateLane(const core::LaneSpec& spec) override {
-    core::MutexLock lock(&mutex_);
+    const Present present(*this);
     return engine_.AddLane(spec);
   }
 
   void AbandonLane(core::LaneIndex lane) override {
-    core::MutexLock lock(&mutex_);
+    const Present present(*this);
     engine_.Abandon(lane);
   }
 
   absl::Status ReplaceLane(core::LaneIndex lane, const core::LaneSpec& spec) override {
-    core::MutexLock lock(&mutex_);
+    const Present present(*this);
     return engine_.Replace(lane, spec);
   }
 
   absl::Status Launch(const core::LaunchRequest& request) override {
     if (request.form == core::Form::kOpaque && request.parts[0].work.host_function != nullptr) {
       {
-        core::MutexLock lock(&mutex_);
+        const Present present(*this);
         if (absl::Status status = engine_.Check(request); !status.ok()) return status;
       }
       // Run the caller's code without a lock: it may call the device.
       request.parts[0].work.host_function(nullptr, request.parts[0].work.host_user);
     }
-    core::MutexLock lock(&mutex_);
+    const Present present(*this);
     return engine_.Submit(request);
   }
 
   std::optional<int64_t> ReadClaims(int32_t counter) override {
-    core::MutexLock lock(&mutex_);
+    const Present present(*this);
     return engine_.ClaimsOf(counter);
   }
 
   absl::Status Evict(core::LaneIndex lane, uint64_t epoch, int32_t workers_to_keep) override {
-    core::MutexLock lock(&mutex_);
+    const Present present(*this);
     return engine_.Evict(lane, epoch, workers_to_keep);
   }
 
   void LimitSegments(int64_t longest_ns) override {
-    core::MutexLock lock(&mutex_);
+    const Present present(*this);
     engine_.LimitSegments(longest_ns);
   }
 
   void* LaneStream(core::LaneIndex) override { return nullptr; }
 
   size_t PollCompletions(absl::Span<core::DeviceCompletion> out) override {
-    core::MutexLock lock(&mutex_);
+    const Present present(*this);
     const size_t count = engine_.Poll(out);
     for (core::DeviceCompletion& completion : out.first(count)) {
-      completion.start_ns -= behind_ns_.load();
-      completion.end_ns -= behind_ns_.load();
+      completion.start_ns += begin_ns_.load();
+      completion.end_ns += begin_ns_.load();
     }
     return count;
   }
 
   core::TimeNs NextEventNs() const override {
+    if (real_time_) return core::kNever;
     core::MutexLock lock(&mutex_);
     const core::TimeNs next = engine_.NextEventNs();
-    return next == core::kNever ? next : next - behind_ns_.load();
+    return next == core::kNever ? next : next + begin_ns_.load();
   }
 
   void AdvanceTo(core::TimeNs time) override {
+    if (real_time_) return;
     core::MutexLock lock(&mutex_);
-    const int64_t behind_ns = behind_ns_.load();
-    engine_.AdvanceTo(time > core::kNever - behind_ns ? core::kNever : time + behind_ns);
-    if (behind_ns == 0 && engine_.NowNs() >= step_back_at_ns_) {
-      behind_ns_.store(std::min(step_back_ns_, engine_.NowNs()));  // no time is below 0
+    const core::TimeNs begin_ns = begin_ns_.load();
+    engine_.AdvanceTo(time > core::kNever + begin_ns ? core::kNever : time - begin_ns);
+    if (begin_ns == 0 && engine_.NowNs() >= step_back_at_ns_) {
+      begin_ns_.store(-std::min(step_back_ns_, engine_.NowNs()));  // no time is below 0
     }
   }
 
+  core::TimeNs NextLookNs() override {
+    if (!real_time_) return core::kNever;
+    const Present present(*this);
+    const core::TimeNs next = engine_.NextLookNs();
+    return next == core::kNever ? next : next + begin_ns_.load();
+  }
+
   int64_t BusySmNs() const override {
-    core::MutexLock lock(&mutex_);
+    const Present present(*this);
     return engine_.BusySmNs();
   }
 
  private:
+  // Holds the mutex. In real time all that was due when the call was made has happened: the engine
+  // is at that time, however long the caller then waited for the mutex. So the profile's launch
+  // latency contains what Launch takes, as on a GPU, and nothing counts that twice.
+  class ABSL_SCOPED_LOCKABLE Present {
+   public:
+    explicit Present(const SimDevice& device) ABSL_EXCLUSIVE_LOCK_FUNCTION(device.mutex_)
+        : device_(device) {
+      const core::TimeNs called_ns = device.real_time_ ? device.wall_->NowNs() : 0;
+      device.mutex_.Lock();
+      if (device.real_time_) device.engine_.AdvanceTo(called_ns - device.begin_ns_.load());
+    }
+    ~Present() ABSL_UNLOCK_FUNCTION() { device_.mutex_.Unlock(); }
+    Present(const Present&) = delete;
+    Present& operator=(const Present&) = delete;
+
+   private:
+    const SimDevice& device_;
+  };
+
+  const bool real_time_;
+  const std::unique_ptr<const core::Clock> wall_;
   mutable core::Mutex mutex_;
-  Engine engine_ ABSL_GUARDED_BY(mutex_);  // NowNs reads its clock without the mutex
+  // NowNs reads its clock without the mutex. Mutable: in real time it moves whoever looks.
+  mutable Engine engine_ ABSL_GUARDED_BY(mutex_);
   const core::DeviceCapabilities capabilities_;
   // The fault of a clock that steps back: from then on the clock is behind the engine's.
   const core::TimeNs step_back_at_ns_;
   const int64_t step_back_ns_;
-  std::atomic<int64_t> behind_ns_{0};
+  // What the device's clock shows when the engine's shows 0: in real time the time of creation.
+  std::atomic<core::TimeNs> begin_ns_;
 };
 
 absl::Status Outside(absl::string_view field, double value, double low, double high) {
@@ -194,7 +231,8 @@ absl::Status CheckProfile(const core::DeviceProfile& profile) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<core::Device>> MakeSimDevice(const SimOptions& options) {
+absl::StatusOr<std::unique_ptr<core::Device>> MakeSimDevice(
+    const SimOptions& options, std::unique_ptr<const core::Clock> clock) {
   if (absl::Status status = CheckProfile(options.profile); !status.ok()) return status;
   if (!(options.faults.slow_copy_factor >= 1)) {
     return absl::InvalidArgumentError(absl::StrCat("The slow-copy factor is ",
@@ -206,7 +244,12 @@ absl::StatusOr<std::unique_ptr<core::Device>> MakeSimDevice(const SimOptions& op
                                                    options.faults.misprediction_factor,
                                                    ", and it must be above 0."));
   }
-  return std::unique_ptr<core::Device>(std::make_unique<SimDevice>(options));
+  if (options.real_time && options.faults.clock_jump_at_ns != core::kNever) {
+    return absl::InvalidArgumentError(
+        "The fault 'clock_jump_at_ns' needs a clock in virtual time, and the device is in real "
+        "time.");
+  }
+  return std::unique_ptr<core::Device>(std::make_unique<SimDevice>(options, std::move(clock)));
 }
 
 }  // namespace gpushare::sim

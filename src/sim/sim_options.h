@@ -23,6 +23,7 @@ struct SimOptions {
   core::DeviceProfile profile;
   uint64_t seed = 1;
   Tier tier = Tier::kKernel;
+  bool real_time = false;  // time passes as on the steady clock, not in AdvanceTo
   FaultPlan faults;
 };
 

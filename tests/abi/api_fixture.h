@@ -7,6 +7,7 @@
 #include <gpushare/gpushare.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -36,8 +37,9 @@ struct DeviceCase {
 };
 
 inline std::string NameOf(const DeviceCase& device_case) {
-  return std::string(device_case.device) +
-         (device_case.drive == GPUSHARE_DRIVE_POLL ? "Polled" : "Threaded");
+  std::string name = device_case.device;
+  std::replace(name.begin(), name.end(), ':', '_');
+  return name + (device_case.drive == GPUSHARE_DRIVE_POLL ? "Polled" : "Threaded");
 }
 
 inline gpushare_app_options AppOptionsOf(gpushare_app_class app_class, const char* name) {

@@ -23,7 +23,8 @@ class CApiTest : public testing::TestWithParam<DeviceCase> {
  protected:
   void SetUp() override { api_.Open(GetParam()); }
   void TearDown() override { api_.Close(); }
-  bool simulated() const { return std::string(GetParam().device) == "sim"; }
+  bool simulated() const { return std::string(GetParam().device) != "null"; }
+  bool virtual_time() const { return std::string(GetParam().device) == "sim"; }
   bool polled() const { return GetParam().drive == GPUSHARE_DRIVE_POLL; }
 
   Api api_;
@@ -31,6 +32,7 @@ class CApiTest : public testing::TestWithParam<DeviceCase> {
 
 INSTANTIATE_TEST_SUITE_P(Devices, CApiTest,
                          testing::Values(DeviceCase{"sim", GPUSHARE_DRIVE_POLL},
+                                         DeviceCase{"sim:realtime", GPUSHARE_DRIVE_THREAD},
                                          DeviceCase{"null", GPUSHARE_DRIVE_POLL},
                                          DeviceCase{"null", GPUSHARE_DRIVE_THREAD}),
                          [](const auto& one) { return NameOf(one.param); });
@@ -279,7 +281,7 @@ TEST_P(CApiTest, AnEventDescriptorBecomesReadableWithCompletion) {
   ASSERT_OK(gpushare_ticket_eventfd(api_.runtime, ticket, &fd));
   ASSERT_GE(fd, 0);
   pollfd wanted = {fd, POLLIN, 0};
-  if (simulated()) {
+  if (virtual_time()) {
     EXPECT_EQ(::poll(&wanted, 1, 0), 0) << "readable before the task is complete";
   }
   ASSERT_OK(gpushare_ticket_wait(api_.runtime, ticket, api_.Deadline()));
@@ -418,7 +420,7 @@ TEST_P(CApiTest, TheDeviceSaysWhatItIsAndGuarantees) {
   gpushare_device_info info = GPUSHARE_DEVICE_INFO_INIT;
   ASSERT_OK(gpushare_device_info_get(api_.runtime, &info));
   EXPECT_STREQ(info.name, GetParam().device);
-  EXPECT_EQ(info.virtual_time, simulated() ? 1 : 0);
+  EXPECT_EQ(info.virtual_time, virtual_time() ? 1 : 0);
   EXPECT_GT(info.sm_count, 0);
   if (simulated()) {
     EXPECT_EQ(info.simulated, 1);
@@ -649,7 +651,7 @@ TEST_P(CApiTest, PollingBelongsToPolledRuntimes) {
     int64_t then_ns = 0;
     ASSERT_OK(gpushare_now_ns(api_.runtime, &then_ns));
     EXPECT_GE(then_ns, now_ns + 2000000);
-    if (simulated()) {
+    if (virtual_time()) {
       EXPECT_EQ(then_ns, now_ns + 2000000);
     }
   } else {

@@ -1,5 +1,9 @@
 // The devices that the contract suite tests.
 
+#include <atomic>
+#include <memory>
+#include <utility>
+
 #include "src/null/null_device.h"
 #include "tests/contract/device_contract.h"
 
@@ -12,6 +16,22 @@
 #endif
 
 namespace gpushare::contract {
+
+#ifdef GPUSHARE_CONTRACT_SIM
+namespace {
+
+// Real time that passes with each look at it, and not while this machine does something else.
+class TickingClock final : public core::Clock {
+ public:
+  core::TimeNs NowNs() const override { return now_ns_.fetch_add(kTickNs); }
+
+ private:
+  static constexpr int64_t kTickNs = 200;
+  mutable std::atomic<core::TimeNs> now_ns_{1'000'000'000};
+};
+
+}  // namespace
+#endif
 
 #ifdef GPUSHARE_CONTRACT_CUDA
 namespace {
@@ -55,14 +75,21 @@ std::vector<DeviceFactory> DeviceFactories() {
   std::vector<DeviceFactory> factories;
   factories.push_back({.name = "null", .make = [] { return null::MakeNullDevice(); }});
 #ifdef GPUSHARE_CONTRACT_SIM
-  for (const auto& [name, tier] : {std::pair{"sim_kernel_tier", sim::Tier::kKernel},
-                                   std::pair{"sim_block_tier", sim::Tier::kBlock}}) {
+  struct Sim {
+    const char* name;
+    sim::Tier tier;
+    bool real_time;
+  };
+  for (const Sim sim : {Sim{"sim_kernel_tier", sim::Tier::kKernel, false},
+                        Sim{"sim_block_tier", sim::Tier::kBlock, false},
+                        Sim{"sim_real_time", sim::Tier::kKernel, true}}) {
     DeviceFactory factory;
-    factory.name = name;
-    factory.make = [tier = tier] {
+    factory.name = sim.name;
+    factory.make = [sim] {
       sim::SimOptions options;
-      options.tier = tier;
-      return sim::MakeSimDevice(options);
+      options.tier = sim.tier;
+      options.real_time = sim.real_time;
+      return sim::MakeSimDevice(options, std::make_unique<TickingClock>());
     };
     factory.work_takes_time = true;
     factories.push_back(std::move(factory));

@@ -15,7 +15,7 @@ class ShutdownInFlightTest : public ::testing::TestWithParam<DeviceCase> {
  protected:
   void Open(const char* faults) {
     api_.opening.profile_path = GPUSHARE_SMALL_PROFILE;
-    const bool sim = std::string(GetParam().device) == "sim";
+    const bool sim = std::string(GetParam().device) != "null";
     api_.Open(GetParam(), sim ? faults : nullptr, "adaptive");
   }
 
@@ -76,6 +76,7 @@ class ShutdownInFlightTest : public ::testing::TestWithParam<DeviceCase> {
 INSTANTIATE_TEST_SUITE_P(Devices, ShutdownInFlightTest,
                          ::testing::Values(DeviceCase{"sim", GPUSHARE_DRIVE_POLL},
                                            DeviceCase{"sim", GPUSHARE_DRIVE_THREAD},
+                                           DeviceCase{"sim:realtime", GPUSHARE_DRIVE_THREAD},
                                            DeviceCase{"null", GPUSHARE_DRIVE_POLL},
                                            DeviceCase{"null", GPUSHARE_DRIVE_THREAD}),
                          [](const auto& device) { return NameOf(device.param); });
