@@ -22,7 +22,7 @@ SOURCE_SUFFIXES = {'.h', '.hpp', '.c', '.cc', '.cu', '.cuh'}
 
 STANDARD = re.compile(r'^[a-z_0-9]+$')  # <vector>, <cstdint>
 C_AND_POSIX = re.compile(
-    r'^(assert|ctype|errno|float|inttypes|limits|locale|math|setjmp|signal|stdarg|stdbool|stddef|stdint'
+    r'^(assert|ctype|errno|float|inttypes|limits|locale|math|setjmp|signal|stdarg|stdatomic|stdbool|stddef|stdint'
     r'|stdio|stdlib|string|time|wchar'
     r'|cxxabi|dlfcn|fcntl|poll|pthread|sched|unistd|immintrin|x86intrin|sys/[a-z_]+|linux/[a-z_]+)\.h$')
 

@@ -46,7 +46,7 @@ check_needs() {
   : > "$scratch/log"
 }
 
-prints_query() { "$@" | tee "$scratch/printed" && grep -qiE '^query: ok in [0-9]+ us$' "$scratch/printed"; }
+prints_p99() { "$@" | tee "$scratch/printed" && grep -qE '^p99 alone [0-9]+ us, beside training [0-9]+ us' "$scratch/printed"; }
 
 with_pkg_config() {  # COMPILER STANDARD SOURCE PROGRAM [PACKAGE...]
   local compiler="$1" standard="$2" source="$3" program="$4" cflags libs
@@ -57,14 +57,14 @@ with_pkg_config() {  # COMPILER STANDARD SOURCE PROGRAM [PACKAGE...]
 }
 
 c_program() {
-  with_pkg_config cc -std=c99 "$examples/quickstart.c" "$scratch/c" && prints_query "$scratch/c"
+  with_pkg_config cc -std=c99 "$examples/quickstart.c" "$scratch/c" && prints_p99 "$scratch/c"
 }
 cpp_program() {
   with_pkg_config c++ -std=c++17 "$examples/quickstart.cc" "$scratch/cpp" && "$scratch/cpp"
 }
 c_program_by_hand() {
   cc -std=c99 -I "$tree/include" "$examples/quickstart.c" -L "$tree/lib" -lgpushare "-Wl,-rpath,$tree/lib" -o "$scratch/hand" &&
-    prints_query "$scratch/hand"
+    prints_p99 "$scratch/hand"
 }
 cmake_project() {
   cmake -S "$here/tests/install/consumer" -B "$scratch/cmake" -DCMAKE_PREFIX_PATH="$tree" && cmake --build "$scratch/cmake" &&
@@ -74,7 +74,7 @@ host_with_abseil() {
   with_pkg_config c++ -std=c++17 "$here/tests/install/host_with_abseil.cc" "$scratch/host" absl_statusor absl_cord \
     absl_flat_hash_map absl_synchronization && ldd "$scratch/host" | grep libabsl_status && "$scratch/host"
 }
-python_program() { prints_query env PYTHONPATH="$scratch/site" python3 -B "$examples/quickstart.py"; }
+python_program() { prints_p99 env PYTHONPATH="$scratch/site" python3 -B "$examples/quickstart.py"; }
 gpu_command() {
   "$tree/bin/gpushare" calibrate --device cuda --kernels ffma --repeats 3 --seconds-per-kernel 1 --out "$scratch/calibrated.json"
 }
@@ -96,7 +96,7 @@ examples="$tree/share/doc/gpushare/examples"
 export PKG_CONFIG_PATH="$tree/lib/pkgconfig"
 
 check_needs
-step 'the compiled C program' prints_query "$examples/quickstart"
+step 'the compiled C program' prints_p99 "$examples/quickstart"
 step 'the command, with an installed scenario' installed_command
 if have cc; then step 'a C program, compiled here' c_program_by_hand; else skipped 'a C program, compiled here: no cc'; fi
 if have cc && have c++ && have pkg-config; then

@@ -65,7 +65,7 @@ try_system() {  # FOLDER
     dpkg -i /trial/packages/gpushare_*.deb /trial/packages/gpushare-dbgsym_*.deb > /dev/null
     cd /trial
     cc -std=c99 /usr/share/doc/gpushare/examples/quickstart.c -lgpushare -o installed
-    ./installed | grep "^query: ok"
+    ./installed | grep "^p99 alone"
     gpushare colocate smoke --queries 20 --device sim --out smoke > /dev/null
     pkg-config --modversion gpushare
     echo "ok       the .deb, installed"
