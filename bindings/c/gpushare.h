@@ -1204,6 +1204,17 @@ GPUSHARE_API gpushare_status gpushare_region_begin(gpushare_queue* queue,
                                                    gpushare_ticket* out_ticket,
                                                    void** out_stream) GPUSHARE_NOEXCEPT;
 
+// How much BE work may be on the device now, in front of the next LC query: as long a BE region may
+// begin, and so much may an open one have launched and not complete. 0: none, because LC work runs
+// or the runtime is quiesced. It costs a few nanoseconds, for a check before each launch. A region
+// that is longer is UNAVAILABLE, unless the tail accounts (docs/glossary.md) have credit for it.
+// Sequence: gpushare_region_begin -> for each launch: gpushare_region_room, launch or wait ->
+// gpushare_region_end.
+// Threads: any. Owns: nothing. Blocks: no.
+// Errors: FAILED_PRECONDITION shut down; UNAVAILABLE the device is lost.
+GPUSHARE_API gpushare_status gpushare_region_room(gpushare_runtime* runtime,
+                                                  int64_t* out_room_ns) GPUSHARE_NOEXCEPT;
+
 // Says that nothing more is enqueued on the region's stream. The ticket completes when the stream
 // has done its work.
 // Threads: any. Owns: nothing. Blocks: no.

@@ -379,6 +379,18 @@ gpushare_status gpushare_region_begin(gpushare_queue* queue, const gpushare_regi
   });
 }
 
+gpushare_status gpushare_region_room(gpushare_runtime* runtime, int64_t* out_room_ns) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, runtime);
+    GPUSHARE_RETURN_IF_ERROR(CheckNotNull("out_room_ns", out_room_ns));
+    *out_room_ns = 0;
+    const absl::StatusOr<int64_t> room_ns = object->scheduler->RegionRoomNs();
+    if (!room_ns.ok()) return room_ns.status();
+    *out_room_ns = *room_ns;
+    return absl::OkStatus();
+  });
+}
+
 gpushare_status gpushare_region_end(gpushare_runtime* runtime, gpushare_ticket region) noexcept {
   return Enter([&]() -> absl::Status {
     GPUSHARE_FIND(object, runtime);

@@ -445,6 +445,11 @@ std::vector<Call> WorkCalls() {
       {"gpushare_run_lc", RunLc},
       {"gpushare_enqueue_fail", [](H) { return gpushare_enqueue_fail("no"); }, false},
       {"gpushare_region_begin", BeginRegion},
+      {"gpushare_region_room",
+       [](H h) {
+         int64_t room_ns = 0;
+         return gpushare_region_room(h.runtime, &room_ns);
+       }},
       {"gpushare_region_end",
        [](H h) { return gpushare_region_end(h.runtime, h.tickets[0]); }},  // it is no region
       {"gpushare_ticket_wait",

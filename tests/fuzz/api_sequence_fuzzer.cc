@@ -145,9 +145,12 @@ class Session {
         }
         break;
       }
-      case 15:
+      case 15: {
+        int64_t room_ns = 0;
+        gpushare_region_room(runtime_, &room_ns);
         gpushare_region_end(runtime_, AnyTicket());
         break;
+      }
       case 16: {
         gpushare_reservation_options options = GPUSHARE_RESERVATION_OPTIONS_INIT;
         options.capsms = static_cast<int32_t>(bytes_.Next()) - 64;

@@ -101,6 +101,18 @@ def test_a_region_completes_with_its_ticket(runtime, service):
     assert region.wait().verdict is Verdict.OK  # the bound is that of the first one
 
 
+def test_the_room_of_regions_is_what_lc_apps_tolerate(runtime, chain):
+    hour = 3_600_000_000_000
+    assert runtime.region_room_ns() == hour, 'nobody waits'
+    service = runtime.create_app('strict', gpushare.LATENCY_CRITICAL, p99_bound=1.05, p99_alone_ns=2_000_000)
+    service.submit(chain).wait()
+    runtime.drain()
+    assert 0 < runtime.region_room_ns() < 1_000_000
+    runtime.quiesce()
+    assert runtime.region_room_ns() == 0
+    runtime.resume()
+
+
 def test_an_enqueue_function_runs_once_and_its_exception_is_raised(service):
     streams = []
     assert service.submit(enqueue=streams.append).wait().verdict is Verdict.OK

@@ -83,6 +83,16 @@ class Runtime(RuntimeBase):
         with self._use as handle:
             return _waits.now_ns(handle)
 
+    def region_room_ns(self) -> int:
+        """How much BE work may be on the device now, in front of the next LC query; 0: none.
+
+        A BE region so long may begin. One that stays open asks before each launch, and ends at 0 (docs/engines.md).
+        """
+        room = ctypes.c_int64()
+        with self._use as handle:
+            check(library().gpushare_region_room(handle, ctypes.byref(room)))
+        return room.value
+
     def from_monotonic_ns(self, time_ns: int) -> int:
         """A time of time.monotonic_ns() on the device's clock, as arrival_ns and records have it.
 

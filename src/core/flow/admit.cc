@@ -3,6 +3,7 @@
 #include "src/core/flow/admit.h"
 
 #include "src/core/base/ids.h"
+#include "src/core/flow/learn/learn.h"
 #include "src/core/flow/verbs/finish.h"
 #include "src/core/flow/verbs/queries/idle.h"
 #include "src/core/flow/verbs/queries/queries.h"
@@ -65,8 +66,10 @@ void AdmitWord(Flow& flow, uint64_t word) {
       }
       return;
     case RingTag::kRegionBegun:
-      if (Task* task = flow.tables.FindTask(TicketId{id}); task != nullptr)
+      if (Task* task = flow.tables.FindTask(TicketId{id}); task != nullptr) {
+        LearnRegionBegan(flow, *task);
         WatchRegion(flow, *task);
+      }
       return;
     case RingTag::kQueryBegun:
       if (QuerySlot* slot = flow.tables.FindQuery(QueryId{id}); slot != nullptr) {

@@ -10,6 +10,7 @@
 #include "src/core/flow/verbs/launch_task.h"
 #include "src/core/flow/verbs/plan_entry.h"
 #include "src/core/log/events.h"
+#include "src/core/promise/tuning.h"
 #include "src/core/queueing/headroom.h"
 #include "src/core/seams/launch_claims.h"
 #include "src/core/seams/ordinary_form.h"
@@ -179,15 +180,32 @@ void HoldAll(Flow& flow) {
   }
 }
 
-// The longest BE region that may begin now: nothing evicts it. 0 while an LC app has an active
-// query.
-int64_t RegionBound(const Snapshot& snapshot) {
-  int64_t bound = kMaxDurationNs;
+// The longest BE region that the app's tail account has credit for, as of a task on credit.
+int64_t RegionOnCredit(const LcAppView& app) {
+  const bool has_load = app.load * kLoadSteps >= 0.5;
+  if (!(app.tail_need_per_ns > 0) || app.tail_credit < (has_load ? 1 : 0)) return 0;
+  if (app.tail_credit >= kTailCreditMax) return kMaxDurationNs;
+  const double longest_ns = app.tail_credit / app.tail_need_per_ns;
+  return longest_ns < static_cast<double>(kMaxDurationNs) ? static_cast<int64_t>(longest_ns)
+                                                          : kMaxDurationNs;
+}
+
+// The BE regions that may begin now: nothing evicts them. None while an LC app has an active query;
+// between the steps of an app no more than its next step tolerates.
+RegionRoom RoomOfRegions(const Snapshot& snapshot) {
+  RegionRoom room = {
+      .longest_ns = kMaxDurationNs, .on_credit_ns = kMaxDurationNs, .gap_ns = kMaxDurationNs};
   for (const LcAppView& app : snapshot.lc_apps) {
-    if (app.active_queries > 0) return 0;
-    bound = std::min(bound, app.LongestUncuttable());
+    if (app.active_queries > 0) return {};
+    const int64_t longest_ns = std::max(app.LongestUncuttable(), app.lull_delay_ns);
+    room.longest_ns = std::min(room.longest_ns, longest_ns);
+    room.on_credit_ns = std::min(room.on_credit_ns, std::max(longest_ns, RegionOnCredit(app)));
+    if (app.expected_by_ns <= snapshot.now_ns || app.blocking_budget_ns == kNever) continue;
+    const double budget_ns = kBoundShareOfSplit * static_cast<double>(app.blocking_budget_ns);
+    room.gap_ns = std::min(room.gap_ns, static_cast<int64_t>(budget_ns));
+    room.gap_until_ns = std::max(room.gap_until_ns, app.expected_by_ns);
   }
-  return bound;
+  return room;
 }
 
 // Emits depth, CapSMs and least headroom of each app whose depth changed: counters of a trace.
@@ -253,7 +271,7 @@ void Launch(Flow& flow) {
   PublishRoutes(flow);
   EmitDepths(flow);
   EmitChoice(flow);
-  flow.be_region_bound_ns.store(RegionBound(flow.buffers.snapshot), std::memory_order_relaxed);
+  flow.region_rooms.Publish(RoomOfRegions(flow.buffers.snapshot));
   if (flow.quiesced.load() || flow.cut_off) return;
   for (const PlannedEviction& eviction : plan.evictions) EvictPlanned(flow, eviction);
   const int64_t launches = flow.counters.launches.load(std::memory_order_relaxed);

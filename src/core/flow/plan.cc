@@ -265,6 +265,7 @@ void AskPolicy(Flow& flow) {
 
 void MakePlan(Flow& flow) {
   flow.planned = false;
+  if (flow.regions_refused.exchange(0, std::memory_order_relaxed) > 0) flow.dirty = true;
   if (!flow.dirty && flow.now_ns < flow.replan_at_ns) return;
   flow.dirty = false;
   // Both may finish tasks, and then ask for another plan.

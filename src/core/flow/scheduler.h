@@ -92,6 +92,9 @@ class Scheduler {
   absl::StatusOr<TicketId> RegionBegin(QueueId queue, const RegionSpec& region, void** stream,
                                        int64_t wait_ns);
   absl::Status RegionEnd(TicketId region);
+  // How much BE work may be on the device now, in front of the next LC query. 0: none. Fails after
+  // a shutdown and on a lost device.
+  absl::StatusOr<int64_t> RegionRoomNs() const;
 
   // --- tickets: any thread -----------------------------------------------------------------------
   // DEADLINE_EXCEEDED at `deadline_ns` (device clock). FAILED_PRECONDITION from a callback. Drives

@@ -21,6 +21,7 @@
 #include "src/core/flow/places/place_orders.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/flow/submit.h"
+#include "src/core/flow/verbs/accept.h"
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/finish.h"
 #include "src/core/log/events.h"
@@ -487,7 +488,8 @@ absl::StatusOr<TicketId> Scheduler::RegionBegin(QueueId queue, const RegionSpec&
     if (!region.ok() && !absl::IsUnavailable(region.status())) CountRejected(queue);
     // The thread has to know when it is overdue; and a Tick beside a quiesce may have counted one
     // that is refused as open.
-    if (region.ok() || driver_->waiters.AnyFor(Awaited::kQuiet)) driver_->Wake();
+    const bool asks_for_plan = flow.regions_refused.load(std::memory_order_relaxed) > 0;
+    if (region.ok() || asks_for_plan || driver_->waiters.AnyFor(Awaited::kQuiet)) driver_->Wake();
     if (region.ok() || !absl::IsUnavailable(region.status())) return region;
     const TimeNs now_ns = flow.device->NowNs();
     if (flow.device_lost.load() || now_ns >= deadline_ns) return region;
@@ -499,6 +501,12 @@ absl::StatusOr<TicketId> Scheduler::RegionBegin(QueueId queue, const RegionSpec&
 }
 
 void Scheduler::CountRejected(QueueId queue) { core::CountRejected(driver_->flow, queue); }
+
+absl::StatusOr<int64_t> Scheduler::RegionRoomNs() const {
+  const Flow& flow = driver_->flow;
+  if (flow.device_lost.load() || !flow.accepting.load()) return RefusalOf(flow);
+  return core::RegionRoomNs(flow);
+}
 
 absl::Status Scheduler::RegionEnd(TicketId region) {
   absl::Status status = SubmitRegionEnd(driver_->flow, region);

@@ -146,8 +146,9 @@ void Driver::Park() {
 
 // A FlowChange that finishes a task leaves its end, and its callback, to the next Tick.
 bool Driver::HasWork() {
-  return flow.dirty || !flow.refused.empty() || !flow.ring.Empty() ||
-         !flow.awaited_ends.tasks.empty() || !flow.notices.empty();
+  return flow.dirty || flow.regions_refused.load(std::memory_order_relaxed) > 0 ||
+         !flow.refused.empty() || !flow.ring.Empty() || !flow.awaited_ends.tasks.empty() ||
+         !flow.notices.empty();
 }
 
 // When the next Tick has work without a new call; at most `now_ns`: at once.

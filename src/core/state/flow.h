@@ -33,6 +33,7 @@
 #include "src/core/state/launches/launch_table.h"
 #include "src/core/state/options.h"
 #include "src/core/state/shared/lc_gate.h"
+#include "src/core/state/shared/region_room.h"
 #include "src/core/state/tables.h"
 #include "src/core/state/task.h"
 #include "src/core/state/token_streams.h"
@@ -165,8 +166,8 @@ struct Flow {
   std::atomic<bool> lets_lc_yield{true};  // PolicyProperties::lets_lc_yield
   std::atomic<bool> places_asked{false};  // plan -> whoever runs Tick: wake the maker of places
   alignas(64) std::atomic<int32_t> open_regions{0};
-  // Longest BE region that may begin now, from the last plan (0: none, LC work is active).
-  std::atomic<int64_t> be_region_bound_ns{0};
+  // BE regions that were too long for region_rooms since the last plan: the next one may have more.
+  std::atomic<int64_t> regions_refused{0};
 
   // From here on: the thread that runs Tick.
   std::unique_ptr<CostModel> model;
@@ -192,8 +193,9 @@ struct Flow {
 
   QueryState* first_query = nullptr;  // active queries by arrival
   QueryState* last_query = nullptr;
-  Task* first_region = nullptr;  // open regions
-  int32_t regions_overdue = 0;   // of them, those that hold nobody back any more
+  Task* first_region = nullptr;   // open regions
+  int32_t regions_overdue = 0;    // of them, those that hold nobody back any more
+  int32_t regions_on_credit = 0;  // BE, begun and not complete
   TokenStreams token_streams;
   TimeNs idle_check_ns = kNever;  // when a query or region may be idle for too long
   int64_t queued_ns = 0;          // predicted duration of all that is launched and not done
@@ -258,6 +260,8 @@ struct Flow {
   // Ticks that have not run what was in `deferred`, `notices` and `reports` when they ended. Raised
   // under the lock of Tick.
   std::atomic<int> calls_running{0};
+  // The last plan's, on a line of its own: the gate of an eager loop reads it before each launch.
+  alignas(64) RegionRooms region_rooms;
 
   // Whether another task of this graph has begun and is not complete.
   bool GraphIsTaken(const Task& task) const {

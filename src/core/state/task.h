@@ -156,6 +156,7 @@ struct Progress {
   bool runs_alone = false;     // BE: it began alone, to be measured by itself
   // It had co-residents, so it trains no solo model.
   bool had_co_residents = false;
+  bool begins_on_credit = false;  // a BE region, until the flow has counted it in on_credit
   // BE work that ran when this task was launched: its SMs (0: none, or several kernels), and
   // whether some of it was on this task's SMs.
   int32_t beside_sms = 0;

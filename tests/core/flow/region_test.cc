@@ -153,6 +153,111 @@ TEST_F(RegionTest, NoneBeginsWhileTheRuntimeIsQuiesced) {
   EXPECT_EQ(Begin(kMs), absl::StatusCode::kOk);
 }
 
+TEST_F(RegionTest, TheRoomIsWhatARegionMayTake) {
+  scheduler_->Tick();
+  EXPECT_EQ(*scheduler_->RegionRoomNs(), kMaxDurationNs);
+  const QueueId lc = AddLc("service", 15 * kMs, 10 * kMs);
+  scheduler_->Tick();
+  const int64_t room_ns = *scheduler_->RegionRoomNs();
+  EXPECT_GT(room_ns, 0);
+  EXPECT_LE(room_ns, 5 * kMs);
+  EXPECT_EQ(Begin(room_ns), absl::StatusCode::kOk);
+  EXPECT_EQ(Begin(room_ns + 1), absl::StatusCode::kUnavailable);
+  const QueryId query = *scheduler_->BeginQuery(lc, 0);
+  scheduler_->Tick();
+  EXPECT_EQ(*scheduler_->RegionRoomNs(), 0) << "a query is active";
+  ASSERT_TRUE(scheduler_->EndQuery(query).ok());
+  scheduler_->Tick();
+  EXPECT_GT(*scheduler_->RegionRoomNs(), 0);
+  ASSERT_TRUE(scheduler_->Quiesce(scheduler_->NowNs() + 10 * kMs).ok());
+  EXPECT_EQ(*scheduler_->RegionRoomNs(), 0);
+  ASSERT_TRUE(scheduler_->Resume().ok());
+  ASSERT_TRUE(scheduler_->Shutdown(kNever).ok());
+  EXPECT_FALSE(scheduler_->RegionRoomNs().ok()) << "nothing begins any more";
+}
+
+// The launch of a query closes the room at once, before any plan.
+TEST_F(RegionTest, AQueryThatIsLaunchedLeavesNoRoom) {
+  TaskSpec task;
+  task.queue = AddLc("service", 50 * kMs, 10 * kMs);
+  task.kernel = *scheduler_->RegisterKernel(EvictableKernel("query", 25 * kUs));
+  task.work.block_tasks = 1000;
+  ASSERT_TRUE(scheduler_->Wait(*scheduler_->SubmitLc(task), kNever).ok());
+  scheduler_->Tick();
+  EXPECT_GT(*scheduler_->RegionRoomNs(), 0);
+  const TicketId query = *scheduler_->SubmitLc(task);
+  EXPECT_EQ(*scheduler_->RegionRoomNs(), 0);
+  ASSERT_TRUE(scheduler_->Wait(query, kNever).ok());
+  scheduler_->Tick();
+  EXPECT_GT(*scheduler_->RegionRoomNs(), 0);
+}
+
+// What no query may meet begins when earlier ones, on time, have left the credit for it, and the
+// query that meets it spends some.
+TEST_F(RegionTest, ARegionLongerThanTheRoomBeginsOnCredit) {
+  AppOptions options;
+  options.name = "service";
+  options.app_class = AppClass::kLatencyCritical;
+  options.promise.p99_bound = 1.05;
+  options.promise.p99_alone_ns = kMs;
+  TaskSpec task;
+  task.queue = AddQueue(options);
+  task.kernel = *scheduler_->RegisterKernel(Graph("query", kMs));
+  task.work.kind = TaskKind::kGraph;
+  const auto ask = [&](int queries) {
+    for (int i = 0; i < queries; ++i) {
+      const TicketId query = *scheduler_->SubmitLc(task);
+      ASSERT_TRUE(scheduler_->Wait(query, kNever).ok());
+      ASSERT_TRUE(scheduler_->ReleaseTicket(query).ok());
+      ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + kMs).ok());
+    }
+  };
+  ask(10);
+  scheduler_->Tick();
+  const int64_t long_ns = *scheduler_->RegionRoomNs() + kMs;
+  EXPECT_EQ(Begin(long_ns), absl::StatusCode::kUnavailable) << "10 queries leave no credit";
+  ask(2000);
+  scheduler_->Tick();
+  EXPECT_LT(*scheduler_->RegionRoomNs(), long_ns) << "the room itself stays";
+  const auto region = scheduler_->RegionBegin(be_, long_ns, nullptr);
+  ASSERT_TRUE(region.ok()) << region.status();
+  scheduler_->Tick();
+  // Three at once, of which the last is late.
+  const auto late_for_be = [&] {
+    std::vector<TicketId> queries;
+    for (int i = 0; i < 3; ++i) queries.push_back(*scheduler_->SubmitLc(task));
+    for (const TicketId query : queries) EXPECT_TRUE(scheduler_->Wait(query, kNever).ok());
+    return scheduler_->GuaranteeOf(scheduler_->Record(queries[0])->app)->queries_late_for_be;
+  };
+  const int64_t late = late_for_be();
+  EXPECT_GE(late, 1) << "they met it";
+  ASSERT_TRUE(scheduler_->RegionEnd(*region).ok());
+  ASSERT_TRUE(scheduler_->Wait(*region, kNever).ok());
+  EXPECT_EQ(late_for_be(), late) << "it is complete";
+}
+
+// A step says that the next one follows: until then a region is at most what that one tolerates,
+// and the room comes back when the time has passed, without a plan.
+TEST_F(RegionTest, BetweenStepsARegionIsAtMostWhatTheNextStepTolerates) {
+  AppOptions options;
+  options.name = "engine";
+  options.app_class = AppClass::kLatencyCritical;
+  options.promise.p99_bound = 1.05;
+  options.promise.p99_alone_ns = 10 * kMs;
+  TaskSpec step;
+  step.queue = AddQueue(options);
+  step.kernel = *scheduler_->RegisterKernel(Graph("step", kMs));
+  step.work.kind = TaskKind::kGraph;
+  step.next_within_ns = 5 * kMs;
+  ASSERT_TRUE(scheduler_->Wait(*scheduler_->SubmitLc(step), kNever).ok());
+  scheduler_->Tick();
+  const int64_t gap_ns = *scheduler_->RegionRoomNs();
+  EXPECT_GT(gap_ns, 0);
+  EXPECT_LT(gap_ns, 500 * kUs) << "0.05 of 10 ms, less what plans keep";
+  ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 6 * kMs).ok());
+  EXPECT_GT(*scheduler_->RegionRoomNs(), gap_ns);
+}
+
 // A quiesce waits for the regions that are open.
 TEST_F(RegionTest, ARegionThatWasRefusedHoldsUpNoQuiesce) {
   AppOptions options = {.name = "full", .app_class = AppClass::kLatencyCritical, .tasks_max = 1};

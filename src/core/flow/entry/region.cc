@@ -21,10 +21,27 @@ bool IsBehindSegments(const Flow& flow, const Queue& queue) {
   return lane != kNoLane && flow.lanes.lane(lane).holds_segments.load(std::memory_order_relaxed);
 }
 
+// Whether a BE region of so long may begin beside what LC apps promise. *on_credit: it is longer
+// than one of them tolerates, and their tail accounts have the credit for it.
+absl::Status FitsRoom(Flow& flow, const Queue& queue, int64_t bound_ns, bool* on_credit) {
+  const int64_t allowed = RegionRoomNs(flow);
+  const auto now_ns = [&] { return flow.device->NowNs(); };
+  if (queue.in_flight.load() == 0 && flow.gate.InFlight() == 0) {
+    if (bound_ns <= allowed) return absl::OkStatus();
+    *on_credit = bound_ns <= flow.region_rooms.OnCredit(now_ns);
+    if (*on_credit) return absl::OkStatus();
+    // Credit grows with time, and only a plan reads it.
+    flow.regions_refused.fetch_add(1, std::memory_order_relaxed);
+  }
+  return absl::UnavailableError(absl::StrCat("A best-effort region of ", bound_ns,
+                                             " ns does not fit now: the bound is ", allowed,
+                                             " ns and the queue must be empty. Try again later."));
+}
+
 // Whether a region of the queue may begin now. The caller has counted it in open_regions, and
 // quiesce sets its flag before it reads that count: either the flag is seen here, or quiesce waits
 // for the region.
-absl::Status MayBegin(const Flow& flow, const Queue& queue, int64_t bound_ns) {
+absl::Status MayBegin(Flow& flow, const Queue& queue, int64_t bound_ns, bool* on_credit) {
   if (bound_ns < 1 || bound_ns > kMaxDurationNs) {
     return absl::InvalidArgumentError(absl::StrCat("A region declares a bound of ", bound_ns,
                                                    " ns, and it must lie between 1 and ",
@@ -53,13 +70,7 @@ absl::Status MayBegin(const Flow& flow, const Queue& queue, int64_t bound_ns) {
                      " CapSMs are reserved, and a region has the whole device; submit "
                      "opaque work instead."));
   }
-  const int64_t allowed = flow.gate.InFlight() == 0 ? flow.be_region_bound_ns.load() : 0;
-  if (bound_ns > allowed || queue.in_flight.load() > 0) {
-    return absl::UnavailableError(
-        absl::StrCat("A best-effort region of ", bound_ns, " ns does not fit now: the bound is ",
-                     allowed, " ns and the queue must be empty. Try again later."));
-  }
-  return absl::OkStatus();
+  return FitsRoom(flow, queue, bound_ns, on_credit);
 }
 
 // What of it a query has.
@@ -115,6 +126,11 @@ void PlaceRegion(Flow& flow, Task& task) {
 
 }  // namespace
 
+int64_t RegionRoomNs(const Flow& flow) {
+  if (flow.gate.InFlight() > 0 || flow.quiesced.load()) return 0;
+  return flow.region_rooms.Longest([&] { return flow.device->NowNs(); });
+}
+
 absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, const RegionSpec& region,
                                            void** stream) {
   Queue* queue = flow.tables.FindQueue(id);
@@ -139,7 +155,8 @@ absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, const RegionS
   spec.next_within_ns = region.next_within_ns;
   absl::Status status = CheckQuery(flow, region, app.options.app_class);
   if (status.ok()) status = CheckNext(spec, app.options.app_class);
-  if (status.ok()) status = MayBegin(flow, *queue, spec.work.declared_ns);
+  bool on_credit = false;
+  if (status.ok()) status = MayBegin(flow, *queue, spec.work.declared_ns, &on_credit);
   if (!status.ok()) {
     give_up();
     return status;
@@ -152,6 +169,7 @@ absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, const RegionS
   hold.Keep();
   Task& task = **accepted;
   task.own_query.input_size = region.input_size;
+  task.progress.begins_on_credit = on_credit;
   PlaceRegion(flow, task);
   const LaneIndex lane = task.progress.parts[0].lane;
   if (stream != nullptr) *stream = lane == kNoLane ? nullptr : flow.device->LaneStream(lane);

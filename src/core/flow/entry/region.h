@@ -13,6 +13,10 @@
 
 namespace gpushare::core {
 
+// How much BE work may be on the device, in front of the next LC query, without credit. 0: none,
+// because LC work runs or the runtime is quiesced.
+int64_t RegionRoomNs(const Flow& flow);
+
 // UNAVAILABLE: it may not begin now; try again later.
 absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId queue, const RegionSpec& region,
                                            void** stream);

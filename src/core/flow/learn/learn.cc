@@ -22,7 +22,8 @@ bool OnlyWaits(const App& app, int32_t queries) {
 }
 
 bool MeetsCredit(const Flow& flow) {
-  return std::any_of(flow.running_be.begin(), flow.running_be.end(),
+  return flow.regions_on_credit > 0 ||
+         std::any_of(flow.running_be.begin(), flow.running_be.end(),
                      [](const Task* task) { return task->progress.on_credit; });
 }
 
@@ -258,6 +259,21 @@ bool AsksForSoloRun(const Flow& flow, const Task& task) {
   return task.work.kind == TaskKind::kKernel && flow.be_apps.size() > 1 &&
          task.progress.predicted.duration_ns <= kSoloRunNsMax &&
          WantsSoloRun(flow.evidence.solo_runs, task.work.kernel->id);
+}
+
+void LearnRegionBegan(Flow& flow, Task& task) {
+  if (!std::exchange(task.progress.begins_on_credit, false)) return;
+  task.progress.on_credit = true;
+  ++flow.regions_on_credit;
+  flow.evidence.BePartBegan({.begins_credit = true});
+  for (App* const app : flow.lc_apps) {
+    Evidence::CreditBegan(app->evidence, task.work.declared_ns, flow.now_ns);
+  }
+}
+
+void LearnRegionEnded(Flow& flow, Task& task) {
+  if (!task.progress.is_region || !std::exchange(task.progress.on_credit, false)) return;
+  --flow.regions_on_credit;
 }
 
 void LearnPartBegan(Flow& flow, Task& task, Reason reason, bool begins) {

@@ -6,6 +6,7 @@
 //   LearnYields                 a plan: whether it yields to LC apps of higher priority
 //   LearnQueryBegan       a query is active; flow/verbs/queries/queries
 //   LearnPrediction       a task has a duration; flow/verbs/predict_task
+//   LearnRegionBegan, LearnRegionEnded   a BE region; admit, flow/verbs/finish
 //   LearnPartBegan        the device accepted a launch; flow/verbs/running
 //   LearnPartEnded        it has ended, and its work is accounted; complete
 //   LearnQueryTask, LearnQueryEnded   a task of the query, or the query, is complete
@@ -53,6 +54,9 @@ void LearnPrediction(Flow& flow, Task& task);
 // Whether a BE task that is about to begin is to be measured by itself (evidence/solo_runs.h).
 bool AsksForSoloRun(const Flow& flow, const Task& task);
 
+// A BE region has begun, and is complete: whether queries meet work on credit.
+void LearnRegionBegan(Flow& flow, Task& task);
+void LearnRegionEnded(Flow& flow, Task& task);
 // The part is in the tables, and marked with what runs beside it (co_residents.h). `begins`: none
 // of its task was on the device.
 void LearnPartBegan(Flow& flow, Task& task, Reason reason, bool begins);

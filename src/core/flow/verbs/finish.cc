@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/core/flow/learn/learn.h"
 #include "src/core/flow/verbs/queries/idle.h"
 #include "src/core/flow/verbs/queries/queries.h"
 #include "src/core/flow/verbs/running.h"
@@ -72,6 +73,7 @@ void NoteAwaited(Flow& flow, Task& task) {
 }  // namespace
 
 void FinishTask(Flow& flow, Task& task, Verdict verdict) {
+  LearnRegionEnded(flow, task);
   const bool counted = task.progress.running_index >= 0;
   LeaveRunning(flow, task);
   if (task.progress.is_region) {
