@@ -118,8 +118,8 @@ class Module:
 
 
 class Stream:
-    def __init__(self, name='side'):
-        self.name = name
+    def __init__(self, name='side', cuda_stream=0):
+        self.name, self.cuda_stream = name, cuda_stream
 
     def wait_stream(self, other):
         calls.append(('wait_stream', self.name, other.name))
@@ -371,7 +371,7 @@ def _set_carve_out(value):
 
 cuda = types.SimpleNamespace(
     Stream=Stream, Event=Event, CUDAGraph=CUDAGraph, stream=_stream,
-    ExternalStream=lambda stream: Stream(f'external {stream:#x}'),
+    ExternalStream=lambda stream: Stream(f'external {stream:#x}', stream),
     MemPool=MemPool,
     use_mem_pool=_use_mem_pool,
     current_stream=lambda: _streams.stack[-1],

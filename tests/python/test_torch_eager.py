@@ -1,8 +1,12 @@
-"""eager_be: operations of an unmodified loop, held between launches, on the simulated device."""
+"""eager_be: an unmodified loop whose operations are held while LC work runs, on the simulated device.
 
+The gate itself has tests in C++ (native/eager_gate_test.cc). CUDA's driver and CUPTI are stand-ins here.
+"""
+
+import ctypes
+import logging
 import threading
 import time
-import types
 
 import fake_torch
 import pytest
@@ -10,46 +14,127 @@ from fake_torch import Tensor, calls
 from test_torch_feed import held, until
 
 import gpushare
-from gpushare.app import Queue, Region
+from gpushare import _library
+
+LAUNCH, ENTER, EXIT, DRIVER_DOMAIN = 307, 0, 1, 1  # cuLaunchKernel, and how CUPTI tells of it
+_int, _word = ctypes.c_int, ctypes.c_void_p
+
+
+class Driver:
+    """The functions of CUDA's driver that the gate uses. Streams have numbers from 0x7000 on; events are complete."""
+
+    def __init__(self):
+        self.streams = 0
+        self.cuStreamCreate = ctypes.CFUNCTYPE(_int, ctypes.POINTER(_word), ctypes.c_uint)(self._stream)
+        self.cuEventCreate = ctypes.CFUNCTYPE(_int, ctypes.POINTER(_word), ctypes.c_uint)(self._event)
+        self.cuEventDestroy_v2 = ctypes.CFUNCTYPE(_int, _word)(lambda event: 0)
+        self.cuEventRecord = ctypes.CFUNCTYPE(_int, _word, _word)(lambda event, stream: self._note('record', stream))
+        self.cuEventQuery = ctypes.CFUNCTYPE(_int, _word)(lambda event: 0)
+        self.cuStreamWaitEvent = ctypes.CFUNCTYPE(_int, _word, _word, ctypes.c_uint)(lambda *_: 0)
+        self.cuStreamIsCapturing = ctypes.CFUNCTYPE(_int, _word, ctypes.POINTER(_int))(lambda *_: 0)
+        self.cuThreadExchangeStreamCaptureMode = ctypes.CFUNCTYPE(_int, ctypes.POINTER(_int))(lambda mode: 0)
+
+    def _stream(self, out, flags):
+        self.streams += 1
+        out[0] = 0x7000 + self.streams
+        return 0
+
+    def _event(self, out, flags):
+        out[0] = 0xe0
+        return 0
+
+    def _note(self, what, stream):
+        calls.append((what, stream))
+        return 0
+
+
+class Arguments(ctypes.Structure):
+    """Of cuLaunchKernel, as CUPTI gives them."""
+
+    _fields_ = [('function', _word), ('grid', ctypes.c_uint * 3), ('block', ctypes.c_uint * 3),
+                ('shared', ctypes.c_uint), ('stream', _word)]
+
+
+class Data(ctypes.Structure):
+    _fields_ = [('site', _int), ('name', ctypes.c_char_p), ('arguments', ctypes.POINTER(Arguments))]
+
+
+class Cupti:
+    """Calls the subscriber for each launch that the test makes."""
+
+    Callback = ctypes.CFUNCTYPE(None, _word, _int, ctypes.c_uint32, ctypes.POINTER(Data))
+
+    def __init__(self, status=0):
+        self.callback, self.subscribers = None, 0
+        self.subscribe = ctypes.CFUNCTYPE(_int, ctypes.POINTER(_word), _word, _word)(
+            lambda out, callback, user: status or self._subscribe(callback))
+        self.enable = ctypes.CFUNCTYPE(_int, ctypes.c_uint32, _word, _int, ctypes.c_uint32)(lambda *_: 0)
+        self.unsubscribe = ctypes.CFUNCTYPE(_int, _word)(lambda _: self._unsubscribe())
+
+    def _subscribe(self, callback):
+        self.callback = Cupti.Callback(callback)
+        self.subscribers += 1
+        return 0
+
+    def _unsubscribe(self):
+        self.subscribers -= 1
+        return 0
+
+    def addresses(self):
+        return tuple(ctypes.cast(call, _word).value for call in (self.subscribe, self.enable, self.unsubscribe))
+
+    def launch(self, stream):
+        arguments = Arguments(0xf, (2, 1, 1), (64, 1, 1), 0, stream)
+        for site in (ENTER, EXIT):
+            self.callback(None, DRIVER_DOMAIN, LAUNCH, Data(site, b'', ctypes.pointer(arguments)))
 
 
 @pytest.fixture
-def regions(monkeypatch):
-    """The bounds of the regions that begin; their stream is as on a GPU."""
-    begun, begin = [], Queue.begin_region
+def eager(torch, monkeypatch):
+    """gpushare.torch.eager with a driver, and without CUPTI."""
+    _library.library()
+    if not hasattr(_library.steps, 'gate_open'):
+        pytest.skip('The extension gpushare._steps is not built: there are no headers of Python.')
+    module, driver = torch.eager, Driver()
 
-    def noted(queue, bound_ns):
-        region = begin(queue, bound_ns)
-        begun.append(bound_ns)
-        region.stream = 0x77
-        return region
+    def none():
+        raise OSError('libcupti.so: no such file')
 
-    monkeypatch.setattr(Queue, 'begin_region', noted)
-    return begun
+    monkeypatch.setattr(module, '_driver', lambda: driver)
+    monkeypatch.setattr(module, '_cupti_calls', none)
+    return module
 
 
-def test_operations_run_in_regions_on_a_stream_of_their_own(torch, capturing, regions):
+@pytest.fixture
+def cupti(eager, monkeypatch):
+    stand_in = Cupti()
+    monkeypatch.setattr(eager, '_cupti_calls', stand_in.addresses)
+    return stand_in
+
+
+def test_operations_run_in_regions_on_a_stream_of_their_own(eager, capturing):
     tensor, before = Tensor([1, 2]), len(calls)
-    with torch.eager_be(capturing, name='loop') as gate:
-        assert fake_torch.cuda.current_stream().name == 'side'
+    with eager.eager_be(capturing, name='loop') as gate:
+        assert fake_torch.cuda.current_stream().cuda_stream == 0x7001
         for number in range(50):
             tensor.fill_(number)
+        assert gate.gates == 'operations'
     assert tensor.values == [49, 49]
     assert fake_torch.cuda.current_stream().name == 'current'
     assert gate.operations == 50
-    assert gate.regions == len(regions) > 1
-    assert set(regions) == {100_000}, 'two of them are outstanding'
-    assert calls[before:before + 1] == [('wait_stream', 'side', 'current')]
-    assert calls.count(('wait_event', 'external 0x77')) == gate.regions, 'each ends behind what was launched in it'
-    assert calls[-1] == ('wait_stream', 'current', 'side')
+    assert gate.regions >= 1
+    assert gate.measured == 1, 'the first of them ran alone'
+    assert calls[before:before + 1] == [('wait_stream', 'external 0x7001', 'current')]
+    assert ('record', 0x7001) in calls
+    assert calls[-1] == ('wait_stream', 'current', 'external 0x7001')
     assert capturing.stats().tasks_pending == 0
 
 
-def test_operations_wait_while_nothing_may_run(torch, capturing):
+def test_operations_wait_while_nothing_may_run(eager, capturing):
     tensor, said = Tensor([0]), []
 
     def loop():
-        with torch.eager_be(capturing) as gate:
+        with eager.eager_be(capturing) as gate:
             said.append(gate)
             for number in range(1, 20):
                 tensor.fill_(number)
@@ -57,91 +142,128 @@ def test_operations_wait_while_nothing_may_run(torch, capturing):
     thread = threading.Thread(target=loop)
     with held(capturing):
         thread.start()
-        until(lambda: said and said[0].refusals > 6)
+        until(lambda: said and said[0].operations > 0)
+        time.sleep(0.02)
         assert tensor.values == [0]
+        assert said[0].operations == 1
     thread.join(10)
     assert tensor.values == [19]
+    assert said[0].held_s >= 0.02
 
 
-def test_an_operation_without_the_gpu_is_not_held(torch, capturing):
+def test_operations_wait_while_a_query_is_active(eager, capturing, monkeypatch):
+    service = capturing.create_app('service', gpushare.LATENCY_CRITICAL, p99_bound=1.05, p99_alone_ns=2_000_000)
+    kernel = capturing.register_kernel('chain1')
+    service.submit(kernel).wait()
+    tensor, done = Tensor([0]), threading.Event()
+
+    def loop():
+        with eager.eager_be(capturing):
+            tensor.fill_(1)
+        done.set()
+
+    with service.queue.begin_query():
+        time.sleep(0.01)  # until a plan has seen it
+        thread = threading.Thread(target=loop)
+        thread.start()
+        time.sleep(0.02)
+        assert tensor.values == [0]
+    assert done.wait(10)
+    thread.join(10)
+    assert tensor.values == [1]
+
+
+def test_an_operation_without_the_gpu_is_not_held(eager, capturing):
     host = Tensor([1], device='cpu')
-    with torch.eager_be(capturing) as gate, held(capturing):
+    with eager.eager_be(capturing) as gate, held(capturing):
         host.fill_(3)
     assert host.values == [3]
     assert gate.operations == gate.regions == 0
 
 
-def test_tensors_in_lists_and_factories_count(torch):
-    seen = torch.eager._is_on_gpu
-    gpu, host = Tensor([1]), Tensor([1], device='cpu')
-    assert seen((host, gpu), {})
-    assert seen(([gpu],), {})
-    assert seen(((4,),), {'device': 'cuda:0'})
-    assert not seen((host, [host], []), {'device': 'cpu'})
+def test_tensors_in_lists_and_factories_count(eager):
+    seen = eager._size_on_gpu
+    gpu, host = Tensor([1, 2]), Tensor([1], device='cpu')
+    assert seen((host, gpu), {}) == 2
+    assert seen(([gpu],), None) == 2
+    assert seen(((4,),), {'device': 'cuda:0'}) == 0
+    assert seen((host, [host], []), {'device': 'cpu'}) == -1
 
 
-def test_a_bound_that_does_not_fit_is_tried_shorter(torch, capturing, regions, monkeypatch):
-    begin = Queue.begin_region
+def test_launches_of_the_driver_on_the_stream_pass(eager, capturing, cupti):
+    with eager.eager_be(capturing) as gate:
+        assert gate.gates == 'launches'
+        assert not fake_torch.TorchDispatchMode.active, 'no Python at an operation'
+        for _ in range(10):
+            cupti.launch(0x7001)
+        cupti.launch(0x5)
+        assert gate.operations == 10
+        assert cupti.subscribers == 1
+        with eager.eager_be(capturing) as inner:
+            cupti.launch(0x7002)
+        assert (inner.operations, gate.operations, cupti.subscribers) == (1, 10, 1)
+    assert cupti.subscribers == 0, 'a profiler may have it'
+    with eager.eager_be(capturing):
+        assert fake_torch.cuda.current_stream().cuda_stream in (0x7001, 0x7002), 'streams are used again'
 
-    def tight(queue, bound_ns):
-        if bound_ns > 10_000:
-            raise gpushare.UnavailableError(14, 'does not fit now')
-        return begin(queue, bound_ns)
 
-    monkeypatch.setattr(Queue, 'begin_region', tight)
-    with torch.eager_be(capturing) as gate:
+def test_a_launch_that_holds_the_interpreters_lock_gives_it_away_while_it_waits(eager, capturing, cupti):
+    passed = []
+
+    def loop():
+        with eager.eager_be(capturing) as gate:
+            passed.append(gate)
+            cupti.launch(0x7001)  # through ctypes: this thread has the lock
+
+    thread = threading.Thread(target=loop)
+    with held(capturing):
+        thread.start()
+        until(lambda: passed and passed[0].operations == 1)
+        time.sleep(0.02)  # needs the lock
+    thread.join(10)
+    assert passed[0].held_s >= 0.02
+
+
+def test_without_cupti_the_gate_stands_in_front_of_operations(eager, capturing, monkeypatch, caplog):
+    with caplog.at_level(logging.WARNING), eager.eager_be(capturing) as gate:
+        assert gate.gates == 'operations'
+    assert 'libcupti.so: no such file' in caplog.text
+    with pytest.raises(OSError, match='libcupti'), eager.eager_be(capturing, gates='launches'):
+        pass
+    busy = Cupti(status=39)  # another subscriber, as a profiler
+    monkeypatch.setattr(eager, '_cupti_calls', busy.addresses)
+    with eager.eager_be(capturing) as gate:
+        assert gate.gates == 'operations'
+    with pytest.raises(RuntimeError, match='CUPTI refuses the gate with status 39'), \
+            eager.eager_be(capturing, gates='launches'):
+        pass
+    with eager.eager_be(capturing, gates='operations', name='eager-own') as gate:
+        assert gate.gates == 'operations'
+
+
+def test_a_runtime_that_was_shut_down_ends_the_loop(eager, capturing):
+    with pytest.raises(gpushare.FailedPreconditionError), eager.eager_be(capturing):
         Tensor([1]).fill_(2)
-    assert regions == [6250]
-    assert gate.refusals % 3 == 2, 'the longer ones, and all of them until the first plan'
-
-
-def test_a_region_has_as_many_operations_as_fit_by_what_earlier_ones_took(torch, capturing, monkeypatch):
-    tensor = Tensor([1])
-    record = types.SimpleNamespace(start_ns=5, end_ns=10**9 + 5)
-    monkeypatch.setattr(gpushare.Ticket, 'record', lambda _: record)
-    with torch.eager_be(capturing, outstanding_ns=2 * 10**9) as gate:
-        for number in range(1, 200):
-            tensor.fill_(number)
-        assert gate._operation_ns == pytest.approx(2.5 * 10**8), '4 operations take a second, as was expected'
-        assert gate.regions == 50
-        record.end_ns = 4 * 10**8 + 5
-        for number in range(400):
-            tensor.fill_(number)
-        assert gate._lanes[1].operations > 5, 'they took less: more of them fit'
-
-
-def test_a_region_ends_although_its_operations_were_not_launched(torch, capturing):
-    tensor = Tensor([1])
-    with torch.eager_be(capturing, outstanding_ns=20_000) as gate:
-        tensor.fill_(1)
-        time.sleep(0.001)
-        tensor.fill_(1)
-        assert gate.regions == 2
-
-
-def test_the_end_of_a_region_is_tried_again(torch, capturing, monkeypatch):
-    end, tries = Region.end, []
-
-    def full(region):
-        tries.append(1)
-        if len(tries) == 1:
-            raise gpushare.ResourceExhaustedError(8, 'too many launches')
-        return end(region)
-
-    monkeypatch.setattr(Region, 'end', full)
-    with torch.eager_be(capturing):
+        capturing.shutdown()
         Tensor([1]).fill_(2)
-    assert len(tries) >= 2
 
 
-def test_an_exception_of_the_loop_ends_its_regions(torch, capturing):
-    with pytest.raises(KeyError, match='mine'), torch.eager_be(capturing, name='loop'):
+def test_an_exception_of_the_loop_ends_its_regions(eager, capturing):
+    with pytest.raises(KeyError, match='mine'), eager.eager_be(capturing, name='loop'):
         Tensor([1]).fill_(2)
         raise KeyError('mine')
     assert not fake_torch.TorchDispatchMode.active
     capturing.quiesce(timeout_s=1)
     capturing.resume()
-    with torch.eager_be(capturing, name='loop'):
+    with eager.eager_be(capturing, name='loop'):
         Tensor([1]).fill_(2)
-    with pytest.raises(ValueError, match='outstanding_ns is 1'), torch.eager_be(capturing, outstanding_ns=1):
+
+
+def test_what_it_is_given_is_checked(eager, capturing, monkeypatch):
+    with pytest.raises(ValueError, match='outstanding_ns is 1'), eager.eager_be(capturing, outstanding_ns=1):
+        pass
+    with pytest.raises(ValueError, match="gates is 'all'"), eager.eager_be(capturing, gates='all'):
+        pass
+    monkeypatch.setattr(_library, 'steps', None)
+    with pytest.raises(gpushare.UnavailableError, match='needs the extension'), eager.eager_be(capturing):
         pass

@@ -41,6 +41,21 @@ class Steps(Protocol):
     def pool_close(self, pool: int, /) -> None:
         """The number may be used again once the pool's memory is freed."""
 
+    def gate_open(self, runtime: int, first: int, second: int, stream: int, outstanding_ns: int,
+                  library: tuple[int, ...], driver: tuple[int, ...], cupti: tuple[int, ...], /) -> object:
+        """The gate of an eager loop (native/gate_calls.h) with two queues of its app. The tuples are addresses."""
+
+    def gate_operation(self, gate: object, key: int, /) -> int:
+        """Before an operation. 0; 1: gate_launched must follow it; below 0: a status with its sign changed."""
+
+    def gate_launched(self, gate: object, /) -> None: ...
+
+    def gate_counts(self, gate: object, /) -> tuple[int, int, int, int, int, int]:
+        """Operations, regions, refusals, operations on credit, operations measured alone, ns that they waited."""
+
+    def gate_close(self, gate: object, /) -> int:
+        """The status that opened the gate for good, or 0."""
+
 
 def load(functions: abi.Functions) -> Steps | None:
     """The module, bound to the loaded library. None: there is none, or it does not fit this interpreter."""

@@ -7,6 +7,7 @@
 //   pool_open(limit_bytes, cudaMalloc, cudaFree, cudaGetLastError) -> (pool, alloc, free)
 //   pool_state(pool) -> (used_bytes, refusals)
 //   pool_close(pool)
+//   gate_open, gate_operation, gate_launched, gate_counts, gate_close   gate_calls.h
 //
 // The functions of CUDA and alloc and free are addresses (memory_pool.h).
 //
@@ -16,18 +17,22 @@
 // Invariants: no Python object is touched without the interpreter's lock, which is released for the
 // call; the caller holds the handles (gpushare/_use.py). Threads: any.
 
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x030A0000
-#include <Python.h>
+#include "bindings/python/native/arguments.h"
+// (Python.h stands first.)
 #include <gpushare/gpushare.h>
 
 #include <cstdint>
 
+#include "bindings/python/native/gate_calls.h"
 #include "bindings/python/native/memory_pool.h"
 
 namespace {
 
 namespace python = gpushare::python;
+using python::HasCount;
+using python::Method;
+using python::Read;
+using python::ReadHandle;
 
 decltype(&gpushare_run_lc) run_lc = nullptr;
 decltype(&gpushare_now_ns) now_ns = nullptr;
@@ -41,29 +46,6 @@ int64_t SliceEnd(gpushare_runtime* runtime, int64_t deadline_ns, int64_t slice_n
     return deadline_ns;
   }
   return time_ns + slice_ns;
-}
-
-// One argument as a number. False: it is none, and a Python error is set.
-template <class Number>
-bool Read(PyObject* object, Number& out) {
-  out = static_cast<Number>(PyLong_AsLongLong(object));
-  return PyErr_Occurred() == nullptr;
-}
-template <>
-bool Read<uint64_t>(PyObject* object, uint64_t& out) {
-  out = PyLong_AsUnsignedLongLong(object);
-  return PyErr_Occurred() == nullptr;
-}
-template <class Handle>
-bool ReadHandle(PyObject* object, Handle*& out) {
-  out = static_cast<Handle*>(PyLong_AsVoidPtr(object));
-  return PyErr_Occurred() == nullptr;
-}
-
-bool HasCount(Py_ssize_t count, Py_ssize_t wanted) {
-  if (count == wanted) return true;
-  PyErr_Format(PyExc_TypeError, "%zd arguments are given, and there must be %zd.", count, wanted);
-  return false;
 }
 
 // (runtime, queue, kernel, arguments, query, arrival_ns, next_within_ns, deadline_ns, slice_ns)
@@ -170,17 +152,17 @@ PyObject* PoolClose(PyObject*, PyObject* const* given, Py_ssize_t count) {
   Py_RETURN_NONE;
 }
 
-template <class Function>
-PyCFunction Method(Function function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
-}
-
 PyMethodDef methods[] = {{"bind", Method(&Bind), METH_FASTCALL, nullptr},
                          {"run", Method(&Run), METH_FASTCALL, nullptr},
                          {"wait", Method(&Wait), METH_FASTCALL, nullptr},
                          {"pool_open", Method(&PoolOpen), METH_FASTCALL, nullptr},
                          {"pool_state", Method(&PoolState), METH_FASTCALL, nullptr},
                          {"pool_close", Method(&PoolClose), METH_FASTCALL, nullptr},
+                         {"gate_open", Method(&python::GateOpen), METH_FASTCALL, nullptr},
+                         {"gate_operation", Method(&python::GateOperation), METH_FASTCALL, nullptr},
+                         {"gate_launched", Method(&python::GateLaunched), METH_FASTCALL, nullptr},
+                         {"gate_counts", Method(&python::GateCounts), METH_FASTCALL, nullptr},
+                         {"gate_close", Method(&python::GateClose), METH_FASTCALL, nullptr},
                          {nullptr, nullptr, 0, nullptr}};
 PyModuleDef module = {
     PyModuleDef_HEAD_INIT, "steps", nullptr, 0, methods, nullptr, nullptr, nullptr, nullptr};

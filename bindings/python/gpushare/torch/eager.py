@@ -1,11 +1,15 @@
-"""Eager BE work: an unmodified loop whose operations are held between launches while LC work runs.
+"""Eager BE work: an unmodified loop whose work for the GPU is held between launches while LC work runs.
 
-  operation -> dispatch mode -> gate: a region of the BE app is open, or is begun when the library allows it
-            -> PyTorch launches it on a stream of the gate; the region ends behind it
+  the loop -> PyTorch -> CUDA driver -> gate (native/eager_gate.h) -> GPU
 
-A region has as many operations as are expected to take its bound. Two queues take turns, so that the GPU has work
-while the next region begins, and at most two regions are outstanding. What is launched is not evicted: an LC query
-waits for it, at most outstanding_ns where the operations take as long as expected.
+In front of a launch the gate looks whether a region of the BE app is open and the library leaves room. That costs less
+than a microsecond and no Python. At most outstanding_ns are launched and not complete, so that is what an LC query
+waits for: nothing evicts a launch.
+
+The gate stands at one of two points:
+
+  launches     the driver's launches on the loop's stream, by CUPTI (native/launch_hook.h): whatever makes them
+  operations   PyTorch's operations, by a dispatch mode: some microseconds of Python each
 
 Threads: the one that entered, and those of its backward passes.
 """
@@ -13,172 +17,224 @@ Threads: the one that entered, and those of its backward passes.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import itertools
-import threading
-import time
+import logging
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
-from gpushare.app import App, Queue, Region
+from gpushare import _library, abi
+from gpushare._library import check, library
+from gpushare.app import App, Queue
 from gpushare.enums import AppClass, Status
-from gpushare.errors import ResourceExhaustedError, UnavailableError
+from gpushare.errors import Error, UnavailableError
 from gpushare.runtime import Runtime
-from gpushare.ticket import Ticket
 from gpushare.torch._tensors import require_cuda
 from gpushare.torch.memory_pool import MemoryPool, allocated_in
 
-_PAUSE_S = 50e-6  # between two attempts to begin a region: the resolution of a sleep
-_SHORTER = (1, 4, 16)  # parts of a bound that are tried, because an LC app may leave less time than it
-_LEARN = 0.1  # weight of a new region in the expected time of an operation
+Where = Literal['auto', 'launches', 'operations']
+
+_LIBRARY = ('gpushare_region_begin', 'gpushare_region_end', 'gpushare_region_room', 'gpushare_ticket_wait',
+            'gpushare_ticket_release')
+_DRIVER = ('cuEventCreate', 'cuEventDestroy_v2', 'cuEventRecord', 'cuEventQuery', 'cuStreamWaitEvent',
+           'cuStreamIsCapturing', 'cuThreadExchangeStreamCaptureMode')
+_CUPTI = ('cuptiSubscribe', 'cuptiEnableCallback', 'cuptiUnsubscribe')
+_NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 _numbers = itertools.count(1)
-
-
-class _Lane:
-    """A queue and its last region, which must be complete before the next one."""
-
-    def __init__(self, queue: Queue) -> None:
-        self.queue = queue
-        self.ticket: Ticket | None = None
-        self.operations = 0
-        self.event: Any = None  # the end of the region waits for it
+# Streams of ended loops. They are never destroyed: PyTorch's allocator may still have memory of them.
+_idle_streams: list[Any] = []
 
 
 class EagerGate:
-    """Holds operations back until a region is open. Counts them: operations, regions, refusals."""
+    """Holds the loop back while LC work runs, and counts what it did."""
 
-    def __init__(self, runtime: Runtime, app: App, stream: Any, outstanding_ns: int) -> None:
-        self._runtime = runtime
-        self._stream = stream
-        self._bound_ns = outstanding_ns // 2
-        self._lanes = (_Lane(app.create_queue()), _Lane(app.create_queue()))
-        self._lock = threading.Lock()
-        self._region: Region | None = None
-        self._left = 0  # operations that still fit into the open region
-        self._ends_ns = 0  # when it ends although they were not launched: the loop does something else
-        self._operation_ns = self._bound_ns / 4.0  # expected time of one
-        self.operations = 0
-        self.regions = 0
-        # Attempts to begin a region that the library refused, because LC work ran or was to be expected.
-        self.refusals = 0
+    def __init__(self, runtime: Runtime, app: App, stream: Any, outstanding_ns: int, launches: bool) -> None:
+        self._steps = _extension()
+        calls = _addresses(library(), _LIBRARY), _driver_calls(), _cupti_calls() if launches else ()
+        self._closed = False
+        # What it stands in front of: the driver's launches, or PyTorch's operations.
+        self.gates = 'launches' if launches else 'operations'
+        self._queues: tuple[Queue, ...] = (app.create_queue(), app.create_queue())
+        try:
+            with runtime._use as handle, self._queues[0]._use as first, self._queues[1]._use as second:
+                self._gate = self._steps.gate_open(handle, first, second, stream.cuda_stream, outstanding_ns, *calls)
+        except BaseException:
+            self._close_queues()
+            raise
 
-    def operation(self) -> None:
-        """Before each operation on the GPU."""
-        with self._lock:
-            if self._region is not None and (self._left <= 0 or time.monotonic_ns() > self._ends_ns):
-                self._end()
-            if self._region is None:
-                self._begin()
-            self._left -= 1
-            self.operations += 1
-            self._lanes[0].operations += 1
+    @property
+    def operations(self) -> int:
+        """What went through the gate: launches of kernels and graphs, copies and fills, or PyTorch's operations."""
+        return self._counts()[0]
+
+    @property
+    def regions(self) -> int:
+        """Regions of the BE app that had them."""
+        return self._counts()[1]
+
+    @property
+    def refusals(self) -> int:
+        """Regions that the library refused: it left room, and not for them."""
+        return self._counts()[2]
+
+    @property
+    def on_credit(self) -> int:
+        """Operations that are longer than LC apps tolerate, and had the credit of their tail accounts."""
+        return self._counts()[3]
+
+    @property
+    def measured(self) -> int:
+        """Operations that ran alone once, because nothing was known of them."""
+        return self._counts()[4]
+
+    @property
+    def held_s(self) -> float:
+        """How long operations waited: for LC work to end, and for earlier operations to complete."""
+        return self._counts()[5] / 1e9
 
     def close(self) -> None:
-        """Ends the open region, waits for all of them and gives the queues back."""
-        with self._lock:
-            if self._region is not None:
-                self._end()
-            for lane in self._lanes:
-                if lane.ticket is not None:
-                    lane.ticket.wait_complete()
-                lane.queue.close()
+        """Ends the open region, and waits for the regions. Raises the error that opened the gate for good, if any."""
+        if self._closed:
+            return
+        self._closed = True
+        status = self._steps.gate_close(self._gate)
+        self._close_queues()
+        _raise_for(status)
 
-    def _begin(self) -> None:
-        self._lanes = self._lanes[::-1]
-        lane = self._lanes[0]
-        if lane.ticket is not None:
-            lane.ticket.wait_complete()
-            self._learn(lane)
-        bound_ns = self._begun(lane)
-        lane.operations = 0
-        self._left = max(1, int(bound_ns / self._operation_ns))
-        self._ends_ns = time.monotonic_ns() + bound_ns
-        self.regions += 1
+    def _close_queues(self) -> None:
+        for queue in self._queues:
+            queue.close()
 
-    def _begun(self, lane: _Lane) -> int:
-        """Begins a region as soon as the library allows one. Returns its bound."""
-        while True:
-            for part in _SHORTER:
-                bound_ns = max(1, self._bound_ns // part)
-                try:
-                    self._region = lane.queue.begin_region(bound_ns)
-                    return bound_ns
-                except UnavailableError:
-                    self.refusals += 1
-            if self._runtime.stats().device_lost:
-                raise UnavailableError(Status.UNAVAILABLE, 'The device is lost.')
-            time.sleep(_PAUSE_S)
+    def _counts(self) -> tuple[int, int, int, int, int, int]:
+        counts: tuple[int, int, int, int, int, int] = self._steps.gate_counts(self._gate)
+        return counts
 
-    def _end(self) -> None:
-        region, lane = self._region, self._lanes[0]
-        assert region is not None
-        if region.stream:
-            lane.event = torch.cuda.Event()
-            lane.event.record(self._stream)
-            torch.cuda.ExternalStream(region.stream).wait_event(lane.event)
-        while True:
-            try:
-                lane.ticket = region.end()
-                break
-            except ResourceExhaustedError:  # too many launches are in flight
-                time.sleep(_PAUSE_S)
-        self._region = None
+    def _dispatch(self) -> Callable[..., Any]:
+        """A __torch_dispatch__ with this gate in front of each operation on the GPU."""
+        enter, launched, gate = self._steps.gate_operation, self._steps.gate_launched, self._gate
 
-    def _learn(self, lane: _Lane) -> None:
-        assert lane.ticket is not None
-        record = lane.ticket.record()
-        took_ns = record.end_ns - record.start_ns
-        if took_ns > 0 and lane.operations:
-            self._operation_ns += _LEARN * (took_ns / lane.operations - self._operation_ns)
+        def dispatch(_: Any, function: Any, types: Any, given: Any = (), named: Any = None) -> Any:
+            size = _size_on_gpu(given, named)
+            if size < 0:
+                return function(*given, **named) if named else function(*given)
+            follows = enter(gate, (id(function) ^ size << 20) & 0xffffffffffffffff)
+            if follows < 0:
+                _raise_for(-follows)
+            result = function(*given, **named) if named else function(*given)
+            if follows:
+                launched(gate)
+            return result
+
+        return dispatch
 
 
 @contextlib.contextmanager
 def eager_be(runtime: Runtime, *, outstanding_ns: int = 200_000, name: str | None = None,
-             pool: MemoryPool | None = None, **app_options: Any) -> Iterator[EagerGate]:
-    """PyTorch's operations in the block run as BE work, each launched when LC work leaves room.
+             pool: MemoryPool | None = None, gates: Where = 'auto', **app_options: Any) -> Iterator[EagerGate]:
+    """What PyTorch launches in the block runs as BE work, each launch when LC work leaves room.
 
-    outstanding_ns: the device time of operations that are launched and not complete, which an LC query may have to
-    wait for. A single operation that takes longer is launched all the same.
+    outstanding_ns: the device time of what is launched and not complete, which an LC query may have to wait for. It is
+    less where the LC apps tolerate less. A single operation that takes longer is launched when nothing else is
+    outstanding.
     name: of the app; default: 'eager-1' and so on. pool: what the block allocates comes from it.
+    gates: 'launches' of the driver on the block's stream, 'operations' of PyTorch, or 'auto': the former if CUPTI can
+    be had, which a profiler may use.
 
-    It begins behind the current stream's work, and the current stream waits for it. Operations of other threads, and of
-    libraries that do not go through PyTorch's dispatcher, are not held.
+    It begins behind the current stream's work, and the current stream waits for it. Work on other streams is not held.
     """
     if outstanding_ns < 2:
         raise ValueError(f'outstanding_ns is {outstanding_ns}, and it must be at least 2.')
+    if gates not in ('auto', 'launches', 'operations'):
+        raise ValueError(f"gates is {gates!r}, and it must be 'auto', 'launches' or 'operations'.")
     require_cuda(runtime)
-    app = runtime.create_app(name or f'eager-{next(_numbers)}', AppClass.BEST_EFFORT, **app_options)
-    around, stream = torch.cuda.current_stream(), torch.cuda.Stream()
-    stream.wait_stream(around)
-    gate = EagerGate(runtime, app, stream, outstanding_ns)
+    around = torch.cuda.current_stream()
+    with contextlib.ExitStack() as ends:
+        app = runtime.create_app(name or f'eager-{next(_numbers)}', AppClass.BEST_EFFORT, **app_options)
+        ends.callback(app.close)
+        stream = _take_stream()
+        ends.callback(_idle_streams.append, stream)
+        stream.wait_stream(around)
+        gate = _open(runtime, app, stream, outstanding_ns, gates)
+        ends.callback(around.wait_stream, stream)
+        ends.callback(gate.close)
+        ends.enter_context(allocated_in(pool))
+        ends.enter_context(torch.cuda.stream(stream))
+        if gate.gates == 'operations':
+            ends.enter_context(_dispatch_mode(gate._dispatch()))
+        yield gate
+
+
+def _open(runtime: Runtime, app: App, stream: Any, outstanding_ns: int, gates: Where) -> EagerGate:
+    if gates == 'operations':
+        return EagerGate(runtime, app, stream, outstanding_ns, launches=False)
     try:
-        with allocated_in(pool), torch.cuda.stream(stream), _dispatch_mode(gate.operation):
-            yield gate
-    finally:
-        try:
-            gate.close()
-        finally:
-            around.wait_stream(stream)
-            app.close()
+        return EagerGate(runtime, app, stream, outstanding_ns, launches=True)
+    except (RuntimeError, OSError, AttributeError) as error:
+        if gates == 'launches' or isinstance(error, Error):
+            raise
+        logging.getLogger(__name__).warning(
+            'The gate of an eager loop stands in front of operations, which costs more than in front of launches: %s',
+            error)
+        return EagerGate(runtime, app, stream, outstanding_ns, launches=False)
 
 
-def _dispatch_mode(before: Callable[[], None]) -> Any:
-    """A dispatch mode that calls `before` in front of each operation on the GPU."""
-    def dispatch(_: Any, function: Any, types: Any, given: Any = (), named: Any = None) -> Any:
-        named = named or {}
-        if _is_on_gpu(given, named):
-            before()
-        return function(*given, **named)
+def _extension() -> Any:
+    library()
+    if _library.steps is None or not hasattr(_library.steps, 'gate_open'):
+        raise UnavailableError(
+            Status.UNAVAILABLE, 'eager_be needs the extension gpushare._steps, which was not built or is older.')
+    return _library.steps
 
+
+def _raise_for(status: int) -> None:
+    """The gate's threads have the library's message of the error, and this one may be another."""
+    if status == Status.UNAVAILABLE:
+        raise UnavailableError(Status.UNAVAILABLE, 'The device is lost.')
+    check(status)
+
+
+def _dispatch_mode(dispatch: Callable[..., Any]) -> Any:
     mode = type('Gated', (torch.utils._python_dispatch.TorchDispatchMode,), {'__torch_dispatch__': dispatch})
     return mode()
 
 
-def _is_on_gpu(given: Any, named: dict[str, Any]) -> bool:
-    """Whether an operation has a tensor on the GPU, alone or first in a list, or makes one there."""
+def _size_on_gpu(given: Any, named: dict[str, Any] | None) -> int:
+    """The elements of an operation's first tensor on the GPU, alone or first in a list; 0: it makes one there; -1: it
+    is none of the GPU's."""
     for value in given:
         first = value[0] if isinstance(value, (list, tuple)) and value else value
         if isinstance(first, torch.Tensor) and first.is_cuda:
-            return True
-    return str(named.get('device', '')).startswith('cuda')
+            return int(first.numel())
+    return 0 if named and str(named.get('device', '')).startswith('cuda') else -1
+
+
+def _take_stream() -> Any:
+    """A stream that nobody else has: those of torch.cuda.Stream() are handed out in turn."""
+    with contextlib.suppress(IndexError):
+        return _idle_streams.pop()
+    torch.cuda.init()
+    stream = ctypes.c_void_p()
+    status = _driver().cuStreamCreate(ctypes.byref(stream), _NON_BLOCKING)
+    if status != 0:
+        raise UnavailableError(Status.UNAVAILABLE, f'The CUDA driver makes no stream (status {status}).')
+    return torch.cuda.ExternalStream(stream.value or 0)
+
+
+def _addresses(functions: abi.Functions | ctypes.CDLL, names: tuple[str, ...]) -> tuple[int, ...]:
+    return tuple(ctypes.cast(getattr(functions, name), ctypes.c_void_p).value or 0 for name in names)
+
+
+def _driver() -> Any:
+    return ctypes.CDLL('libcuda.so.1')
+
+
+def _driver_calls() -> tuple[int, ...]:
+    return _addresses(_driver(), _DRIVER)
+
+
+def _cupti_calls() -> tuple[int, ...]:
+    """PyTorch has loaded CUPTI, for its profiler. OSError: it is of a build without it."""
+    major = torch.version.cuda.partition('.')[0]
+    return _addresses(ctypes.CDLL(f'libcupti.so.{major}'), _CUPTI)

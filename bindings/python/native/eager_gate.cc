@@ -1,0 +1,413 @@
+// The gate of an eager BE loop. See eager_gate.h.
+
+#include "bindings/python/native/eager_gate.h"
+
+#include <sched.h>
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace gpushare::python {
+namespace {
+
+constexpr int kNotReady = 600;      // CUDA_ERROR_NOT_READY
+constexpr unsigned kNoTiming = 2;   // CU_EVENT_DISABLE_TIMING
+constexpr int kRelaxedCapture = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
+constexpr int64_t kRegionNs =
+    20'000'000;  // then its record shows the work, and the next one begins
+// A launch of which nothing is known claims this at first, or the room if that is less.
+constexpr int64_t kUnknownNs = 10'000;
+// From a launch to the start of its kernel, and from its end to the query that sees it: some 4 us
+// on an H200 (docs/hardware.md), which are no time of the operation.
+constexpr int64_t kLaunchNs = 4'000;
+// An end that was not there this long before was seen when it happened.
+constexpr int64_t kExactNs = 10'000;
+constexpr int64_t kCreditAskNs = 1'000'000;  // between two regions that credit is asked for
+// Longer than most LC queries, so that the loop goes on within a microsecond; then it sleeps, which
+// takes some 70 us.
+constexpr int64_t kSpinNs = 500'000;
+constexpr int64_t kSleepNs = 20'000;
+
+void Add(std::atomic<int64_t>& count, int64_t by = 1) {
+  count.store(count.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+}
+
+int64_t MonotonicNs() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void Pause(int64_t waited_ns) {
+  if (waited_ns < kSpinNs) {
+    sched_yield();
+    return;
+  }
+  const timespec nap = {0, kSleepNs};
+  nanosleep(&nap, nullptr);
+}
+
+// Relaxed while it lives: what this thread asks the driver spoils no capture of another one.
+class RelaxedCapture {
+ public:
+  explicit RelaxedCapture(const DriverCalls& driver) : exchange_(driver.exchange_capture_mode) {
+    if (exchange_ != nullptr) exchange_(&mode_);
+  }
+  ~RelaxedCapture() {
+    if (exchange_ != nullptr) exchange_(&mode_);
+  }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  int (*exchange_)(int*);
+  int mode_ = kRelaxedCapture;
+};
+
+}  // namespace
+
+HostCalls SystemCalls() {
+  return {&MonotonicNs, &Pause, [] { return static_cast<void*>(nullptr); }, [](void*) {}};
+}
+
+class EagerGate::Waiting {
+ public:
+  explicit Waiting(const HostCalls& host) : host_(host) {}
+  ~Waiting() {
+    if (released_ != nullptr) host_.restore(released_);
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+  void Begin() {
+    if (!std::exchange(began_, true)) released_ = host_.release();
+  }
+
+ private:
+  const HostCalls& host_;
+  bool began_ = false;
+  void* released_ = nullptr;
+};
+
+EagerGate::EagerGate(const EagerOptions& options, const LibraryCalls& library,
+                     const DriverCalls& driver, const HostCalls& host)
+    : options_(options), library_(library), driver_(driver), host_(host) {
+  lanes_[0].queue = options.queues[0];
+  lanes_[1].queue = options.queues[1];
+}
+
+bool EagerGate::Open() {
+  if (!HasEvents()) return true;
+  for (Group& group : groups_) {
+    if (driver_.event_create(&group.event, kNoTiming) != 0) return false;
+  }
+  return driver_.event_create(&group_.event, kNoTiming) == 0;
+}
+
+gpushare_status EagerGate::Launch(uint64_t key) {
+  // The interpreter's lock comes back behind the end of this one: a thread that has the former may
+  // wait for the latter.
+  Waiting waiting(host_);
+  std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    waiting.Begin();
+    lock.lock();
+  }
+  if (closed_) return GPUSHARE_FAILED_PRECONDITION;
+  Add(counts_.operations);
+  if (failed_ != GPUSHARE_OK) return failed_;
+  if (measures_ >= 0) FinishMeasurement(waiting);
+  const uint16_t slot = OperationTimes::SlotOf(key);
+  if (!MayGo(host_.now_ns(), times_.Of(slot))) Await(slot, waiting);
+  if (failed_ == GPUSHARE_OK) NoteLaunch(slot, times_.Of(slot));
+  follows_.store(measures_ >= 0 || region_on_credit_, std::memory_order_relaxed);
+  return failed_;
+}
+
+void EagerGate::Launched() {
+  Waiting waiting(host_);
+  std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    waiting.Begin();
+    lock.lock();
+  }
+  follows_.store(false, std::memory_order_relaxed);
+  if (closed_ || failed_ != GPUSHARE_OK) return;
+  if (measures_ >= 0) FinishMeasurement(waiting);
+  // It has its one operation. A query that comes later does not meet it.
+  if (region_on_credit_) EndRegion();
+}
+
+gpushare_status EagerGate::Close() {
+  Waiting waiting(host_);
+  waiting.Begin();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (closed_) return failed_;
+  if (region_open_) EndRegion();
+  closed_ = true;
+  for (Lane& lane : lanes_) Leave(lane);
+  for (Group& group : groups_) DestroyEvent(group);
+  DestroyEvent(group_);
+  return failed_;
+}
+
+void EagerGate::DestroyEvent(Group& group) {
+  if (group.event != nullptr) driver_.event_destroy(group.event);
+  group.event = nullptr;
+}
+
+// Whether the launch may go at once: the usual case.
+bool EagerGate::MayGo(int64_t now_ns, int64_t expected_ns) {
+  if (!region_open_ || region_on_credit_ || expected_ns == 0) return false;
+  if (now_ns - region_began_ns_ > kRegionNs) return false;
+  const int64_t room_ns = Room();
+  if (room_ns <= 0) return false;
+  const int64_t standing_ns = StandingNs(room_ns);
+  if (group_.count == kGroupMax || group_.work_ns >= standing_ns / 2) {
+    CloseGroup();
+    Reap();
+  }
+  return std::max<int64_t>(0, busy_until_ns_ - now_ns) + expected_ns <= standing_ns;
+}
+
+void EagerGate::Await(uint16_t slot, Waiting& waiting) {
+  const int64_t began_ns = host_.now_ns();
+  for (;;) {
+    bool progress = false;
+    const bool goes = TryToGo(slot, waiting, progress);
+    const int64_t waited_ns = host_.now_ns() - began_ns;
+    if (goes || failed_ != GPUSHARE_OK) {
+      Add(counts_.held_ns, waited_ns);
+      return;
+    }
+    if (progress) continue;
+    waiting.Begin();
+    host_.pause(waited_ns);
+  }
+}
+
+// Whether the launch may go now. `progress`: something has ended, so that it is worth another look.
+bool EagerGate::TryToGo(uint16_t slot, Waiting& waiting, bool& progress) {
+  const int64_t room_ns = Room();
+  if (failed_ != GPUSHARE_OK) return false;
+  const int64_t now_ns = host_.now_ns();
+  if (region_open_ &&
+      (room_ns <= 0 || region_on_credit_ || now_ns - region_began_ns_ > kRegionNs)) {
+    EndRegion();
+  }
+  if (room_ns <= 0) return false;
+  const int64_t expected_ns = times_.Of(slot);
+  const int64_t needs_ns = expected_ns > 0 ? expected_ns : std::min(kUnknownNs, room_ns);
+  const int64_t standing_ns = StandingNs(room_ns);
+  if (expected_ns == 0 || needs_ns > standing_ns) {
+    if (!TryAlone(needs_ns, room_ns, waiting, progress)) return false;
+    if (expected_ns == 0) measures_ = slot;
+    return true;
+  }
+  if (std::max<int64_t>(0, busy_until_ns_ - now_ns) + needs_ns > standing_ns) {
+    CloseGroup();
+    progress = Reap();
+    return false;
+  }
+  return region_open_ || BeginRegion(std::min(options_.outstanding_ns, room_ns), waiting);
+}
+
+// An operation that is unknown, or longer than what may stand in front of a query.
+bool EagerGate::TryAlone(int64_t needs_ns, int64_t room_ns, Waiting& waiting, bool& progress) {
+  if (!IsDrained()) {
+    CloseGroup();
+    progress = Reap();
+    if (!IsDrained()) return false;
+  }
+  if (needs_ns <= room_ns) {
+    return region_open_ || BeginRegion(std::max(needs_ns, StandingNs(room_ns)), waiting);
+  }
+  const int64_t now_ns = host_.now_ns();
+  if (now_ns - credit_asked_ns_ < kCreditAskNs) return false;
+  credit_asked_ns_ = now_ns;
+  if (region_open_) EndRegion();
+  if (!BeginRegion(needs_ns, waiting)) return false;
+  Add(counts_.on_credit);
+  return region_on_credit_ = true;
+}
+
+void EagerGate::NoteLaunch(uint16_t slot, int64_t expected_ns) {
+  if (group_.count == kGroupMax) CloseGroup();
+  const int64_t now_ns = host_.now_ns();
+  const int64_t work_ns = expected_ns > 0 ? expected_ns : kUnknownNs;
+  busy_until_ns_ = std::max(busy_until_ns_, now_ns) + work_ns;
+  if (group_.count == 0) group_.first_ns = now_ns;
+  group_.last_ns = now_ns;
+  group_.work_ns += work_ns;
+  group_.slots[static_cast<size_t>(group_.count++)] = slot;
+}
+
+// Waits for the operation that runs alone. LC work that came in between slows it: then it is
+// measured again another time.
+void EagerGate::FinishMeasurement(Waiting& waiting) {
+  const auto slot = static_cast<uint16_t>(std::exchange(measures_, -1));
+  if (!HasEvents()) return times_.Seed(slot, kUnknownNs);
+  const int64_t launched_ns = group_.first_ns;
+  CloseGroup();
+  if (pending_ == 0) return;  // it was captured
+  bool waited = false;
+  while (failed_ == GPUSHARE_OK && !ReapOldest()) {
+    waiting.Begin();
+    waited = true;
+  }
+  if (failed_ != GPUSHARE_OK || Room() <= 0) return;
+  const int64_t took_ns = last_end_ns_ - launched_ns - kLaunchNs;
+  // It may have ended long before it was looked at.
+  times_.Seed(slot, waited ? took_ns : std::min(took_ns, kUnknownNs));
+  Add(counts_.measured);
+}
+
+// --- regions ---
+
+int64_t EagerGate::Room() {
+  int64_t room_ns = 0;
+  Fail(library_.region_room(options_.runtime, &room_ns));
+  return room_ns;
+}
+
+int64_t EagerGate::StandingNs(int64_t room_ns) const {
+  return std::min(options_.outstanding_ns, room_ns / 2);
+}
+
+bool EagerGate::BeginRegion(int64_t bound_ns, Waiting& waiting) {
+  waiting.Begin();
+  Lane& lane = lanes_[1];
+  Leave(lane);
+  gpushare_region_options options = GPUSHARE_REGION_OPTIONS_INIT;
+  options.bound_ns = std::max<int64_t>(1, bound_ns);
+  const gpushare_status status =
+      library_.region_begin(lane.queue, &options, &lane.ticket, &lane.stream);
+  if (status == GPUSHARE_OK) {
+    std::swap(lanes_[0], lanes_[1]);
+    region_open_ = true;
+    region_began_ns_ = host_.now_ns();
+    Add(counts_.regions);
+    return true;
+  }
+  lane.ticket.value = 0;
+  Add(counts_.refusals);
+  // A lost device is unavailable too, which the next look at the room says.
+  if (status != GPUSHARE_UNAVAILABLE && status != GPUSHARE_RESOURCE_EXHAUSTED) Fail(status);
+  return false;
+}
+
+// The region completes behind what was launched in it.
+void EagerGate::EndRegion() {
+  CloseGroup();
+  Lane& lane = lanes_[0];
+  if (pending_ > 0 && lane.stream != nullptr) {
+    const RelaxedCapture relaxed(driver_);
+    if (driver_.stream_wait_event(lane.stream, last_event_, 0) != 0) Fail(GPUSHARE_INTERNAL);
+  }
+  gpushare_status status = GPUSHARE_OK;
+  // The device is full of launches, which end by themselves.
+  while ((status = library_.region_end(options_.runtime, lane.ticket)) ==
+         GPUSHARE_RESOURCE_EXHAUSTED) {
+    host_.pause(0);
+  }
+  Fail(status);
+  region_open_ = region_on_credit_ = false;
+}
+
+// The last region of the lane is complete, so that the next one may begin.
+void EagerGate::Leave(Lane& lane) {
+  if (lane.ticket.value == 0) return;
+  library_.ticket_wait(options_.runtime, lane.ticket, GPUSHARE_NEVER);
+  library_.ticket_release(options_.runtime, lane.ticket);
+  lane.ticket.value = 0;
+}
+
+void EagerGate::Fail(gpushare_status status) {
+  if (failed_ == GPUSHARE_OK) failed_ = status;
+}
+
+// --- what is outstanding ---
+
+// What is captured does not run, and nothing may be asked about it.
+bool EagerGate::IsCapturing() const {
+  int status = 0;
+  return driver_.stream_is_capturing != nullptr &&
+         driver_.stream_is_capturing(options_.stream, &status) == 0 && status != 0;
+}
+
+bool EagerGate::IsDrained() const {
+  if (!HasEvents()) return busy_until_ns_ <= host_.now_ns();
+  return pending_ == 0 && group_.count == 0;
+}
+
+// An event behind the launches since the last one.
+void EagerGate::CloseGroup() {
+  if (group_.count == 0) return;
+  if (HasEvents() && !IsCapturing()) {
+    while (pending_ == kGroups && failed_ == GPUSHARE_OK) ReapOldest();
+    const RelaxedCapture relaxed(driver_);
+    if (driver_.event_record(group_.event, options_.stream) != 0) Fail(GPUSHARE_INTERNAL);
+    if (failed_ != GPUSHARE_OK) return;
+    last_event_ = group_.event;
+    std::swap(At(pending_), group_);
+    ++pending_;
+  }
+  void* const event = group_.event;
+  group_ = Group();
+  group_.event = event;
+}
+
+// Takes the groups that are complete. False: there is none.
+bool EagerGate::Reap() {
+  bool any = false;
+  while (pending_ > 0 && failed_ == GPUSHARE_OK && ReapOldest()) any = true;
+  return any;
+}
+
+bool EagerGate::IsComplete(const Group& group) {
+  const RelaxedCapture relaxed(driver_);
+  const int status = driver_.event_query(group.event);
+  if (status != 0 && status != kNotReady) Fail(GPUSHARE_INTERNAL);
+  return status == 0;
+}
+
+bool EagerGate::ReapOldest() {
+  const int64_t now_ns = host_.now_ns();
+  const Group& group = At(0);
+  if (!IsComplete(group)) {
+    looked_ns_ = now_ns;
+    busy_until_ns_ = std::max(busy_until_ns_, now_ns + LaterNs());
+    return false;
+  }
+  const bool exact = looked_ns_ != 0 && now_ns - looked_ns_ < kExactNs;
+  Learn(group, now_ns, exact);
+  looked_ns_ = 0;
+  last_end_ns_ = now_ns;
+  last_exact_ = exact;
+  const int64_t later_ns = now_ns + LaterNs();
+  busy_until_ns_ = exact ? later_ns : std::min(busy_until_ns_, later_ns);
+  first_ = (first_ + 1) % kGroups;
+  --pending_;
+  return true;
+}
+
+// The expected time of what was launched behind the oldest group.
+int64_t EagerGate::LaterNs() const {
+  int64_t work_ns = group_.work_ns;
+  for (int i = 1; i < pending_; ++i) work_ns += At(i).work_ns;
+  return work_ns;
+}
+
+// Its end less the end of the group before is what the group took, if the GPU had all of it by
+// then. So is the time of a single launch on an idle GPU. Otherwise it took less than that.
+void EagerGate::Learn(const Group& group, int64_t end_ns, bool exact) {
+  const bool idle = group.first_ns > last_end_ns_;  // before it
+  const int64_t took_ns = end_ns - std::max(group.first_ns, last_end_ns_) - (idle ? kLaunchNs : 0);
+  const float factor =
+      static_cast<float>(std::max<int64_t>(took_ns, 1)) / static_cast<float>(group.work_ns);
+  const bool single = idle && group.count == 1;
+  const bool behind = last_exact_ && group.last_ns <= last_end_ns_;
+  if ((exact && (single || behind)) || factor < 1) times_.Scale(group, factor);
+}
+
+}  // namespace gpushare::python
