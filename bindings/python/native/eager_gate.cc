@@ -118,8 +118,9 @@ gpushare_status EagerGate::Launch(uint64_t key) {
   if (failed_ != GPUSHARE_OK) return failed_;
   if (measures_ >= 0) FinishMeasurement(waiting);
   const uint16_t slot = OperationTimes::SlotOf(key);
-  if (!MayGo(host_.now_ns(), times_.Of(slot))) Await(slot, waiting);
-  if (failed_ == GPUSHARE_OK) NoteLaunch(slot, times_.Of(slot));
+  int64_t now_ns = host_.now_ns();  // some 25 ns: once where the launch goes at once
+  if (!MayGo(now_ns, times_.Of(slot))) now_ns = Await(slot, waiting);
+  if (failed_ == GPUSHARE_OK) NoteLaunch(slot, now_ns);
   follows_.store(measures_ >= 0 || region_on_credit_, std::memory_order_relaxed);
   return failed_;
 }
@@ -170,15 +171,17 @@ bool EagerGate::MayGo(int64_t now_ns, int64_t expected_ns) {
   return std::max<int64_t>(0, busy_until_ns_ - now_ns) + expected_ns <= standing_ns;
 }
 
-void EagerGate::Await(uint16_t slot, Waiting& waiting) {
+// Returns when the launch may go.
+int64_t EagerGate::Await(uint16_t slot, Waiting& waiting) {
   const int64_t began_ns = host_.now_ns();
   for (;;) {
     bool progress = false;
     const bool goes = TryToGo(slot, waiting, progress);
-    const int64_t waited_ns = host_.now_ns() - began_ns;
+    const int64_t now_ns = host_.now_ns();
+    const int64_t waited_ns = now_ns - began_ns;
     if (goes || failed_ != GPUSHARE_OK) {
       Add(counts_.held_ns, waited_ns);
-      return;
+      return now_ns;
     }
     if (progress) continue;
     waiting.Begin();
@@ -231,9 +234,9 @@ bool EagerGate::TryAlone(int64_t needs_ns, int64_t room_ns, Waiting& waiting, bo
   return region_on_credit_ = true;
 }
 
-void EagerGate::NoteLaunch(uint16_t slot, int64_t expected_ns) {
+void EagerGate::NoteLaunch(uint16_t slot, int64_t now_ns) {
   if (group_.count == kGroupMax) CloseGroup();
-  const int64_t now_ns = host_.now_ns();
+  const int64_t expected_ns = times_.Of(slot);
   const int64_t work_ns = expected_ns > 0 ? expected_ns : kUnknownNs;
   busy_until_ns_ = std::max(busy_until_ns_, now_ns) + work_ns;
   if (group_.count == 0) group_.first_ns = now_ns;

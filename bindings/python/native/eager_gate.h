@@ -131,10 +131,10 @@ class EagerGate {
   class Waiting;
 
   bool MayGo(int64_t now_ns, int64_t expected_ns);
-  void Await(uint16_t slot, Waiting& waiting);
+  int64_t Await(uint16_t slot, Waiting& waiting);
   bool TryToGo(uint16_t slot, Waiting& waiting, bool& progress);
   bool TryAlone(int64_t needs_ns, int64_t room_ns, Waiting& waiting, bool& progress);
-  void NoteLaunch(uint16_t slot, int64_t expected_ns);
+  void NoteLaunch(uint16_t slot, int64_t now_ns);
   void FinishMeasurement(Waiting& waiting);
 
   int64_t Room();

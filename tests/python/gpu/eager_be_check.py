@@ -115,7 +115,7 @@ def rates_of(gt, runtime, loop, variant, seconds, name):
                 zip((gate.operations, gate.regions, len(loop.losses), gate.held_s), before, strict=True))
         figure(f'{variant}, {name}, round {number}: plain and gated steps a second; rate',
                [round(plain[-1], 2), round(gated[-1], 2), round(gated[-1] / plain[-1], 3)])
-    per_step = operations / steps
+    per_step = max(1, operations) / max(1, steps)
     slower_us = (1 / statistics.mean(gated) - 1 / statistics.mean(plain)) * 1e6
     figure(f'{variant}, {name}: rate over plain', round(statistics.mean(gated) / statistics.mean(plain), 3))
     figure(f'{variant}, {name}: operations a step, a region; measured alone; share of the time held; cost us each', [
