@@ -21,11 +21,11 @@ _int, _word = ctypes.c_int, ctypes.c_void_p
 
 
 class Driver:
-    """The functions of CUDA's driver that the gate uses. Streams have numbers from 0x7000 on; events are complete."""
+    """The functions of CUDA's driver and runtime that are used. Streams are numbers from 0x7001 on."""
 
     def __init__(self):
         self.streams = 0
-        self.cuStreamCreate = ctypes.CFUNCTYPE(_int, ctypes.POINTER(_word), ctypes.c_uint)(self._stream)
+        self.cudaStreamCreateWithFlags = ctypes.CFUNCTYPE(_int, ctypes.POINTER(_word), ctypes.c_uint)(self._stream)
         self.cuEventCreate = ctypes.CFUNCTYPE(_int, ctypes.POINTER(_word), ctypes.c_uint)(self._event)
         self.cuEventDestroy_v2 = ctypes.CFUNCTYPE(_int, _word)(lambda event: 0)
         self.cuEventRecord = ctypes.CFUNCTYPE(_int, _word, _word)(lambda event, stream: self._note('record', stream))
@@ -100,7 +100,8 @@ def eager(torch, monkeypatch):
     def none():
         raise OSError('libcupti.so: no such file')
 
-    monkeypatch.setattr(module, '_driver', lambda: driver)
+    monkeypatch.setattr(module, '_of_cuda', {'cudart': driver}.__getitem__)
+    monkeypatch.setattr(module, '_driver_calls', lambda: module._addresses(driver, module._DRIVER))
     monkeypatch.setattr(module, '_cupti_calls', none)
     return module
 

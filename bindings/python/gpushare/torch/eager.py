@@ -41,7 +41,7 @@ _LIBRARY = ('gpushare_region_begin', 'gpushare_region_end', 'gpushare_region_roo
 _DRIVER = ('cuEventCreate', 'cuEventDestroy_v2', 'cuEventRecord', 'cuEventQuery', 'cuStreamWaitEvent',
            'cuStreamIsCapturing', 'cuThreadExchangeStreamCaptureMode')
 _CUPTI = ('cuptiSubscribe', 'cuptiEnableCallback', 'cuptiUnsubscribe')
-_NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
+_NON_BLOCKING = 1  # cudaStreamNonBlocking
 _numbers = itertools.count(1)
 # Streams of ended loops. They are never destroyed: PyTorch's allocator may still have memory of them.
 _idle_streams: list[Any] = []
@@ -216,9 +216,10 @@ def _take_stream() -> Any:
         return _idle_streams.pop()
     torch.cuda.init()
     stream = ctypes.c_void_p()
-    status = _driver().cuStreamCreate(ctypes.byref(stream), _NON_BLOCKING)
+    # By the runtime, which makes PyTorch's context this thread's: the driver's events need it.
+    status = _of_cuda('cudart').cudaStreamCreateWithFlags(ctypes.byref(stream), _NON_BLOCKING)
     if status != 0:
-        raise UnavailableError(Status.UNAVAILABLE, f'The CUDA driver makes no stream (status {status}).')
+        raise UnavailableError(Status.UNAVAILABLE, f'The CUDA runtime makes no stream (status {status}).')
     return torch.cuda.ExternalStream(stream.value or 0)
 
 
@@ -226,15 +227,15 @@ def _addresses(functions: abi.Functions | ctypes.CDLL, names: tuple[str, ...]) -
     return tuple(ctypes.cast(getattr(functions, name), ctypes.c_void_p).value or 0 for name in names)
 
 
-def _driver() -> Any:
-    return ctypes.CDLL('libcuda.so.1')
+def _of_cuda(name: str) -> Any:
+    """A library of the CUDA version that PyTorch is built with, and has loaded."""
+    return ctypes.CDLL(f'lib{name}.so.{torch.version.cuda.partition(".")[0]}')
 
 
 def _driver_calls() -> tuple[int, ...]:
-    return _addresses(_driver(), _DRIVER)
+    return _addresses(ctypes.CDLL('libcuda.so.1'), _DRIVER)
 
 
 def _cupti_calls() -> tuple[int, ...]:
     """PyTorch has loaded CUPTI, for its profiler. OSError: it is of a build without it."""
-    major = torch.version.cuda.partition('.')[0]
-    return _addresses(ctypes.CDLL(f'libcupti.so.{major}'), _CUPTI)
+    return _addresses(_of_cuda('cupti'), _CUPTI)
