@@ -37,9 +37,12 @@ if(NOT CMAKE_CUDA_COMPILER)
   set(CMAKE_CUDA_COMPILER ${GPUSHARE_NVCC})
 endif()
 # Ampere, Hopper (with its architecture-specific instructions) and Blackwell.
+set(gpushare_architectures 80-real 90a-real 100-real)
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real 100-real)
+  set(CMAKE_CUDA_ARCHITECTURES ${gpushare_architectures})
 endif()
+# libgpushare.so has three small kernels: for all of these, and as PTX for what comes later.
+set(GPUSHARE_LIBRARY_ARCHITECTURES ${gpushare_architectures} 80-virtual)
 if(GPUSHARE_CUDA STREQUAL "AUTO")
   include(CheckLanguage)
   check_language(CUDA)

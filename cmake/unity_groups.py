@@ -5,11 +5,12 @@
   unity_groups.py --self-test
 
 Prints one line a source: the number of its group. No group has more than SIZE sources. Two sources share a
-group only if neither uses a name that the other declares in an unnamed namespace: that is what differs when
-the compiler reads both as one. It relies on the layout of clang-format: what a namespace declares starts in
-the first column, and a namespace ends with its comment.
+group only if neither uses a name that the other declares in an unnamed namespace, and no header of either declares
+it: that is what differs when the compiler reads both as one. It relies on the layout of clang-format: what a
+namespace declares starts in the first column, and a namespace ends with its comment.
 """
 
+import functools
 import pathlib
 import re
 import sys
@@ -31,9 +32,37 @@ def names_and_words(path):
     return names, set(re.findall(r'\w+', COMMENT_OR_TEXT.sub(' ', text)))
 
 
-def groups_of(paths, size):
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+
+
+@functools.cache
+def header(path):
+    """The names that a header declares, and the headers that it includes."""
+    text = path.read_text(encoding='utf-8')
+    return frozenset(TYPE.findall(text) + OTHER.findall(text)), INCLUDE.findall(text)
+
+
+def names_of_headers(path, root):
+    """What the project's headers declare that a source includes, directly or not."""
+    names, seen = set(), set()
+    waiting = INCLUDE.findall(path.read_text(encoding='utf-8'))
+    while waiting:
+        name = waiting.pop()
+        if name not in seen and (root / name).is_file():
+            seen.add(name)
+            declared, included = header(root / name)
+            names |= declared
+            waiting += included
+    return names
+
+
+def groups_of(paths, size, root=ROOT):
     """The group of each path."""
-    known, groups, answer = {path: names_and_words(path) for path in paths}, [], {}
+    known, groups, answer = {}, [], {}
+    for path in paths:
+        names, words = names_and_words(path)
+        known[path] = names, words | names_of_headers(path, root)
     # Together first: the sources with JSON, whose templates take longest and are then compiled once.
     for path in sorted(paths, key=lambda path: not any('json' in word.lower() for word in known[path][1])):
         names, words = known[path]
@@ -60,14 +89,21 @@ def self_test():
         'type.cc': unnamed % ('struct Row {\n  int kept;\n};', ''),
         'type_too.cc': unnamed % ('template <class T>\nclass Row {\n};', ''),
         'public.cc': unnamed % ('int kept() { return 1; }', 'int kB = 1;\n'),
+        'deep.h': 'namespace a {\nstruct Deep {\n};\n}  // namespace a\n',
+        'outer.h': '#include "deep.h"\n',
+        'includes.cc': '#include "outer.h"\n' + unnamed % ('constexpr int kC = 1;', ''),
+        'hides.cc': unnamed % ('int Deep() { return 1; }', ''),
     }
     with tempfile.TemporaryDirectory() as scratch:
         paths = [pathlib.Path(scratch, name) for name in sources]
         for path in paths:
             path.write_text(sources[path.name], encoding='utf-8')
-        group = dict(zip(sources, groups_of(paths, 10)))
-        sizes = groups_of(paths, 2)
-    apart = (('constant', 'same'), ('constant', 'uses'), ('same', 'uses'), ('type', 'type_too'), ('type', 'public'))
+        paths = [path for path in paths if path.suffix == '.cc']
+        names = [path.name for path in paths]
+        group = dict(zip(names, groups_of(paths, 10, pathlib.Path(scratch))))
+        sizes = groups_of(paths, 2, pathlib.Path(scratch))
+    apart = (('constant', 'same'), ('constant', 'uses'), ('same', 'uses'), ('type', 'type_too'), ('type', 'public'),
+             ('includes', 'hides'))
     failures = [f'{a}.cc and {b}.cc are together' for a, b in apart if group[a + '.cc'] == group[b + '.cc']]
     if len({group[name + '.cc'] for name in ('constant', 'mentions', 'type')}) != 1:
         failures.append(f'sources that could be together are apart: {group}')

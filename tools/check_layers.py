@@ -24,7 +24,7 @@ STANDARD = re.compile(r'^[a-z_0-9]+$')  # <vector>, <cstdint>
 C_AND_POSIX = re.compile(
     r'^(assert|ctype|errno|float|inttypes|limits|locale|math|setjmp|signal|stdarg|stdatomic|stdbool|stddef|stdint'
     r'|stdio|stdlib|string|time|wchar'
-    r'|cxxabi|dlfcn|fcntl|poll|pthread|sched|unistd|immintrin|x86intrin|sys/[a-z_]+|linux/[a-z_]+)\.h$')
+    r'|cxxabi|dlfcn|fcntl|poll|pthread|sched|spawn|unistd|immintrin|x86intrin|sys/[a-z_]+|linux/[a-z_]+)\.h$')
 
 ABSEIL = re.compile(r'^absl/')
 ATOMIC_QUEUE = re.compile(r'^atomic_queue/')
@@ -57,6 +57,7 @@ FLOW = re.compile(r'^src/core/flow/')
 SRC = re.compile(r'^src/')
 PUBLIC_C = re.compile(r'^gpushare/gpushare\.h$')
 PUBLIC = re.compile(r'^gpushare/')
+C_HEADERS = re.compile(r'^gpushare/gpushare(_policy|_cost_model)?\.h$')
 CATALOGUE = re.compile(r'^benchmarks/kernels/(catalogue|registration|fused/fused_catalogue)\.h$')
 KERNEL_CONTRACT = re.compile(r'^gpushare/device/')
 KERNEL_INTERFACE = re.compile(r'^gpushare/kernels\.h$')
@@ -157,6 +158,9 @@ LAYERS = (
     Layer('bindings', 'bindings/c', (own('bindings/c'), SRC, PUBLIC, ABSEIL)),
     Layer('Python extension', 'bindings/python/native', (own('bindings/python/native'), PUBLIC_C, PYTHON)),
     Layer('kernel contract', 'include/gpushare/device', (PUBLIC, CUDA)),
+    # Leads to the header in bindings/c, and has nothing else.
+    Layer('way to the C header', 'include/gpushare', (re.compile(r'^\.\./\.\./bindings/c/gpushare(_policy|_cost_model)?\.h$'),),
+          pattern=r'^gpushare(_policy|_cost_model)?\.h$'),
     Layer('public API', 'include', (PUBLIC,)),
     # The command's programs for a real GPU: the catalogue of kernels, and CUDA in this room alone.
     Layer('tools cuda', 'tools/gpushare/cuda',
@@ -301,7 +305,7 @@ def include_edges(root):
         path = full.relative_to(root)
         for number, name, _ in includes_of(full):
             # The installed names of the public headers, then the names in the repository.
-            places = ('bindings/c/gpushare.h' if PUBLIC_C.match(name) else 'include/' + name, name)
+            places = (name.replace('gpushare/', 'bindings/c/', 1) if C_HEADERS.match(name) else 'include/' + name, name)
             for place in places:
                 if place.startswith(CIRCLE_FOLDERS) and (root / place).is_file():
                     yield path, pathlib.PurePath(place), number
@@ -386,6 +390,7 @@ SELF_TEST_BAD = {
     'src/elsewhere/a.cc': ['#include <vector>'],
     'bindings/c/gpushare.h': ['#include "src/core/base/types.h"'],
     'include/gpushare/gpushare.hpp': ['#include "absl/types/span.h"', '#include <cuda_runtime.h>'],
+    'include/gpushare/gpushare.h': ['#include <gpushare/gpushare.hpp>', '#include "../../bindings/c/handles.h"'],
     'src/calibration/kernel/a.h': ['#include "src/calibration/stages/work.h"',
                                    '#include "src/calibration/pairs/pair.h"',
                                    '#include "src/calibration/calibration.h"'],
@@ -418,6 +423,7 @@ SELF_TEST_GOOD = {
     'src/trace/a.cc': ['#include <protozero/pbf_writer.hpp>'],
     'bindings/c/a.cc': ['#include "src/sim/sim_device.h"', '#include "absl/status/status.h"'],
     'include/gpushare/gpushare.hpp': ['#include <gpushare/gpushare.h>', '#include <string>'],
+    'include/gpushare/gpushare.h': ['#include "../../bindings/c/gpushare.h"'],
     'src/calibration/calibration.cc': ['#include "src/calibration/stages/stages.h"'],
     'src/calibration/stages/stages.cc': ['#include "src/calibration/kernel/kernel.h"',
                                          '#include "src/models/profile/profile.h"'],

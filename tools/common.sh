@@ -103,19 +103,57 @@ configure_package() {
   configure package "-DGPUSHARE_ABSEIL_SOURCE=$source_folder" "-DGPUSHARE_CUDA_TOOLKIT=$toolkit" "$@"
 }
 
-# compile PRESET [TARGET...]: ninja, quiet unless it fails or compiles for long. Sources that cannot be
-# compiled in groups, because names clash, are compiled one by one.
+# The architectures that the kernels are compiled for when they only have to run here: those of the GPUs of this
+# machine, else the H200's, whose profile is built in. Prints CMake's list.
+architectures_here() {
+  local capability list=''
+  while read -r capability; do
+    case "$capability" in
+      9.0) list+='90a-real;' ;;  # with wgmma, which only this letter allows
+      [0-9].[0-9] | [0-9][0-9].[0-9]) list+="${capability/./}-real;" ;;
+    esac
+  done < <(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | sort -u)
+  printf '%s\n' "${list:-90a-real}" | sed 's/;$//'
+}
+
+# Writes ninja's output to LOG and shows how far ninja is: in one line of a terminal, else in a line every 15 s, or
+# PROGRESS_SECONDS.
+show_progress() {  # LOG
+  local line shown=$SECONDS counter='^\[([0-9]+)/([0-9]+)\] (.*)'
+  while IFS= read -r line; do
+    printf '%s\n' "$line"
+    if ! [[ "$line" =~ $counter ]]; then continue; fi
+    if [[ -t 2 ]]; then
+      line="${BASH_REMATCH[3]}"
+      printf '\r\033[Kgpushare: [%s/%s] %.60s' "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "${line##*/}" >&2
+    elif ((SECONDS - shown >= ${PROGRESS_SECONDS:-15})); then
+      shown=$SECONDS
+      say "built ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}" >&2
+    fi
+  done > "$1"
+  if [[ -t 2 ]]; then printf '\r\033[K' >&2; fi
+}
+
+# ninja_with_progress FOLDER LOG [TARGET...]
+ninja_with_progress() {
+  local folder="$1" log="$2"
+  shift 2
+  NINJA_STATUS='[%f/%t] ' ninja -C "$folder" -j "$jobs" "$@" 2>&1 | show_progress "$log"
+}
+
+# compile PRESET [TARGET...]: ninja, with its counter; what else it prints is shown when it fails. Sources that cannot
+# be compiled in groups, because names clash, are compiled one by one.
 compile() {
   local preset="$1" start=$SECONDS
   shift
   say "building build/$preset"
   local log="$root/build/$preset/build.log"
-  if ! ninja -C "$root/build/$preset" -j "$jobs" "$@" > "$log" 2>&1 &&
+  if ! ninja_with_progress "$root/build/$preset" "$log" "$@" &&
     ! { grep -q '^GPUSHARE_UNITY:BOOL=ON' "$root/build/$preset/CMakeCache.txt" &&
       say "the build failed with sources in groups; building them one by one" &&
       { grep -m 5 -E '(error|warning):' "$log" || true; } &&
       cmake -DGPUSHARE_UNITY=OFF "$root/build/$preset" > "$log" 2>&1 &&
-      ninja -C "$root/build/$preset" -j "$jobs" "$@" > "$log" 2>&1; }; then
+      ninja_with_progress "$root/build/$preset" "$log" "$@"; }; then
     grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking|Checking)' "$log" | tail -n 200 >&2
     die "the build of the preset $preset failed."
   fi

@@ -14,8 +14,9 @@ queries="${GPUSHARE_DEMO_QUERIES:-3000}"
 results="$root/benchmarks/results"
 
 "$root/tools/setup.sh" --demo
-configure release
-compile release gpushare_command
+architectures="$(architectures_here)"
+configure release "-DCMAKE_CUDA_ARCHITECTURES=$architectures"
+compile release gpushare gpushare_command
 tool="$root/build/release/tools/gpushare/gpushare"
 
 mkdir -p "$out"
@@ -35,3 +36,17 @@ sed -n '/^All cases/,/^ *adaptive .*QoS kept/p' "$out/table.txt"
 say "report: $out/report.html"
 say "trace:  $out/trace.pftrace (open it in a Perfetto viewer)"
 say "table:  $out/table.txt (each case with its latencies and evictions)"
+cat <<END
+
+Next, from this folder ($root):
+  a first program in C:
+    cc examples/quickstart.c -Iinclude -Lbuild/release/bindings/c -lgpushare -Wl,-rpath,\$PWD/build/release/bindings/c -o out/quickstart && GPUSHARE_DEVICE=sim out/quickstart
+  install the library and the command:
+    cmake --install build/release --prefix DIR
+END
+if grep -q '^CMAKE_CUDA_COMPILER:' "$root/build/release/CMakeCache.txt"; then
+  cat <<END
+  the library of kernels too, for the architectures $architectures (others: -DCMAKE_CUDA_ARCHITECTURES=...):
+    cmake --build build/release --target gpushare_kernels && cmake --install build/release --prefix DIR
+END
+fi

@@ -16,6 +16,32 @@ prefix="$scratch/prefix"
 "$cmake" --install "$build" --prefix "$prefix" > "$scratch/install.log" ||
   { cat "$scratch/install.log" >&2; exit 1; }
 
+# Each file belongs to a component. A program needs the library's alone; `kernels` is an error where it was not built.
+for component in library development tool documentation; do
+  "$cmake" --install "$build" --prefix "$scratch/parts" --component "$component" > "$scratch/install.log"
+  if [[ "$component" == library ]]; then
+    find "$scratch/parts" ! -type d ! -name 'libgpushare.so.*' > "$scratch/beside"
+    if [[ -s "$scratch/beside" ]]; then
+      cat "$scratch/beside" >&2
+      echo 'The component library has more than the library.' >&2
+      exit 1
+    fi
+  fi
+done
+if [[ -e "$prefix/include/gpushare/kernels.h" ]]; then
+  "$cmake" --install "$build" --prefix "$scratch/parts" --component kernels > "$scratch/install.log"
+fi
+diff <(cd "$prefix" && find . ! -type d | sort) <(cd "$scratch/parts" && find . ! -type d | sort) ||
+  { echo 'The components together are not the whole installation.' >&2; exit 1; }
+
+# Before an installation, include/ of the source tree has every header.
+sources="$here/../.."
+library="$(dirname "$(find "$build" -name libgpushare.so -not -path '*/CMakeFiles/*' | head -n 1)")"
+"$cc" -std=c99 -Wall -Wextra -Werror -I "$sources/include" "$sources/examples/quickstart.c" -L "$library" -lgpushare \
+  "-Wl,-rpath,$library" -o "$scratch/quickstart"
+GPUSHARE_DEVICE=sim "$scratch/quickstart" | grep -q '^query: ok in ' || { echo 'quickstart.c fails.' >&2; exit 1; }
+"$cxx" -std=c++17 -Wall -Wextra -Werror -I "$sources/include" -fsyntax-only "$sources/examples/quickstart.cc"
+
 # The package, found the way a user finds it, with nothing else on the search path.
 "$cmake" -S "$here/consumer" -B "$scratch/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
   -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" > "$scratch/configure.log" ||
