@@ -297,6 +297,27 @@ def write_options(header: Header) -> str:
 # --- records.py ----------------------------------------------------------------------------------
 
 
+# The record of each step: a caller that reads none of its fields, or few, does not pay for the others.
+LAZY = 'gpushare_completion_record'
+
+LAZY_METHODS = '''
+    @classmethod
+    def from_bytes(cls, data: bytes) -> {record}:
+        """A record that decodes a field of the C struct when it is read first. The struct has no pointers."""
+        record = cls.__new__(cls)
+        record.__dict__['_data'] = data
+        return record
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any:
+            data = self.__dict__.get('_data')
+            decode = {table}.get(name)
+            if data is None or decode is None:
+                raise AttributeError(f"'{{type(self).__name__}}' object has no attribute '{{name}}'")
+            value = self.__dict__[name] = decode(abi.{struct}.from_buffer_copy(data))
+            return value
+'''
+
 RECORDS_TOP = '''"""The result structs of the C ABI as frozen dataclasses. A comment is that of the C header."""
 
 ''' + NOTE + '''
@@ -304,7 +325,8 @@ RECORDS_TOP = '''"""The result structs of the C ABI as frozen dataclasses. A com
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from gpushare import abi
 from gpushare.enums import (
@@ -355,6 +377,14 @@ def record_field(header: Header, field: Field) -> tuple[str, str]:
     return (kind, value) if kind in ('int', 'float') else ('', '')
 
 
+def lazy_lines(name: str, fields: list[tuple[str, str]]) -> list[str]:
+    """The rest of a record that can decode a field when it is read first, and the table of how to."""
+    table = f'_{name.upper()}'
+    return [LAZY_METHODS.format(record=class_name(name), struct=name, table=table).rstrip(), '', '',
+            f'{table}: dict[str, Callable[[abi.{name}], Any]] = {{',
+            *(f"    '{field}': lambda struct: {value}," for field, value in fields), '}']
+
+
 def write_records(header: Header) -> str:
     lines, used = [], set()
     for name in result_structs(header):
@@ -373,6 +403,8 @@ def write_records(header: Header) -> str:
                   '        """Copies the C struct and the strings that it points to."""', '        return cls(']
         lines += [f'            {field.name}={value},' for field, kind, value in rows if kind]
         lines.append('        )')
+        if name == LAZY:
+            lines += lazy_lines(name, [(field.name, value) for field, kind, value in rows if kind])
     imports = ''.join(f'    {name},\n' for name in sorted(used))
     return RECORDS_TOP + imports + RECORDS_BY_REASON + '\n'.join(lines) + '\n'
 

@@ -228,23 +228,25 @@ def test_a_wait_for_work_that_a_close_cuts_off_ends(polled):
             wait.result(timeout=30)
 
 
-def test_a_wait_has_read_the_record_before_a_close_may_go_on(runtime, service, chain):
+def test_a_wait_has_read_the_record_before_a_close_may_go_on(form, runtime, service, chain):
     ticket = service.submit(chain)
-    has_read = []
+    releases, ended = runtime._use._releases, []
 
-    class Looking(gpushare._use.Use):
+    class Ending(gpushare._use.Use):
         __slots__ = ()
 
-        def __exit__(self, *raised):
-            has_read.append(ticket._ended is not None)
-            super().__exit__(*raised)
+        @property
+        def _releases(self):  # read at the end of a use
+            ended.append(gpushare.library().gpushare_ticket_release(runtime.handle, ticket.c_value))
+            return releases
 
     # Not the class's own method: CPython 3.11 frees a method that is replaced before it forgets where it was, and
     # the finalizer of the ticket, which the method holds, would call it.
-    runtime._use.__class__ = Looking
-    ticket.wait()
+    runtime._use.__class__ = Ending
+    record = ticket.wait()
     runtime._use.__class__ = gpushare._use.Use
-    assert has_read[-1]
+    assert gpushare.Status.OK in ended
+    assert record.verdict is gpushare.Verdict.OK
 
 
 CALLS = {
@@ -301,6 +303,41 @@ def test_a_close_beside_any_call_is_an_exception_there(call, closed):
             ended.set()
         assert [done.result() for done in calls] == [None] * 3
         it.runtime.close()
+
+
+STEPS = {
+    'run': lambda queue, kernel: queue.run(kernel),
+    'wait': lambda queue, kernel: queue.submit(kernel).wait(),
+    'poll': lambda queue, kernel: queue.submit(kernel).done(),
+}
+
+
+@pytest.mark.parametrize('step', STEPS)
+@pytest.mark.parametrize('closed', ['runtime', 'app', 'queue', 'kernel'])
+def test_a_close_beside_a_step_is_an_exception_there(form, step, closed):
+    for number in range(4):
+        runtime = gpushare.Runtime(device='sim')
+        app = runtime.create_app('service', gpushare.LATENCY_CRITICAL)
+        it = {'runtime': runtime, 'app': app, 'queue': app.create_queue(), 'kernel': runtime.register_kernel('chain1')}
+
+        def repeat(it=it):
+            while True:
+                try:
+                    STEPS[step](it['queue'], it['kernel'])
+                except gpushare.TaskError:  # cut off
+                    continue
+                except gpushare.Error:
+                    return
+
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            calls = [pool.submit(repeat) for _ in range(3)]
+            time.sleep(number * 0.002)
+            it[closed].close()
+            if closed == 'app':
+                it['queue'].close()
+        assert [done.result() for done in calls] == [None] * 3
+        assert not any(it[name]._use.in_use() for name in it)
+        runtime.close()
 
 
 def test_a_call_that_a_signal_handler_interrupts_to_close_keeps_its_handle():

@@ -233,12 +233,18 @@ def test_a_ticket_can_be_awaited(one):
     assert one.submit('d1').future().result(10).verdict is gpushare.Verdict.OK
 
 
-@pytest.mark.parametrize('interrupted', ['run', 'released'])
-def test_a_query_without_a_ticket_is_waited_for_before_its_inputs_are_written(one, capturing, monkeypatch, interrupted):
+@pytest.mark.parametrize('interrupted', ['run', 'under way', 'released'])
+def test_a_query_without_a_ticket_is_waited_for_before_its_inputs_are_written(
+        form, one, capturing, monkeypatch, interrupted):
     capturing.quiesce()
     if interrupted == 'run':
         with pytest.raises(gpushare.DeadlineExceededError):
             one.run('d1', timeout_s=0)
+    elif interrupted == 'under way':
+        monkeypatch.setattr(gpushare._waits, 'SLICE_NS', gpushare.abi.GPUSHARE_NEVER)
+        threading.Thread(target=one.run, args=('d1',)).start()
+        while one.app.stats().submitted == 0:
+            time.sleep(0.001)
     else:
         one.submit('d1').release()
     threading.Timer(0.05, capturing.resume).start()
@@ -248,6 +254,23 @@ def test_a_query_without_a_ticket_is_waited_for_before_its_inputs_are_written(on
         depths.append(one.app.stats().queue_depth), copy_(tensor, other))[1])
     one.submit('d1', Tensor([7, 8])).wait()
     assert depths == [0]
+
+
+def test_a_close_waits_for_a_run_beyond_its_first_slice(form, one, capturing, monkeypatch):
+    monkeypatch.setattr(gpushare._waits, 'SLICE_NS', 1000)
+    capturing.quiesce()
+    ended = []
+    thread = threading.Thread(target=lambda: ended.append(one.run('d1')))
+    thread.start()
+    while one.app.stats().submitted == 0 or one['d1'].kernel._use.in_use():
+        time.sleep(0.001)
+    threading.Timer(0.05, capturing.resume).start()
+    outputs = one['d1'].outputs
+    one.close()
+    thread.join(30)
+    assert ended == [outputs]
+    with pytest.raises(gpushare.FailedPreconditionError, match='This Server is closed'):
+        one.run('d1')
 
 
 def test_the_state_is_as_before_the_registration(server):
@@ -332,7 +355,7 @@ def test_a_wait_forgets_only_the_query_that_it_waited_for(one, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(gpushare.Ticket, 'wait_complete', waited)
-        one._in_flight.wait('d1')
+        one._in_flight.wait('d1', one['d1'].kernel)
     assert one._in_flight._newest['d1'] is second
 
 

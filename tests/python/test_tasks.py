@@ -6,6 +6,8 @@ import gpushare
 
 Verdict = gpushare.Verdict
 
+pytestmark = pytest.mark.usefixtures('form')  # both forms of a step's calls
+
 
 def test_a_query_completes_and_its_record_reads_in_order(runtime, service, chain):
     record = service.submit(chain).wait()

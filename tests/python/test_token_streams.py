@@ -8,6 +8,8 @@ import gpushare
 
 MS = 1_000_000
 
+pytestmark = pytest.mark.usefixtures('form')  # both forms of a step's calls
+
 
 def step(app, kernel, streams):
     ticket = app.submit(kernel)

@@ -12,24 +12,53 @@ import importlib.util
 import logging
 import os
 import pathlib
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gpushare import abi
 
+if TYPE_CHECKING:
+    from gpushare._use import Use
+
 _FILE = '_steps.abi3.so'
-_BOUND = ('gpushare_run_lc', 'gpushare_now_ns', 'gpushare_ticket_wait', 'gpushare_ticket_release')
+_BOUND = ('gpushare_run_lc', 'gpushare_now_ns', 'gpushare_ticket_wait', 'gpushare_ticket_release',
+          'gpushare_ticket_record', 'gpushare_ticket_poll', 'gpushare_submit_lc', 'gpushare_submit_be',
+          'gpushare_token_stream_mark')
+EVENTS_MAX = 8  # of one task
 
 
 class Steps(Protocol):
-    def bind(self, run_lc: int, now_ns: int, ticket_wait: int, ticket_release: int, /) -> None: ...
+    """A `use` is entered for the call, as a with block does. A status is one of the library's."""
 
-    def run(self, runtime: int, queue: int, kernel: int, arguments: bytes, query: int, arrival_ns: int,
-            next_within_ns: int, deadline_ns: int, slice_ns: int, /) -> tuple[int, int, int] | None:
-        """gpushare_run_lc until the deadline or the end of a slice. None: the task ended with Verdict.OK; else the
-        status, the verdict and the ticket, 0 if the caller has none. An exception leaves no ticket."""
+    def bind(self, *addresses_and_record_size: int) -> None: ...
 
-    def wait(self, runtime: int, ticket: int, deadline_ns: int, slice_ns: int, /) -> int:
-        """gpushare_ticket_wait until the same; the status."""
+    def run(self, runtime: Use, queue: Use, kernel: Use, calls: Use | None, arguments: bytes, query: int,
+            arrival_ns: int, next_within_ns: int, timeout_ns: int, slice_ns: int, left: dict[str, object] | None,
+            name: str, runtime_handle: int, /) -> tuple[int, int, int, bytes | None] | None:
+        """gpushare_run_lc, and the waits behind its first slice. None: the task ended with Verdict.OK; else the
+        status, the ticket, which is the caller's unless it is 0, the verdict and the record of a complete task. An
+        exception leaves no ticket.
+
+        calls: used throughout. left: left[name] is a new object where the task may go on when the kernel is no longer
+        used. runtime_handle: that of the queue's runtime."""
+
+    def submit(self, queue: Use, kernel: Use, best_effort: int, arguments: bytes, query: int, arrival_ns: int,
+               next_within_ns: int, block_tasks: int, events: tuple[int, ...], /) -> int:
+        """gpushare_submit_lc or _be: the ticket, or the negated status. At most EVENTS_MAX events."""
+
+    def wait(self, runtime: Use, ticket: int, timeout_ns: int, slice_ns: int, /) -> tuple[int, bytes] | int:
+        """gpushare_ticket_wait: verdict and record of the complete task, or the status."""
+
+    def record(self, runtime: Use, ticket: int, /) -> tuple[int, bytes] | int:
+        """gpushare_ticket_record: the same."""
+
+    def poll(self, runtime: Use, ticket: int, /) -> int:
+        """gpushare_ticket_poll: 1, 0, or the negated status."""
+
+    def drop(self, runtime: Use, ticket: int, /) -> None:
+        """gpushare_ticket_release, whatever its status."""
+
+    def mark(self, runtime: Use, ticket: int, streams: tuple[int, ...], /) -> int:
+        """gpushare_token_stream_mark: the status."""
 
     def pool_open(self, limit_bytes: int, malloc: int, free: int, get_last_error: int, /) -> tuple[int, int, int]:
         """A memory pool with a limit (native/memory_pool.h): its number, and the addresses of its alloc and free. The
@@ -68,8 +97,9 @@ def load(functions: abi.Functions) -> Steps | None:
         return None
     try:
         steps = _module_of(path)
-        steps.bind(*(ctypes.cast(getattr(functions, name), ctypes.c_void_p).value for name in _BOUND))
-    except (ImportError, AttributeError) as error:
+        steps.bind(*(ctypes.cast(getattr(functions, name), ctypes.c_void_p).value for name in _BOUND),
+                   ctypes.sizeof(abi.gpushare_completion_record))
+    except (ImportError, AttributeError, TypeError) as error:
         logging.getLogger(__name__).warning('The package uses ctypes for each step: %s', error)
         return None
     return steps  # type: ignore[no-any-return]

@@ -53,6 +53,10 @@ class Use:
         if self._releases and not self._threads:
             self._release()
 
+    def in_use(self) -> bool:
+        """Whether a call uses the handle."""
+        return bool(self._threads)
+
     def closed_error(self) -> FailedPreconditionError:
         return FailedPreconditionError(Status.FAILED_PRECONDITION, f'This {self._owner} is closed.')
 

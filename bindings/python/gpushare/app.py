@@ -11,13 +11,14 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from gpushare import _library, _waits, abi
+from gpushare import _by_ctypes, _library, _native, _waits, abi
 from gpushare._callbacks import Inside
 from gpushare._handle import Handle, make
 from gpushare._library import check, library
 from gpushare._runtime_base import RuntimeBase
 from gpushare._structs import init, int64_of
-from gpushare.enums import AppClass, AppFieldBit, Status, TaskKind, Verdict
+from gpushare._use import Use
+from gpushare.enums import AppClass, AppFieldBit, Status, TaskKind
 from gpushare.errors import described
 from gpushare.kernel import Kernel
 from gpushare.options import AppOptions, TaskOptions
@@ -27,7 +28,8 @@ from gpushare.ticket import Ticket
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_TASK_SIZE = ctypes.sizeof(abi.gpushare_task_options)
+# The options that submit() gives to C without a struct.
+_DIRECT = frozenset(('arrival_ns', 'next_within_ns', 'block_tasks'))
 
 
 class App(Handle):
@@ -163,6 +165,7 @@ class Queue(_QueueHandle):
         self.app = app
         self.app_class = app.app_class
         self.runtime = app.runtime
+        self._best_effort = int(app.app_class != AppClass.LATENCY_CRITICAL)
         super().__init__(app)
 
     def __repr__(self) -> str:
@@ -180,9 +183,26 @@ class Queue(_QueueHandle):
         enqueue: a function that enqueues OPAQUE work on a stream; its argument is the address of a cudaStream_t. It
         runs once, on a thread that launches, and must not call gpushare. If it raises, the task fails.
         """
-        struct = init(abi.gpushare_task_options, options)
         if kernel is not None and not isinstance(kernel, Kernel):
             raise TypeError(f'kernel is {kernel!r}, and it must be a Kernel, which register_kernel makes.')
+        if (kernel is None or wait_tickets or enqueue is not None or len(wait_events) > _native.EVENTS_MAX
+                or (options and not options.keys() <= _DIRECT)):
+            return self._submit_any(kernel, arguments, query, wait_tickets, wait_events, enqueue, options)
+        arrival_ns = next_within_ns = block_tasks = 0
+        if options:
+            arrival_ns, next_within_ns, block_tasks = (
+                int64_of(name, options.get(name) or 0) for name in ('arrival_ns', 'next_within_ns', 'block_tasks'))
+        value = (_library.steps or _by_ctypes).submit(
+            self._use, kernel._use, self._best_effort, arguments, 0 if query is None else query._value, arrival_ns,
+            next_within_ns, block_tasks, tuple(wait_events) if wait_events else ())
+        if value < 0:
+            check(-value)
+        return Ticket(self.runtime, self, value)
+
+    def _submit_any(self, kernel: Kernel | None, arguments: bytes, query: Query | None, wait_tickets: Sequence[Ticket],
+                    wait_events: Sequence[int], enqueue: Callable[[int], None] | None, options: TaskOptions) -> Ticket:
+        """As submit(), for every option."""
+        struct = init(abi.gpushare_task_options, options)
         if arguments:
             struct.arguments = ctypes.cast(ctypes.c_char_p(arguments), ctypes.c_void_p)
             struct.arguments_size_bytes = len(arguments)
@@ -200,8 +220,7 @@ class Queue(_QueueHandle):
             enqueued = _Enqueue(enqueue)
             struct.kind = TaskKind.OPAQUE
             struct.enqueue, struct.enqueue_user = _enqueue, enqueued.key
-        submit = (library().gpushare_submit_lc if self.app_class == AppClass.LATENCY_CRITICAL
-                  else library().gpushare_submit_be)
+        submit = library().gpushare_submit_be if self._best_effort else library().gpushare_submit_lc
         value = abi.gpushare_ticket()
         try:
             with self._use as handle:
@@ -227,33 +246,29 @@ class Queue(_QueueHandle):
         next_within_ns: the app's next query is submitted within this time of the end of this one, at most 100 ms, so
         that BE work stays out of the gap; NO_NEXT: none follows. submit() takes it too (docs/engines.md).
         """
+        self._run(kernel, arguments, query, arrival_ns, next_within_ns, timeout_s, None, None, '')
+
+    def _run(self, kernel: Kernel, arguments: bytes, query: Query | None, arrival_ns: int, next_within_ns: int,
+             timeout_s: float | None, calls: Use | None, left: dict[str, object] | None, name: str) -> None:
+        """As run(). calls, left and name: as of _native.Steps.run."""
         if not isinstance(kernel, Kernel):
             raise TypeError(f'kernel is {kernel!r}, and it must be a Kernel, which register_kernel makes.')
         if arrival_ns:
             arrival_ns = int64_of('arrival_ns', arrival_ns)
         if next_within_ns:
             next_within_ns = int64_of('next_within_ns', next_within_ns)
-        runtime = self._runtime_handle
-        with self._use as handle, kernel._use as kernel_handle:
-            deadline = _waits.deadline_ns(runtime, timeout_s)
-            steps = _library.steps
-            run = _run_by_ctypes if steps is None else steps.run
-            ended = run(runtime, handle, kernel_handle, arguments, 0 if query is None else query.value, arrival_ns,
-                        next_within_ns, deadline, _waits.SLICE_NS)
-            if ended is None:
-                return
-            status, _, value = ended
-            if not value:
-                check(status)
-        self._finish(Ticket(self.runtime, self, value), deadline)
-
-    def _finish(self, ticket: Ticket, deadline: int) -> None:
-        """Waits on after the first slice of a wait, and raises for a task that did not end well."""
-        timeout_s = None
-        if deadline != abi.GPUSHARE_NEVER:
-            with self.runtime._use as runtime:
-                timeout_s = max(0, deadline - _waits.now_ns(runtime)) / 1e9
-        ticket.wait_ok(timeout_s)
+        timeout_ns = abi.GPUSHARE_NEVER if timeout_s is None else _waits.timeout_ns(timeout_s)
+        ended = (_library.steps or _by_ctypes).run(
+            self.runtime._use, self._use, kernel._use, calls, arguments, 0 if query is None else query._value,
+            arrival_ns, next_within_ns, timeout_ns, _waits.SLICE_NS, left, name, self._runtime_handle)
+        if ended is None:
+            return
+        status, value, verdict, record = ended
+        ticket = Ticket(self.runtime, self, value)
+        check(status)
+        assert record is not None
+        ticket._keep((verdict, record))
+        ticket.result()
 
     def begin_query(self, arrival_ns: int = 0, input_size: float = 0) -> Query:
         """Begins a query of an LC app. Its tasks are submitted with query=. End it by end() or a with block.
@@ -285,34 +300,6 @@ class Queue(_QueueHandle):
         return Region(Ticket(self.runtime, self, value.value), stream.value or 0)
 
 
-def _run_by_ctypes(runtime: int, queue: int, kernel: int, arguments: bytes, query: int, arrival_ns: int,
-                   next_within_ns: int, deadline: int, slice_ns: int) -> tuple[int, int, int] | None:
-    """As gpushare._steps.run (_native.Steps)."""
-    struct = abi.gpushare_task_options(_TASK_SIZE)
-    struct.kernel = kernel
-    if query:
-        struct.query.value = query
-    if arrival_ns:
-        struct.arrival_ns = arrival_ns
-    if next_within_ns:
-        struct.next_within_ns = next_within_ns
-    if arguments:
-        struct.arguments = ctypes.cast(ctypes.c_char_p(arguments), ctypes.c_void_p)
-        struct.arguments_size_bytes = len(arguments)
-    verdict, ticket = ctypes.c_int32(), abi.gpushare_ticket()
-    until = min(deadline, _waits.now_ns(runtime) + slice_ns)
-    try:
-        status = library().gpushare_run_lc(queue, ctypes.byref(struct), until, ctypes.byref(verdict),
-                                           ctypes.byref(ticket))
-    except BaseException:  # Ctrl-C: the caller never gets the ticket
-        if ticket.value:
-            library().gpushare_ticket_release(runtime, ticket)
-        raise
-    if status == Status.OK and verdict.value == Verdict.OK:
-        return None
-    return status, verdict.value, ticket.value
-
-
 class _OwnQueue(Queue):
     """The app's own queue. The app holds its handle and not this object: a cycle would keep a dropped app alive."""
 
@@ -320,6 +307,7 @@ class _OwnQueue(Queue):
         self.app = app
         self.app_class = app.app_class
         self.runtime = app.runtime
+        self._best_effort = int(app.app_class != AppClass.LATENCY_CRITICAL)
         self._use = shared._use
         self._shared = shared
         self._runtime_handle = shared._runtime_handle
@@ -457,24 +445,23 @@ def mark_tokens(streams: Sequence[TokenStream], ticket: Ticket) -> None:
     Before the task ends, where a bound counts tokens: a later mark is in the statistics, and no plan learns of it.
     """
     live = [stream for stream in streams if not stream._lost]
-    with ticket.runtime_use as handle:
-        status = _mark(handle, live, ticket)
-        if status != Status.INVALID_ARGUMENT or not all(stream.value for stream in live):
+    status = _mark(live, ticket)
+    if status == Status.OK:
+        return
+    if status != Status.INVALID_ARGUMENT or not all(stream.value for stream in live):
+        check(status)
+    check(_mark([], ticket))  # whether it is the ticket's fault
+    for stream in live:
+        status = _mark([stream], ticket)
+        if status == Status.INVALID_ARGUMENT:
+            stream._lost = True
+        else:
             check(status)
-            return
-        check(_mark(handle, [], ticket))  # whether it is the ticket's fault
-        for stream in live:
-            status = _mark(handle, [stream], ticket)
-            if status == Status.INVALID_ARGUMENT:
-                stream._lost = True
-            else:
-                check(status)
 
 
-def _mark(handle: int, streams: Sequence[TokenStream], ticket: Ticket) -> int:
-    one = abi.gpushare_token_stream
-    values = (one * len(streams))(*(one(stream.value) for stream in streams))
-    return int(library().gpushare_token_stream_mark(handle, values, len(streams), ticket.c_value))
+def _mark(streams: Sequence[TokenStream], ticket: Ticket) -> int:
+    return (_library.steps or _by_ctypes).mark(ticket.runtime_use, ticket.value,
+                                               tuple([stream._value for stream in streams]))
 
 
 class Region:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import ctypes
 import os
 import threading
 from collections.abc import Generator
 from typing import Any
 
-from gpushare import _waits, abi
+from gpushare import _by_ctypes, _library, _waits, abi
 from gpushare._handle import Handle
 from gpushare._library import check, library
 from gpushare._runtime_base import RuntimeBase
-from gpushare._structs import init
 from gpushare._use import Use
 from gpushare.enums import Status, Verdict
 from gpushare.errors import FailedPreconditionError, InvalidArgumentError, TaskError
 from gpushare.records import CompletionRecord
 
 _future_lock = threading.Lock()
+_OK = int(Verdict.OK)
 _record_lock = threading.RLock()  # reentrant: drop() may free objects whose finalizers wait for tickets
 
 
@@ -31,17 +30,17 @@ class Ticket:
     TaskError for every other verdict. record() gives the record whatever the verdict.
     """
 
-    __slots__ = ('_ended', '_enqueued', '_future', '_process', '_queue', '_record', '_runtime', '_value')
+    __slots__ = ('_ended', '_enqueued', '_future', '_queue', '_record', '_runtime', '_value', '_verdict')
 
     def __init__(self, runtime: RuntimeBase, queue: Handle, value: int, enqueued: Any = None) -> None:
         self._runtime = runtime
         self._queue = queue
         self._value = value
         self._enqueued = enqueued
-        self._ended: abi.gpushare_completion_record | None = None  # as C gave it
+        self._ended: bytes | None = None  # the record as C gave it
+        self._verdict = 0  # of the record
         self._record: CompletionRecord | None = None
         self._future: concurrent.futures.Future[CompletionRecord] | None = None
-        self._process = os.getpid()
 
     @property
     def value(self) -> int:
@@ -66,46 +65,51 @@ class Ticket:
         """Whether the task is complete. With Drive.POLL it does not drive the flow."""
         if self._ended is not None:
             return True
-        complete = ctypes.c_int32()
-        with self._runtime._use as handle:
-            check(library().gpushare_ticket_poll(handle, self.c_value, ctypes.byref(complete)))
-        return bool(complete.value)
+        complete = (_library.steps or _by_ctypes).poll(self._runtime._use, self._value)
+        if complete < 0:
+            check(-complete)
+        return complete > 0
 
     def wait(self, timeout_s: float | None = None) -> CompletionRecord:
         """Waits until the task is complete; Ctrl-C ends the wait. The timeout is on the device's clock.
 
         Raises DeadlineExceededError after the timeout, and TaskError as result() does.
         """
-        self.wait_complete(timeout_s)
+        if self._ended is None:
+            self.wait_complete(timeout_s)
         return self.result()
 
     def wait_ok(self, timeout_s: float | None = None) -> None:
         """As wait(), but makes no record of a task that ended with Verdict.OK: for a loop of short steps."""
-        self.wait_complete(timeout_s)
-        if self._ended is None or self._ended.verdict != Verdict.OK or self._enqueued is not None:
+        if self._ended is None:
+            self.wait_complete(timeout_s)
+        if self._verdict != _OK or self._enqueued is not None:
             self.result()
 
     def wait_complete(self, timeout_s: float | None = None) -> None:
         """As wait(), but returns for every verdict and raises no TaskError."""
         if self._ended is None:
-            _waits.wait_for_ticket(self._runtime._use, self._value, timeout_s, self._read_record)
+            timeout_ns = abi.GPUSHARE_NEVER if timeout_s is None else _waits.timeout_ns(timeout_s)
+            self._keep((_library.steps or _by_ctypes).wait(self._runtime._use, self._value, timeout_ns,
+                                                           _waits.SLICE_NS))
 
     def record(self) -> CompletionRecord:
         """The completion record of the task, which must be complete."""
-        if self._ended is None:
-            with self._runtime._use as runtime:
-                self._read_record(runtime)
-        with _record_lock:  # threads that ask at once get the same object
-            if self._record is None:
-                assert self._ended is not None
-                self._record = CompletionRecord.from_c(self._ended)
+        if self._record is None:
+            if self._ended is None:
+                self._keep((_library.steps or _by_ctypes).record(self._runtime._use, self._value))
+            with _record_lock:  # threads that ask at once get the same object
+                if self._record is None:
+                    assert self._ended is not None
+                    self._record = CompletionRecord.from_bytes(self._ended)
         return self._record
 
-    def _read_record(self, runtime: int) -> None:
+    def _keep(self, ending: tuple[int, bytes] | int) -> None:
         """Keeps what the library says of the complete task, which a release of the ticket would end."""
-        struct = init(abi.gpushare_completion_record)
-        check(library().gpushare_ticket_record(runtime, self.c_value, ctypes.byref(struct)))
-        self._ended = struct
+        if isinstance(ending, int):
+            check(ending)
+            return
+        self._verdict, self._ended = ending
         if self._enqueued is not None:
             self._enqueued.drop()  # a complete task never calls its enqueue function
 
@@ -114,9 +118,9 @@ class Ticket:
 
         An exception that left the task's enqueue function is the __cause__ of that TaskError.
         """
-        record = self.record()
+        record = self._record or self.record()
         raised = None if self._enqueued is None else self._enqueued.error
-        if record.verdict != Verdict.OK or raised is not None:
+        if self._verdict != _OK or raised is not None:
             raise TaskError(record, raised) from raised
         return record
 
@@ -129,7 +133,7 @@ class Ticket:
             return False
         with self._runtime._use as handle:
             status = library().gpushare_ticket_cancel(handle, self.c_value)
-            if status == Status.FAILED_PRECONDITION and os.getpid() == self._process:
+            if status == Status.FAILED_PRECONDITION and os.getpid() == self._runtime._process:
                 return False
             check(status)
         return True
@@ -160,16 +164,18 @@ class Ticket:
 
     def release(self) -> None:
         """Releases the ticket now and not by garbage collection. A record that was read before stays."""
-        if self._value and not self._runtime.closed and os.getpid() == self._process:
-            with self._runtime._use as handle:
+        runtime = self._runtime
+        if self._value and not runtime.closed and os.getpid() == runtime._process:
+            with runtime._use as handle:
                 check(library().gpushare_ticket_release(handle, self.c_value))
         self._value = 0
 
     def __del__(self) -> None:
         try:
-            self.release()
-        except Exception:  # the library has ended this ticket, or the interpreter ends
-            self._value = 0
+            if self._value and self._runtime._use.handle is not None:
+                (_library.steps or _by_ctypes).drop(self._runtime._use, self._value)
+        except Exception:  # the runtime is closed, or the interpreter ends
+            pass
 
     def __repr__(self) -> str:
         return f'<gpushare.Ticket {self._value}>'

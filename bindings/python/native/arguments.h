@@ -1,33 +1,39 @@
-// Arguments of the module's functions: Python objects as numbers and handles (steps.cc).
+// Reads the arguments of a METH_FASTCALL function. False: an argument is wrong, and a Python error
+// is set.
 //
-// A function that returns false has set a Python error. Threads: those that have the interpreter's
-// lock.
+// Threads: any, with the interpreter's lock.
 
 #ifndef GPUSHARE_BINDINGS_PYTHON_NATIVE_ARGUMENTS_H_
 #define GPUSHARE_BINDINGS_PYTHON_NATIVE_ARGUMENTS_H_
 
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x030A0000
-#include <Python.h>
-
 #include <cstdint>
+
+#include "bindings/python/native/use.h"
 
 namespace gpushare::python {
 
 template <class Number>
 bool Read(PyObject* object, Number& out) {
   out = static_cast<Number>(PyLong_AsLongLong(object));
-  return PyErr_Occurred() == nullptr;
+  return out != static_cast<Number>(-1) || PyErr_Occurred() == nullptr;
 }
 template <>
 inline bool Read<uint64_t>(PyObject* object, uint64_t& out) {
   out = PyLong_AsUnsignedLongLong(object);
+  return out != UINT64_MAX || PyErr_Occurred() == nullptr;
+}
+
+// The address of a function or an object.
+template <class Pointed>
+bool ReadAddress(PyObject* object, Pointed*& out) {
+  out = reinterpret_cast<Pointed*>(PyLong_AsVoidPtr(object));
   return PyErr_Occurred() == nullptr;
 }
+
+// A handle of the C ABI, which the caller holds.
 template <class Handle>
 bool ReadHandle(PyObject* object, Handle*& out) {
-  out = static_cast<Handle*>(PyLong_AsVoidPtr(object));
-  return PyErr_Occurred() == nullptr;
+  return ReadAddress(object, out);
 }
 // The address of a function, 0: none.
 template <class Function>

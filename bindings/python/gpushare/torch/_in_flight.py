@@ -8,14 +8,13 @@ Threads: any.
 from __future__ import annotations
 
 import collections
-import contextlib
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 from gpushare.app import App
 from gpushare.enums import Drive
+from gpushare.kernel import Kernel
 from gpushare.runtime import Runtime
 from gpushare.ticket import Ticket
 
@@ -48,10 +47,12 @@ class InFlight:
         # The events of each query that waits for some, oldest first, and the tickets of those queries.
         self.events: collections.deque[list[Any]] = collections.deque()
         self._tickets: collections.deque[Ticket] = collections.deque()
-        # The newest query of each graph. Not a ticket: it has none, because its wait was interrupted.
-        self._newest: dict[str, object] = {}
-        # How many run() of each graph are under way, whose queries have no tickets.
-        self._running: collections.Counter[str] = collections.Counter()
+        # The newest query of each graph that has a ticket.
+        self._newest: dict[str, Ticket] = {}
+        # A new object for each run() of a graph that left its query in flight, without a ticket: Queue._run adds it
+        # before it ends its use of the kernel. The object is done with when a wait has seen it.
+        self.left: dict[str, object] = {}
+        self._seen: dict[str, object] = {}
 
     def add(self, graph: str, ticket: Ticket, events: list[Any]) -> None:
         """A query was submitted, which waits for the events."""
@@ -62,31 +63,21 @@ class InFlight:
                 self.events.append(events)
                 self._tickets.append(ticket)
 
-    @contextlib.contextmanager
-    def running(self, graph: str) -> Iterator[None]:
-        """Around a call that submits a query of the graph and waits for it. An exception may leave it in flight."""
-        with self._lock:
-            self._running[graph] += 1
-        try:
-            yield
-        except BaseException:
-            with self._lock:
-                self._newest[graph] = object()
-            raise
-        finally:
-            with self._lock:
-                self._running[graph] -= 1
-
-    def wait(self, graph: str) -> None:
+    def wait(self, graph: str, kernel: Kernel) -> None:
         """Waits until no query of the graph is in flight that was when it was called."""
+        running = kernel._use.in_use()  # a run() may be under way, whose query has no ticket
+        left = self.left.get(graph)  # read after that: a run() that is over by then has left its object
         with self._lock:
-            newest, running = self._newest.get(graph), self._running[graph] > 0
-        if newest is None and not running:
+            newest = self._newest.get(graph)
+        unseen = left is not self._seen.get(graph)
+        if newest is None and not running and not unseen:
             return
-        if isinstance(newest, Ticket) and newest.value and not running:
+        if newest is not None and newest.value and not running and not unseen:
             newest.wait_complete()
         else:
             self.drain()
+        if left is not None:
+            self._seen[graph] = left
         with self._lock:
             if self._newest.get(graph) is newest:  # another thread may have submitted one
                 self._newest.pop(graph, None)

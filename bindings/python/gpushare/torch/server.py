@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import threading
 import types
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 
 from gpushare._use import Use
-from gpushare.app import Query, Queue
+from gpushare.app import Query
 from gpushare.enums import AppClass, Choice, Status
 from gpushare.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
 from gpushare.kernel import Kernel
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 Places = Literal['copied', 'captured', 'whole']
 
 # The options that a query may have and be one call of C.
-_RUN_OPTIONS = inspect.signature(Queue.run).parameters.keys()
+_RUN_OPTIONS = frozenset(('arrival_ns', 'next_within_ns'))
 
 _numbers = itertools.count(1)
 
@@ -106,8 +105,8 @@ class Server:
         self.pool = torch.cuda.MemPool()
         self.app = runtime.create_app(self.name, AppClass.LATENCY_CRITICAL, p99_bound=p99_bound, **app_options)
         self._queue = self.app.queue
-        self._run: Callable[..., None] = self._queue.run
         self._in_flight = InFlight(runtime, self.app)
+        self._left = self._in_flight.left
         self._calls = Use(1, type(self).__name__)  # calls under way: close() waits for those of other threads
         runtime.keep(self._in_flight.events)
 
@@ -251,14 +250,17 @@ class Server:
         With inputs in place and nothing to wait for it is one call of C. Raises what submit() raises, TaskError unless
         the query ended with Verdict.OK, and DeadlineExceededError; after a timeout or Ctrl-C the query goes on.
         """
-        with self._calls:
-            graph = self[name]
-            if inputs or wait_events or input_size or not options.keys() <= _RUN_OPTIONS:
+        graph = self._graphs.get(name)
+        if graph is None or inputs or wait_events or input_size or (options and not options.keys() <= _RUN_OPTIONS):
+            with self._calls:
+                graph = self[name]
                 self._submit(graph, inputs or None, query, input_size, wait_events, options).wait_ok(timeout_s)
                 return graph.outputs
-            with self._in_flight.running(name):
-                self._run(graph.kernel, query=query, timeout_s=timeout_s, **options)
-            return graph.outputs
+        arrival_ns = next_within_ns = 0
+        if options:
+            arrival_ns, next_within_ns = options.get('arrival_ns') or 0, options.get('next_within_ns') or 0
+        self._queue._run(graph.kernel, b'', query, arrival_ns, next_within_ns, timeout_s, self._calls, self._left, name)
+        return graph.outputs
 
     def _submit(self, graph: ServedGraph, inputs: Any, query: Query | None, input_size: float,
                 wait_events: Sequence[Any], options: TaskOptions) -> Ticket:
@@ -266,7 +268,7 @@ class Server:
         if inputs is None:
             return self._submit_in_place(graph, query, input_size, list(wait_events), options)
         with graph._lock:
-            self._in_flight.wait(graph.name)
+            self._in_flight.wait(graph.name, graph.kernel)
             copy_tensors(graph.inputs, inputs, 'the input')
             return self._submit_in_place(graph, query, input_size, [*wait_events, recorded_event()], options)
 
