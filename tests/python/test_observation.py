@@ -141,11 +141,15 @@ def test_the_log_callback_gets_sentences():
         assert text.endswith('.')
 
 
-def test_pythons_monotonic_clock_is_that_of_a_device_in_real_time():
-    with gpushare.Runtime(device='null') as runtime:
+@pytest.mark.parametrize('device', ['null', 'sim:realtime'])
+def test_pythons_monotonic_clock_is_that_of_a_device_in_real_time(device):
+    with gpushare.Runtime(device=device) as runtime:
         before = runtime.from_monotonic_ns(time.monotonic_ns())
         now_ns = runtime.now_ns()
         assert before <= now_ns <= runtime.from_monotonic_ns(time.monotonic_ns())
+
+
+def test_the_clock_of_a_device_in_virtual_time_is_another_one():
     with gpushare.Runtime(device='sim') as runtime, pytest.raises(
             gpushare.FailedPreconditionError, match='clock of this device is virtual'):
         runtime.from_monotonic_ns(0)

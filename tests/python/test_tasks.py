@@ -133,7 +133,7 @@ def test_an_enqueue_function_runs_once_and_its_exception_is_raised(service):
 
 def test_a_task_behind_an_enqueue_function_that_raises_fails_and_the_log_says_why():
     said = []
-    with gpushare.Runtime(device='sim', log=lambda level, text: said.append(text)) as runtime:
+    with gpushare.Runtime(device='sim:realtime', log=lambda level, text: said.append(text)) as runtime:
         app = runtime.create_app('training', gpushare.BEST_EFFORT)
         first = app.submit(enqueue=lambda stream: int('many\nlines'), declared_ns=1000)
         behind = app.submit(runtime.register_kernel('sincos_27us'), block_tasks=1, wait_tickets=[first])

@@ -79,7 +79,7 @@ class Runtime(RuntimeBase):
     # --- driving ---
 
     def now_ns(self) -> int:
-        """The device's clock. A simulated device has a virtual one."""
+        """The device's clock. The device 'sim' has a virtual one."""
         with self._use as handle:
             return _waits.now_ns(handle)
 
@@ -97,7 +97,7 @@ class Runtime(RuntimeBase):
         """A time of time.monotonic_ns() on the device's clock, as arrival_ns and records have it.
 
         A GPU's runtime reads the same clock, CLOCK_MONOTONIC, so it is the same number. Raises FailedPreconditionError
-        on a simulated device, whose clock is virtual.
+        on the device 'sim', whose clock is virtual; 'sim:realtime' has that of the system.
         """
         if self._virtual is None:
             self._virtual = self.device().virtual_time

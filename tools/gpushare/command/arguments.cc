@@ -159,7 +159,8 @@ CLI::App* AddColocate(CLI::App& app, ColocateArguments& arguments) {
   Add(*command, "--measured", arguments.measured, "PATH",
       "Files of rows that a GPU measured, to show beside these, separated by commas")
       ->delimiter(',');
-  Add(*command, "--device", arguments.device, "auto|sim|cuda|null", "Device, default auto");
+  Add(*command, "--device", arguments.device, "auto|sim|sim:realtime|cuda|null",
+      "Device, default auto");
   Add(*command, "--tier", arguments.tier, "kernel|block",
       "Of the simulated device, default kernel");
   Add(*command, "--seed", arguments.seed, "INTEGER",

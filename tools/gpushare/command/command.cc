@@ -54,7 +54,7 @@ void ApplyOverrides(const ColocateArguments& arguments, Scenario& scenario) {
 }
 
 void RunColocate(const ColocateArguments& arguments) {
-  RequireChoice("--device", arguments.device, {"auto", "sim", "cuda", "null"});
+  RequireChoice("--device", arguments.device, {"auto", "sim", "sim:realtime", "cuda", "null"});
   RequireChoice("--tier", arguments.tier, {"kernel", "block"});
   Scenario scenario = LoadScenario(FindScenario(arguments.scenario));
   const MeasuredResults measured = LoadMeasured(arguments.measured);
