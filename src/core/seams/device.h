@@ -1,8 +1,8 @@
 // The device seam: all that the scheduler asks of a GPU.
 //
-// Three devices implement it and pass one contract suite (tests/contract): `cuda`, `sim` (virtual
-// time, seeded, injects faults) and `null` (completes at once). Nothing above this seam knows
-// whether time is real.
+// Three devices implement it and pass one contract suite (tests/contract): `cuda`, `sim` (seeded,
+// injects faults, in virtual or real time) and `null` (completes at once). Nothing above this seam
+// knows whether time is real.
 //
 // Contract
 // - Launches on one lane start in order; lanes of one place run side by side as the device allows.
@@ -251,7 +251,7 @@ class Device : public Clock {
 
   // Real devices: when PollCompletions next has work of its own beside reporting ends, such as a
   // launch of the next segment. A time that has passed: soon. kNever: it has none. Called by the
-  // thread that polls. An end needs no such call: the flow predicts it.
+  // thread that polls. Ends need no such call, as the flow predicts them; one may be named.
   virtual TimeNs NextLookNs() { return kNever; }
 
   // How many block tasks or segments were claimed from a counter since it was zeroed: shows whether
