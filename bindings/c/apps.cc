@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "bindings/c/announce.h"
 #include "bindings/c/errors.h"
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
@@ -192,6 +193,7 @@ gpushare_status gpushare_app_create(gpushare_runtime* runtime, const gpushare_ap
     gpushare::abi::NewHandle<gpushare_app> handle;
     GPUSHARE_RETURN_IF_ERROR(handle.Make(app));
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CreateApp(*app, *converted));
+    gpushare::abi::AnnounceApp(*object, *converted);
     *out_app = handle.Keep();
     return absl::OkStatus();
   });

@@ -334,8 +334,8 @@ typedef struct gpushare_runtime_options {
   // the value of GPUSHARE_DEVICE in the environment, else "auto". "auto" takes CUDA where there is
   // a GPU, else "sim". That is logged once, and metrics and traces are then marked SIMULATED.
   const char* device;
-  const char* policy;        // null: "adaptive"; gpushare_policy_names lists all
-  const char* profile_path;  // null: the built-in profile of an H200
+  const char* policy;        // null: GPUSHARE_POLICY in the environment, else "adaptive"
+  const char* profile_path;  // null: GPUSHARE_PROFILE, else the built-in profile of an H200
   uint64_t seed;             // of the random numbers of the simulated device; 0: 1
   const char* sim_tier;      // detail of the simulated device: "kernel" (default) or "block"
   const char* sim_faults;    // faults of the simulated device, for tests (docs/abi.md); null: none

@@ -49,4 +49,8 @@ void Log::Write(gpushare_log_level level, const char* message) const {
   }
 }
 
+void Log::Announce(const std::string& sentence) const {
+  if (Announces()) std::fprintf(stderr, "gpushare: info: %s\n", sentence.c_str());
+}
+
 }  // namespace gpushare::abi

@@ -22,6 +22,9 @@ class Log {
   void Write(gpushare_log_level level, const std::string& message) const {
     Write(level, message.c_str());
   }
+  // Whether GPUSHARE_LOG=info asks for sentences on stderr (announce.h), whatever the callback.
+  bool Announces() const { return stderr_level_ >= GPUSHARE_LOG_INFO; }
+  void Announce(const std::string& sentence) const;
 
  private:
   gpushare_log_callback callback_;

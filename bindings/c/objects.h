@@ -62,13 +62,14 @@ struct RuntimeObject : std::enable_shared_from_this<RuntimeObject> {
   std::atomic<bool> shut_down{false};
 
   // Order matters: the scheduler is destroyed first, then what it points to.
+  std::unique_ptr<ArrangementNotes> notes;  // null: nothing is announced
   TraceSwitch trace;
   std::unique_ptr<ReplayObject> replay;  // null: the runtime replays nothing
   CallbackPool callbacks;
   std::unique_ptr<core::Scheduler> scheduler;
   UserCostModel* cost_model = nullptr;  // the scheduler's; used inside ChangeModel only
 
-  core::Mutex mutex;
+  mutable core::Mutex mutex;
   models::Profile profile ABSL_GUARDED_BY(mutex);
   std::set<std::string> live_app_names ABSL_GUARDED_BY(mutex);
   // Names for traces. Those of apps that are released during a trace stay until it stops.
@@ -83,6 +84,7 @@ struct RuntimeObject : std::enable_shared_from_this<RuntimeObject> {
   std::set<std::string> registering ABSL_GUARDED_BY(mutex);
   std::string perfetto_path ABSL_GUARDED_BY(mutex);
   std::string event_log_path ABSL_GUARDED_BY(mutex);
+  bool trace_of_environment ABSL_GUARDED_BY(mutex) = false;  // GPUSHARE_TRACE started it
 };
 
 struct AppObject : std::enable_shared_from_this<AppObject> {
@@ -132,6 +134,11 @@ struct FusedKernelObject {
 // Opens the device and the scheduler. `replay` may be null.
 absl::StatusOr<std::shared_ptr<RuntimeObject>> OpenRuntime(const gpushare_runtime_options* options,
                                                            std::unique_ptr<ReplayObject> replay);
+
+// The trace that GPUSHARE_TRACE asks for: from the runtime's creation to its end, or until the
+// application starts one of its own. A file that cannot be written in the end is logged.
+absl::Status StartTraceOfEnvironment(RuntimeObject& runtime);
+void EndTraceOfEnvironment(RuntimeObject& runtime);
 
 // FAILED_PRECONDITION if dropping `own_references` references here would end the runtime inside one
 // of its own callbacks, which would wait for itself.

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "bindings/c/announce.h"
 #include "bindings/c/devices.h"
+#include "bindings/c/environment.h"
 #include "bindings/c/errors.h"
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
@@ -119,10 +121,39 @@ absl::string_view DeviceOf(const gpushare_runtime_options& options) {
   return environment != nullptr && environment[0] != '\0' ? environment : "auto";
 }
 
-absl::StatusOr<ReadyProfile> ProfileOf(const gpushare_runtime_options& options) {
-  if (options.profile_path == nullptr) return ReadBuiltInProfile();
-  GPUSHARE_RETURN_IF_ERROR(CheckText("runtime_options.profile_path", options.profile_path));
-  return ReadProfileFile(options.profile_path);
+struct ChosenProfile {
+  ReadyProfile ready;
+  std::string from;  // where it is from
+};
+
+// The option, else GPUSHARE_PROFILE from the environment, else the built-in profile.
+absl::StatusOr<ChosenProfile> ProfileOf(const gpushare_runtime_options& options) {
+  ChosenProfile out = {{}, "built in"};
+  if (options.profile_path != nullptr) {
+    GPUSHARE_RETURN_IF_ERROR(CheckText("runtime_options.profile_path", options.profile_path));
+    out.from = options.profile_path;
+    GPUSHARE_ASSIGN_OR_RETURN(out.ready, ReadProfileFile(out.from));
+  } else if (const std::string path(EnvironmentText("GPUSHARE_PROFILE")); !path.empty()) {
+    out.from = path;
+    absl::StatusOr<ReadyProfile> ready = ReadProfileFile(path);
+    if (!ready.ok()) return FromEnvironment("GPUSHARE_PROFILE", ready.status());
+    out.ready = *std::move(ready);
+  } else {
+    GPUSHARE_ASSIGN_OR_RETURN(out.ready, ReadBuiltInProfile());
+  }
+  return out;
+}
+
+// The option, else GPUSHARE_POLICY from the environment, else adaptive.
+absl::StatusOr<std::unique_ptr<core::Policy>> PolicyOf(const gpushare_runtime_options& options,
+                                                       std::string& name) {
+  name = options.policy == nullptr ? kDefaultPolicy : options.policy;
+  const absl::string_view text = EnvironmentText("GPUSHARE_POLICY");
+  if (options.policy != nullptr || text.empty()) return core::MakePolicy(name);
+  name = std::string(text);
+  absl::StatusOr<std::unique_ptr<core::Policy>> policy = core::MakePolicy(name);
+  if (!policy.ok()) return FromEnvironment("GPUSHARE_POLICY", policy.status());
+  return policy;
 }
 
 absl::string_view TextOrEmpty(const char* text) { return text == nullptr ? "" : text; }
@@ -157,14 +188,15 @@ absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_optio
   runtime->polled = options.drive == GPUSHARE_DRIVE_POLL || runtime->replay != nullptr;
   runtime->shutdown_timeout_ns =
       options.shutdown_timeout_ns == 0 ? kDefaultShutdownTimeoutNs : options.shutdown_timeout_ns;
-  runtime->policy_name = options.policy == nullptr ? kDefaultPolicy : options.policy;
 
+  GPUSHARE_RETURN_IF_ERROR(CheckLogVariable());
   absl::StatusOr<core::WaitMode> wait_mode = WaitModeOf(options);
   if (!wait_mode.ok()) return wait_mode.status();
   GPUSHARE_ASSIGN_OR_RETURN(const core::PlacesMode places, PlacesModeOf());
-  absl::StatusOr<std::unique_ptr<core::Policy>> policy = core::MakePolicy(runtime->policy_name);
-  if (!policy.ok()) return policy.status();
-  GPUSHARE_ASSIGN_OR_RETURN(ReadyProfile ready, ProfileOf(options));
+  GPUSHARE_ASSIGN_OR_RETURN(std::unique_ptr<core::Policy> policy,
+                            PolicyOf(options, runtime->policy_name));
+  GPUSHARE_ASSIGN_OR_RETURN(ChosenProfile chosen, ProfileOf(options));
+  ReadyProfile& ready = chosen.ready;
   models::Profile& profile = ready.profile;
   runtime->profile_name = profile.device.name;
 
@@ -188,16 +220,22 @@ absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_optio
                               std::move(ready.learned)),
       device_profile.sm_count);
   runtime->cost_model = model.get();
+  if (runtime->log.Announces()) {
+    runtime->notes = std::make_unique<ArrangementNotes>(device_profile.sm_count);
+    runtime->trace.Announce(runtime->notes.get());
+  }
   absl::StatusOr<std::unique_ptr<core::Scheduler>> scheduler =
       core::Scheduler::Create(SchedulerOptionsOf(options, *wait_mode, places, *runtime),
-                              std::move(device->device), std::move(model), *std::move(policy));
+                              std::move(device->device), std::move(model), std::move(policy));
   if (!scheduler.ok()) return scheduler.status();
   runtime->scheduler = *std::move(scheduler);
   {
     core::MutexLock lock(&runtime->mutex);
     runtime->profile = std::move(profile);
   }
+  AnnounceRuntime(*runtime, chosen.from);
   WarnOfVirtualTime(*runtime);
+  if (runtime->replay == nullptr) GPUSHARE_RETURN_IF_ERROR(StartTraceOfEnvironment(*runtime));
   if (!runtime->polled) GPUSHARE_RETURN_IF_ERROR(runtime->scheduler->StartThread());
   return runtime;
 }
@@ -223,6 +261,7 @@ RuntimeObject::~RuntimeObject() {
     if (!logged.ok()) log.Write(GPUSHARE_LOG_ERROR, "The runtime was shut down.");
   }
   scheduler->StopThread();
+  EndTraceOfEnvironment(*this);
   scheduler.reset();
 }
 

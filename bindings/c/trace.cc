@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bindings/c/convert.h"
+#include "bindings/c/environment.h"
 #include "bindings/c/errors.h"
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
@@ -16,6 +17,7 @@
 #include "src/core/base/file_io.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/mutex.h"
+#include "src/core/base/status.h"
 #include "src/trace/perfetto_writer.h"
 
 namespace gpushare::abi {
@@ -79,9 +81,9 @@ struct FinishedTrace {
   std::string event_log_path;
 };
 
-absl::StatusOr<FinishedTrace> Finish(RuntimeObject& runtime) {
+absl::StatusOr<FinishedTrace> Finish(RuntimeObject& runtime, bool of_environment) {
   core::MutexLock lock(&runtime.mutex);
-  if (!runtime.trace.running()) {
+  if (!runtime.trace.running() || runtime.trace_of_environment != of_environment) {
     return absl::FailedPreconditionError("No trace of this runtime runs.");
   }
   FinishedTrace out;
@@ -98,6 +100,7 @@ absl::StatusOr<FinishedTrace> Finish(RuntimeObject& runtime) {
     return std::find(live.begin(), live.end(), core::AppId{named.first}) == live.end();
   });
   out.log = runtime.trace.Stop();
+  runtime.trace_of_environment = false;
   out.perfetto_path.swap(runtime.perfetto_path);
   out.event_log_path.swap(runtime.event_log_path);
   return out;
@@ -149,7 +152,7 @@ void Continue(RuntimeObject& runtime, FinishedTrace trace) {
 }
 
 absl::Status Stop(RuntimeObject& runtime, gpushare_trace_summary* out_summary) {
-  absl::StatusOr<FinishedTrace> trace = Finish(runtime);
+  absl::StatusOr<FinishedTrace> trace = Finish(runtime, false);
   if (!trace.ok()) return trace.status();
   absl::Status status =
       core::CatchExhaustion([&] { return WriteTrace(runtime, *trace, out_summary); });
@@ -158,6 +161,28 @@ absl::Status Stop(RuntimeObject& runtime, gpushare_trace_summary* out_summary) {
 }
 
 }  // namespace
+
+absl::Status StartTraceOfEnvironment(RuntimeObject& runtime) {
+  GPUSHARE_ASSIGN_OR_RETURN(const std::string path, TracePathOfEnvironment());
+  if (path.empty()) return absl::OkStatus();
+  gpushare_trace_options options = GPUSHARE_TRACE_OPTIONS_INIT;
+  options.perfetto_path = path.c_str();
+  GPUSHARE_RETURN_IF_ERROR(Start(runtime, options));
+  core::MutexLock lock(&runtime.mutex);
+  runtime.trace_of_environment = true;
+  return absl::OkStatus();
+}
+
+void EndTraceOfEnvironment(RuntimeObject& runtime) {
+  const absl::Status status = core::CatchExhaustion([&]() -> absl::Status {
+    const absl::StatusOr<FinishedTrace> trace = Finish(runtime, true);
+    return trace.ok() ? WriteTrace(runtime, *trace, nullptr) : absl::OkStatus();
+  });
+  if (status.ok()) return;
+  runtime.log.Write(GPUSHARE_LOG_ERROR, "The trace that GPUSHARE_TRACE asks for is not written:");
+  runtime.log.Write(GPUSHARE_LOG_ERROR, std::string(status.message()));
+}
+
 }  // namespace gpushare::abi
 
 using gpushare::abi::Enter;
@@ -168,6 +193,7 @@ gpushare_status gpushare_trace_start(gpushare_runtime* runtime,
     GPUSHARE_FIND(object, runtime);
     gpushare_trace_options known;
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("trace_options", options, &known));
+    gpushare::abi::EndTraceOfEnvironment(*object);
     return gpushare::abi::Start(*object, known);
   });
 }

@@ -1,5 +1,5 @@
-// The scheduler's event sink: forwards to a log while a trace runs; without a trace it costs one
-// load.
+// The scheduler's event sink: forwards to a log while a trace runs, and choices to who announces
+// them. Without either it costs two loads.
 //
 // Invariant: when Stop returns, no thread appends to the log. Threads: Append from any;
 // Start and Stop under the runtime's mutex.
@@ -11,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "bindings/c/arrangement_notes.h"
 #include "src/core/log/event_log.h"
 
 namespace gpushare::abi {
@@ -18,11 +19,15 @@ namespace gpushare::abi {
 class TraceSwitch final : public core::EventSink {
  public:
   void Append(const core::EventRecord& record) override {
+    if (notes_ != nullptr) notes_->Note(record);
     if (log_.load(std::memory_order_relaxed) == nullptr) return;
     appenders_.fetch_add(1);
     if (core::EventLog* const log = log_.load()) log->Append(record);
     appenders_.fetch_sub(1, std::memory_order_release);
   }
+
+  // Before the scheduler's first event.
+  void Announce(ArrangementNotes* notes) { notes_ = notes; }
 
   bool running() const { return owner_ != nullptr; }
 
@@ -43,6 +48,7 @@ class TraceSwitch final : public core::EventSink {
   std::unique_ptr<core::EventLog> owner_;
   std::atomic<core::EventLog*> log_{nullptr};
   std::atomic<int> appenders_{0};
+  ArrangementNotes* notes_ = nullptr;
 };
 
 }  // namespace gpushare::abi

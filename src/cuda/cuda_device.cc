@@ -7,6 +7,8 @@
 
 #include "src/cuda/cuda_device.h"
 
+#include <cuda_runtime_api.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -660,6 +662,11 @@ absl::StatusOr<std::unique_ptr<core::Device>> MakeCudaDevice(int ordinal,
   auto device = std::make_unique<CudaDevice>(*std::move(context));
   if (absl::Status status = device->Open(profile); !status.ok()) return status;
   return device;
+}
+
+int DriverVersion() {
+  int version = 0;
+  return cudaDriverGetVersion(&version) == cudaSuccess ? version : 0;
 }
 
 }  // namespace gpushare::cuda

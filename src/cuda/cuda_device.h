@@ -23,6 +23,9 @@ namespace gpushare::cuda {
 absl::StatusOr<std::unique_ptr<core::Device>> MakeCudaDevice(int ordinal,
                                                              const core::DeviceProfile& profile);
 
+// The newest CUDA that the driver knows, as 1000 x major + 10 x minor; 0 without a driver.
+int DriverVersion();
+
 }  // namespace gpushare::cuda
 
 #endif  // GPUSHARE_SRC_CUDA_CUDA_DEVICE_H_

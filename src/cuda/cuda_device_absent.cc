@@ -13,4 +13,6 @@ absl::StatusOr<std::unique_ptr<core::Device>> MakeCudaDevice(
       "when it was configured.");
 }
 
+int DriverVersion() { return 0; }
+
 }  // namespace gpushare::cuda

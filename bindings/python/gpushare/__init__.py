@@ -27,6 +27,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from gpushare._library import library, library_path
+from gpushare._versions import show_versions, versions
 from gpushare.app import App, Query, Queue, Region, TokenStream, mark_tokens
 from gpushare.enums import (
     AppClass,
@@ -134,6 +135,8 @@ __all__ = [
     'library_path',
     'mark_tokens',
     'policy_names',
+    'show_versions',
     'validate_profile',
     'version',
+    'versions',
 ]

@@ -99,7 +99,7 @@ TEST_F(CommandTest, AWrongWordNamesTheOneThatWasMeant) {
 }
 
 TEST_F(CommandTest, HelpGivesEveryOptionATypeAndEnumerationsTheirValues) {
-  for (const char* command : {"colocate", "explain", "calibrate", "validate"}) {
+  for (const char* command : {"colocate", "explain", "calibrate", "validate", "info"}) {
     const std::string help = RunTool({command, "--help"}).out;
     for (const char* untyped : {" TEXT", " INT", " FLOAT", " UINT"}) {
       EXPECT_EQ(help.find(std::string(untyped) + " "), std::string::npos) << command << untyped;
@@ -347,6 +347,22 @@ TEST_F(CommandTest, ValidateAcceptsWhatIsShippedAndRefusesTheRest) {
   const std::string cut = folder_ + "/cut.json";
   std::ofstream(cut) << text.substr(0, text.size() / 2);
   ExpectBadInput({"validate", cut}, "cut.json");
+}
+
+TEST_F(CommandTest, InfoSaysWhatRunsHereAndWhatTheEnvironmentSets) {
+  setenv("GPUSHARE_DEVICE", "sim", 1);
+  setenv("GPUSHARE_POLICY", "fifo", 1);
+  const Answer answer = RunTool({"info"});
+  setenv("GPUSHARE_POLICY", "fief", 1);
+  const Answer refused = RunTool({"info"});
+  unsetenv("GPUSHARE_POLICY");
+  unsetenv("GPUSHARE_DEVICE");
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("(C ABI 1)\ndevice: sim, 132 SMs, SIMULATED, in virtual time"));
+  EXPECT_THAT(answer.out, HasSubstr("profile: h200\npolicy: fifo\n"));
+  EXPECT_THAT(answer.out, HasSubstr("environment: GPUSHARE_POLICY=fifo\n"));
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("GPUSHARE_POLICY in the environment"));
 }
 
 TEST_F(CommandTest, HelpAndVersionAreNoErrors) {

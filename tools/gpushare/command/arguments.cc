@@ -239,6 +239,10 @@ CLI::App* AddProfile(CLI::App& app, ProfileArguments& arguments) {
   return command;
 }
 
+CLI::App* AddInfo(CLI::App& app) {
+  return app.add_subcommand("info", "Say versions, device, profile, policy and environment");
+}
+
 CLI::App* AddValidate(CLI::App& app, ValidateArguments& arguments) {
   CLI::App* command =
       app.add_subcommand("validate", "Check a scenario or a profile without running it");

@@ -85,6 +85,7 @@ CLI::App* AddColocate(CLI::App& app, ColocateArguments& arguments);
 CLI::App* AddEvaluate(CLI::App& app, EvaluateArguments& arguments);
 CLI::App* AddExplain(CLI::App& app, ExplainArguments& arguments);
 CLI::App* AddProfile(CLI::App& app, ProfileArguments& arguments);
+CLI::App* AddInfo(CLI::App& app);
 CLI::App* AddReplay(CLI::App& app, ReplayArguments& arguments);
 CLI::App* AddValidate(CLI::App& app, ValidateArguments& arguments);
 

@@ -17,6 +17,7 @@
 #include "tools/gpushare/base/text.h"
 #include "tools/gpushare/command/arguments.h"
 #include "tools/gpushare/command/colocate_command.h"
+#include "tools/gpushare/command/info.h"
 #include "tools/gpushare/command/json_output.h"
 #include "tools/gpushare/command/validate.h"
 #include "tools/gpushare/events/explain.h"
@@ -258,6 +259,7 @@ void Parse(int argc, const char* const* argv) {
   EvaluateArguments evaluate;
   const CLI::App* evaluate_command = AddEvaluate(app, evaluate);
   const CLI::App* replay_command = AddReplay(app, replay);
+  const CLI::App* info_command = AddInfo(app);
   AddValidate(app, validate);
   try {
     app.parse(argc, argv);
@@ -274,6 +276,7 @@ void Parse(int argc, const char* const* argv) {
   if (profile_command->parsed()) return RunProfile(profile);
   if (evaluate_command->parsed()) return RunEvaluate(evaluate);
   if (replay_command->parsed()) return RunReplay(replay);
+  if (info_command->parsed()) return Print(InfoText());
   RunValidate(validate);
 }
 
