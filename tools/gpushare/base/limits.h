@@ -52,6 +52,8 @@ inline constexpr int64_t kTraceMsMax = 10'000;
 inline constexpr int64_t kRoundsMax = 100;
 // The finished rows of a partial set: about 20 KB a row, 1024 cases of a dozen policies.
 inline constexpr size_t kRowsBytesMax = size_t{512} << 20;
+// A samples file after decompression: as much as the library reads.
+inline constexpr int64_t kSamplesBytesMax = int64_t{256} << 20;
 // An event log of one run: 64-byte records, 1 GiB.
 inline constexpr size_t kEventLogBytesMax = size_t{1} << 30;
 // Most polls without any movement of the device's clock; a run with more of them is given up.

@@ -6,7 +6,9 @@
 #include <numeric>
 
 #include "tools/gpushare/base/errors.h"
+#include "tools/gpushare/base/gzip.h"
 #include "tools/gpushare/base/library.h"
+#include "tools/gpushare/base/limits.h"
 
 namespace gpushare::tool {
 
@@ -74,7 +76,8 @@ const JudgedRow& ModelRows::Worst() const {
 
 std::vector<ModelRows> EvaluateModels(const std::string& samples) {
   std::vector<ModelRows> all;
-  Check(gpushare_evaluate_models(samples.c_str(), &Collect, &all));
+  const Uncompressed file(samples, kSamplesBytesMax);
+  Check(gpushare_evaluate_models(file.path().c_str(), &Collect, &all));
   if (all.empty()) {
     throw InputError("'" + samples + "' has no row that was held out of a model's training.");
   }

@@ -11,8 +11,10 @@
 
 #include "tools/gpushare/base/errors.h"
 #include "tools/gpushare/base/files.h"
+#include "tools/gpushare/base/gzip.h"
 #include "tools/gpushare/base/json_reader.h"
 #include "tools/gpushare/base/library.h"
+#include "tools/gpushare/base/limits.h"
 #include "tools/gpushare/base/text.h"
 
 namespace gpushare::tool {
@@ -292,9 +294,10 @@ std::string MergeProfiles(const std::string& base, const std::string& added,
 std::string TrainProfile(const std::string& profile, const std::string& samples,
                          bool replace_demands, const std::string& out) {
   const std::string file = FindProfile(profile);
+  const Uncompressed rows(samples, kSamplesBytesMax);
   gpushare_profile_train_options options = GPUSHARE_PROFILE_TRAIN_OPTIONS_INIT;
   options.profile_path = file.c_str();
-  options.samples_path = samples.c_str();
+  options.samples_path = rows.path().c_str();
   options.output_path = out.c_str();
   options.replace_demands = replace_demands ? 1 : 0;
   CheckInput(gpushare_profile_train(&options));
