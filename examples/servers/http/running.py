@@ -7,8 +7,8 @@ import urllib.error
 import urllib.request
 
 
-class UnknownDeviceError(RuntimeError):
-    pass
+class NoDeviceError(RuntimeError):
+    """The library does not know the device, or the machine has none."""
 
 
 class Server:
@@ -20,7 +20,8 @@ class Server:
         first = self.process.stdout.readline()
         if not first:
             message = self.process.communicate(timeout=30)[1]
-            raise (UnknownDeviceError if 'device' in message else RuntimeError)(message.strip())
+            missing = message.startswith('UNAVAILABLE') or 'is none of' in message or 'no kernels for a GPU' in message
+            raise (NoDeviceError if missing else RuntimeError)(message.strip())
         start = json.loads(first)
         self.port, self.shift, self.simulated = start['port'], start['shift'], start['simulated']
 

@@ -277,6 +277,15 @@ int Number(const std::string& name, const std::string& text, int least, int most
                               std::to_string(least) + " to " + std::to_string(most) + ".");
 }
 
+double Real(const std::string& name, const std::string& text, double least, double most) {
+  double value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code == std::errc() && end == text.data() + text.size() && value >= least && value <= most)
+    return value;
+  throw std::invalid_argument(name + " is '" + text + "', and must be a number from " +
+                              json(least).dump() + " to " + json(most).dump() + ".");
+}
+
 Options ParseOptions(const std::vector<std::string>& arguments) {
   Options options;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -301,7 +310,7 @@ Options ParseOptions(const std::vector<std::string>& arguments) {
     else if (name == "--device")
       options.device = value;
     else if (name == "--p99-bound")
-      options.model.p99_bound = std::stod(value);
+      options.model.p99_bound = Real(name, value, 1, 100);
     else if (name == "--graph-us")
       options.model.graph_ns = Number(name, value, 10, 100'000) * int64_t{1'000};
     else

@@ -55,7 +55,8 @@ def answers(program):
     with running.Server(program, '--device', 'sim', '--no-be') as server:
         check(b'background' not in server.request('/metrics')[2])
         check(server.request('/infer', b'1')[0] == 200)
-    for bad in (('--device', 'abacus'), ('--port', '70000'), ('--nothing', '1'), ('--queue',)):
+    for bad in (('--device', 'abacus'), ('--port', '70000'), ('--nothing', '1'), ('--queue',),
+                ('--p99-bound', 'x'), ('--p99-bound', '0.9')):
         process = subprocess.run([program, *bad], capture_output=True, text=True, timeout=30, check=False)
         check(process.returncode in (1, 2) and process.stderr, bad, process)
 
@@ -142,6 +143,11 @@ def realtime(program):
     drain(program, 'sim:realtime', '--graph-us', 2000)
 
 
+def gpu(program):
+    """The same on a GPU, which computes the answers."""
+    drain(program, 'cuda')
+
+
 def public_client(program):
     """A closed loop of ApacheBench with connections that are kept."""
     if shutil.which('ab') is None:
@@ -161,14 +167,14 @@ def public_client(program):
     return 0
 
 
-CASES = {one.__name__: one for one in (answers, bounds, overload, drain, realtime, public_client)}
+CASES = {one.__name__: one for one in (answers, bounds, overload, drain, realtime, gpu, public_client)}
 
 
 def main():
     try:
         return CASES[sys.argv[2]](sys.argv[1]) or 0
-    except running.UnknownDeviceError as error:
-        print(f'The library has no such device: the test is skipped. {error}')
+    except running.NoDeviceError as error:
+        print(f'There is no such device: the test is skipped. {error}')
         return SKIPPED
 
 

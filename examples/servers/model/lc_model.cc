@@ -88,11 +88,12 @@ Answer LcModel::Finish(Pending pending) {
 Answer LcModel::Wait(const Pending& pending) const {
   Answer answer;
   answer.status = pending.status;
-  // All tickets, also after a failed submit: until they are complete the slot is in use.
-  for (const Ticket& ticket : pending.tickets) {
-    Status waited = ticket.Wait();
-    const CompletionRecord record = waited.ok() ? ticket.Record().value() : CompletionRecord();
-    answer.query_ns = record.complete_ns - pending.arrival_ns;
+  // The last one first, so that this thread wakes once. All of them, also after a failed submit:
+  // until they are complete the slot is in use.
+  for (auto ticket = pending.tickets.rbegin(); ticket != pending.tickets.rend(); ++ticket) {
+    Status waited = ticket->Wait();
+    const CompletionRecord record = waited.ok() ? ticket->Record().value() : CompletionRecord();
+    answer.query_ns = std::max(answer.query_ns, record.complete_ns - pending.arrival_ns);
     if (waited.ok() && record.verdict != GPUSHARE_VERDICT_OK) {
       waited = Status(GPUSHARE_ABORTED, std::string("The query ends with the verdict ") +
                                             gpushare_verdict_name(record.verdict) + ".");
