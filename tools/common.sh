@@ -95,12 +95,13 @@ configure() {
   printf '%s' "$options" > "$folder/.configured"
 }
 
-# configure_package [-DOPTION=...]: what packages carry, with a private Abseil, and with CUDA where a toolkit is.
+# configure_package [-DOPTION=...]: what packages carry, with a private Abseil, for an old glibc, and with CUDA where a toolkit is.
 configure_package() {
-  local source_folder toolkit
+  local source_folder toolkit stubs
   source_folder="$("$root/tools/abseil_source.sh")"
   toolkit="$(cuda_toolkit)"
-  configure package "-DGPUSHARE_ABSEIL_SOURCE=$source_folder" "-DGPUSHARE_CUDA_TOOLKIT=$toolkit" "$@"
+  stubs="$("$root/tools/glibc_stubs.sh")" || say "without the symbols of an old glibc: the libraries need this machine's"
+  configure package "-DGPUSHARE_ABSEIL_SOURCE=$source_folder" "-DGPUSHARE_CUDA_TOOLKIT=$toolkit" "-DGPUSHARE_GLIBC_STUBS=$stubs" "$@"
 }
 
 # The architectures that the kernels are compiled for when they only have to run here: those of the GPUs of this

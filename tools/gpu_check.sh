@@ -479,7 +479,7 @@ group_resnet() {
 group_python() {
   local library wheel site arguments variables
   library="$(find "$folder" -name 'libgpushare.so.1' -print -quit)"
-  wheel="$(find "$folder" -maxdepth 1 -name 'gpushare-*.whl' -print -quit)"
+  wheel="$(find "$folder" -maxdepth 1 -name 'gpushare_runtime-*.whl' -print -quit)"
   if [[ -n "$wheel" ]]; then
     site="$(mktemp -d)"
     if ! python3 -m pip install --quiet --no-index --no-deps --target "$site" "$wheel"; then

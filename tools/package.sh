@@ -9,7 +9,7 @@
 # Makes: gpushare-VERSION-linux-MACHINE.tar.gz   headers, libraries, CMake package, pkg-config, command, profiles, pages
 #        gpushare-VERSION-linux-MACHINE-debug.tar.gz   its debug information; unpack it over the same folder
 #        gpushare_VERSION_ARCHITECTURE.deb, gpushare-dbgsym_...   the same for Debian and what descends from it
-#        gpushare-VERSION-py3-none-PLATFORM.whl   the Python package
+#        gpushare_runtime-VERSION-py3-none-PLATFORM.whl   the Python package
 # docs/package.md says how to use them; tools/package_check.sh tries them.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

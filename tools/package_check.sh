@@ -39,7 +39,7 @@ check_needs() {
     printf '%s:\n%s\n' "${file#"$tree/"}" "$list"
     printf '%s\n' "$list" > "$scratch/log"
     if grep -q 'not found' "$scratch/log"; then fail "$(basename "$file") needs what is not here"; fi
-    if grep -qvE 'linux-vdso|libstdc\+\+\.so|libm\.so|libgcc_s\.so|libc\.so|ld-linux|libgpushare(_kernels)?\.so' "$scratch/log"; then
+    if grep -qvE 'linux-vdso|libstdc\+\+\.so|libm\.so|libpthread\.so|libdl\.so|librt\.so|libgcc_s\.so|libc\.so|ld-linux|libgpushare(_kernels)?\.so' "$scratch/log"; then
       fail "$(basename "$file") needs more than the C and C++ runtime"
     fi
   done
@@ -115,7 +115,7 @@ if have c++ && have pkg-config && pkg-config --exists absl_status; then
 else
   skipped 'a host program with its own Abseil: none is installed'
 fi
-wheel="$(find "$folder" -maxdepth 1 -name 'gpushare-*.whl' | sort | sed -n 1p)"
+wheel="$(find "$folder" -maxdepth 1 -name 'gpushare_runtime-*.whl' | sort | sed -n 1p)"
 if [[ -z "$wheel" ]]; then
   skipped 'the wheel: it is not in the folder'
 elif ! have python3; then

@@ -6,7 +6,8 @@
 #
 # The wheel carries the extension gpushare._steps too, if the build of the library has made it.
 #
-# The wheel is for every Python from 3.10 on. Its name says which glibc it needs.
+# The wheel is for every Python from 3.10 on. Its name says which glibc it needs: 2.28, if the library was linked against
+# tools/glibc_stubs.sh, as in build/package; else that of this machine. pip knows it as gpushare-runtime.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -34,13 +35,18 @@ strip "$scratch/python/gpushare/lib/libgpushare.so.1"
 steps="$(dirname "$library")/../python/_steps.abi3.so"
 if [[ -f "$steps" ]]; then strip -o "$scratch/python/gpushare/_steps.abi3.so" "$steps"; fi
 
+# Whoever links for an old glibc links libstdc++ statically. auditwheel then refuses a symbol that is too new.
+platform=()
+needed="$(readelf -d "$scratch/python/gpushare/lib/libgpushare.so.1")"
+if [[ "$needed" != *libstdc++* ]]; then platform=(--plat "manylinux_2_28_$(uname -m)" --only-plat); fi
+
 log="$scratch/log"
 if ! { "$python_tools/bin/python" -m pip wheel --disable-pip-version-check --no-index --no-deps --no-build-isolation \
   --wheel-dir "$scratch/raw" "$scratch/python" &&
-  PATH="$python_tools/bin:$PATH" auditwheel repair --wheel-dir "$scratch/repaired" "$scratch"/raw/*.whl; } > "$log" 2>&1; then
+  PATH="$python_tools/bin:$PATH" auditwheel repair ${platform[@]+"${platform[@]}"} --wheel-dir "$scratch/repaired" "$scratch"/raw/*.whl; } > "$log" 2>&1; then
   cat "$log" >&2
   die "the wheel could not be made."
 fi
-rm -f "$folder"/gpushare-*.whl
+rm -f "$folder"/gpushare_runtime-*.whl
 mv "$scratch"/repaired/*.whl "$folder/"
-say "$(cd "$folder" && ls gpushare-*.whl), $(du -ch "$folder"/gpushare-*.whl | tail -n 1 | cut -f 1), in $folder"
+say "$(cd "$folder" && ls gpushare_runtime-*.whl), $(du -ch "$folder"/gpushare_runtime-*.whl | tail -n 1 | cut -f 1), in $folder"
