@@ -75,8 +75,8 @@ Json Phases(const std::vector<Phase>& phases, bool random = false) {
 }
 Json Step(double ms, double factor) { return Phases({{ms, 1, 1}, {ms, factor, factor}}); }
 
-// Workload REAL of DISB: five clients whose times, in ms, were recorded for 38.9 s. They are repeated
-// until there are enough queries.
+// Workload REAL of DISB: five clients whose times, in ms, were recorded for 38.9 s. They are
+// repeated until there are enough queries.
 Process RealOfDisb(const std::string& folder) {
   std::ifstream file(folder + "/disb/REAL.json");
   const Json real = Json::parse(file);
