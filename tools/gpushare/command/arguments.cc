@@ -159,7 +159,7 @@ CLI::App* AddColocate(CLI::App& app, ColocateArguments& arguments) {
   Add(*command, "--measured", arguments.measured, "PATH",
       "Files of rows that a GPU measured, to show beside these, separated by commas")
       ->delimiter(',');
-  Add(*command, "--device", arguments.device, "auto|sim|sim:realtime|cuda|null",
+  Add(*command, "--device", arguments.device, "auto|sim|cuda|null|sim:realtime",
       "Device, default auto");
   Add(*command, "--tier", arguments.tier, "kernel|block",
       "Of the simulated device, default kernel");

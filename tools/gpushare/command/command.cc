@@ -55,7 +55,7 @@ void ApplyOverrides(const ColocateArguments& arguments, Scenario& scenario) {
 }
 
 void RunColocate(const ColocateArguments& arguments) {
-  RequireChoice("--device", arguments.device, {"auto", "sim", "sim:realtime", "cuda", "null"});
+  RequireChoice("--device", arguments.device, {"auto", "sim", "cuda", "null", "sim:realtime"});
   RequireChoice("--tier", arguments.tier, {"kernel", "block"});
   Scenario scenario = LoadScenario(FindScenario(arguments.scenario));
   const MeasuredResults measured = LoadMeasured(arguments.measured);
