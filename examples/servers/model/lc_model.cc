@@ -77,7 +77,7 @@ LcModel::Pending LcModel::Begin(const std::vector<float>& values) {
   return pending;
 }
 
-Answer LcModel::Finish(Pending pending) {
+Answer LcModel::Finish(const Pending& pending) {
   Answer answer = Wait(pending);
   if (pending.slot.input == nullptr) return answer;
   const std::lock_guard<std::mutex> lock(slots_mutex_);

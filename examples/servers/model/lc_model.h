@@ -54,7 +54,7 @@ class LcModel {
   // `values` has kValues numbers, which are rounded to bf16. Threads: any. Blocks: no.
   Pending Begin(const std::vector<float>& values);
   // Threads: any. Blocks: until the query is done.
-  Answer Finish(Pending pending);
+  Answer Finish(const Pending& pending);
   int Shift() const { return work_->Shift(); }
   const App& app() const { return app_; }
 

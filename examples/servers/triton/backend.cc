@@ -207,9 +207,9 @@ void LogAndDelete(ServerError* error) {
 }
 
 // Sends the response and gives the request back, whatever happened.
-void Finish(Model& model, TRITONBACKEND_ModelInstance* instance, Execution execution) {
+void Finish(Model& model, TRITONBACKEND_ModelInstance* instance, Execution& execution) {
   if (execution.begun) {
-    const Answer answer = model.lc->Finish(std::move(execution.query));
+    const Answer answer = model.lc->Finish(execution.query);
     execution.error = Guard([&] { WriteOutput(model, execution.response, answer); });
   }
   const uint64_t end_ns = NowNs();
@@ -324,8 +324,7 @@ TRITONBACKEND_ISPEC ServerError* TRITONBACKEND_ModelInstanceExecute(
   if (error != nullptr) return error;
   for (uint32_t i = 0; i < request_count; ++i)
     executions.push_back(gpushare::example::Begin(*model, requests[i]));
-  for (Execution& execution : executions)
-    gpushare::example::Finish(*model, instance, std::move(execution));
+  for (Execution& execution : executions) gpushare::example::Finish(*model, instance, execution);
   return nullptr;
 }
 
