@@ -213,3 +213,23 @@ def test_futures_that_are_made_during_a_close_are_resolved_or_refused(monkeypatc
             runtime.close()
             assert [call.result() >= 0 for call in asked] == [True, True]
     assert not wrong
+
+
+def test_a_future_without_a_file_descriptor_is_tried_again_by_the_thread(runtime, service, chain, monkeypatch):
+    runtime._completions()  # its thread waits
+    refusals = [gpushare.Status.RESOURCE_EXHAUSTED] * 3
+    eventfd = gpushare.library().gpushare_ticket_eventfd
+    monkeypatch.setattr(gpushare.library(), 'gpushare_ticket_eventfd',
+                        lambda *arguments: refusals.pop() if refusals else eventfd(*arguments))
+    assert service.submit(chain).future().result(30).verdict is gpushare.Verdict.OK
+    assert not refusals
+
+
+def test_a_future_with_a_file_descriptor_does_not_wake_the_thread(runtime, service, chain, monkeypatch):
+    """It would take the interpreter's lock from the caller."""
+    runtime._completions()
+    wakes = []
+    with monkeypatch.context() as patch:
+        patch.setattr(os, 'eventfd_write', lambda *arguments: wakes.append(arguments))
+        assert service.submit(chain).future().result(30).verdict is gpushare.Verdict.OK
+    assert not wakes

@@ -77,9 +77,12 @@ class Completions:
             if self._ended is not None:
                 refused = [(future, self._ended)]
             else:
-                self._lanes[queue].waiting.append((ticket, future))
+                lane = self._lanes[queue]
+                lane.waiting.append((ticket, future))
                 refused = self._arm(queue)
-                os.eventfd_write(self._wake, 1)
+                # The thread's poll sees a new eventfd by itself; only an attempt to get one needs the thread.
+                if lane.waiting and not lane.armed:
+                    os.eventfd_write(self._wake, 1)
         for _, error in refused:
             future.set_exception(error)
         return future
