@@ -114,6 +114,21 @@ TEST(MeasuredTest, StandsBelowItsCaseInTheTable) {
   EXPECT_THAT(FormatTable(Scenario(), MakeResult()), Not(HasSubstr("GPU A")));
 }
 
+// A run that keeps every bound must not hide what the GPU missed.
+TEST(MeasuredTest, VerdictCountsTheMissesOfBothDevices) {
+  MeasuredResults measured = Both();
+  measured.rows.push_back({"e", "adaptive", 1, 1.06, 0.5, 3000});
+  ColocateResult result = MakeResult();
+  result.runs[2] = MakeRun("e", "adaptive", 1.03, 0.7);
+  const std::string table = FormatTable(Scenario(), result, measured);
+  EXPECT_THAT(table, HasSubstr("QoS kept in 2 of 2 cases"));
+  EXPECT_THAT(table, HasSubstr("; GPU A kept its bound in 1 of 2, worst p99 1.060\n"));
+  EXPECT_THAT(FormatReport(Scenario(), result, "", measured),
+              HasSubstr(" The GPU A kept its bound in <b class=\"bad\">1 of 2</b> of these cases "
+                        "(worst: 1.060"));
+  EXPECT_THAT(FormatTable(Scenario(), result), Not(HasSubstr("kept its bound")));
+}
+
 TEST(MeasuredTest, StandsBelowItsCaseInTheReport) {
   const std::string page = FormatReport(Scenario(), MakeResult(), "", Both());
   EXPECT_THAT(page,

@@ -132,6 +132,16 @@ class Report {
         100 * best.be_rate_mean, 100 * (1 + best.gain_over_limit_mean));
   }
 
+  // The GPU's own misses, beside those of the run.
+  std::string MeasuredSentence(const std::string& policy) const {
+    const MeasuredVerdict verdict = JudgeMeasured(result_, measured_, policy);
+    if (verdict.cases == 0) return "";
+    return Format(
+        " The %s kept its bound in <b class=\"%s\">%d of %d</b> of these cases (worst: %s alone).",
+        EscapeHtml(measured_.gpu).c_str(), verdict.cases_met == verdict.cases ? "good" : "bad",
+        verdict.cases_met, verdict.cases, RatioLabel(verdict.worst_p99_over_alone).c_str());
+  }
+
   std::string Verdict() const {
     std::string html = "<section class=\"card\"><h2>Verdict</h2>\n";
     if (const PolicyVerdict* best = Best()) {
@@ -141,7 +151,7 @@ class Report {
           "line in <b class=\"%s\">%d of %d</b> cases (worst: %s alone), and ",
           EscapeHtml(best->policy).c_str(), all ? "good" : "bad", best->cases_met,
           best->cases_with_line, RatioLabel(best->worst_p99_over_alone).c_str());
-      html += BeSentence(*best) + "</p>\n";
+      html += BeSentence(*best) + MeasuredSentence(best->policy) + "</p>\n";
     }
     HtmlTable table({"policy", "QoS kept", "worst p50 over alone", "worst p99 over alone",
                      "mean BE rate of solo", "of one BE app", "mean work over time sharing"});

@@ -166,6 +166,15 @@ std::string Overview(const ColocateResult& result, const MeasuredResults& measur
   return text + "\n";
 }
 
+// The GPU's own misses, beside those of the run.
+std::string MeasuredText(const ColocateResult& result, const MeasuredResults& measured,
+                         const std::string& policy) {
+  const MeasuredVerdict verdict = JudgeMeasured(result, measured, policy);
+  if (verdict.cases == 0) return "";
+  return Format("; %s kept its bound in %d of %d, worst p99 %s", measured.gpu.c_str(),
+                verdict.cases_met, verdict.cases, Ratio(verdict.worst_p99_over_alone).c_str());
+}
+
 }  // namespace
 
 std::string FormatTable(const Scenario& scenario, const ColocateResult& result,
@@ -192,10 +201,11 @@ std::string FormatTable(const Scenario& scenario, const ColocateResult& result,
   for (const PolicyVerdict& verdict : JudgePolicies(result)) {
     text += Format(
         "  %-24s QoS kept in %d of %d cases, worst p50 %s and p99 %s x alone, mean BE rate %.3f, "
-        "of one app %.3f to %.3f\n",
+        "of one app %.3f to %.3f%s\n",
         verdict.policy.c_str(), verdict.cases_met, verdict.cases_with_line,
         Ratio(verdict.worst_p50_over_alone).c_str(), Ratio(verdict.worst_p99_over_alone).c_str(),
-        verdict.be_rate_mean, verdict.be_rate_least, verdict.be_rate_most);
+        verdict.be_rate_mean, verdict.be_rate_least, verdict.be_rate_most,
+        MeasuredText(result, measured, verdict.policy).c_str());
   }
   return text;
 }

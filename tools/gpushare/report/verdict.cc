@@ -37,6 +37,21 @@ std::vector<PolicyVerdict> JudgePolicies(const ColocateResult& result) {
   return verdicts;
 }
 
+MeasuredVerdict JudgeMeasured(const ColocateResult& result, const MeasuredResults& measured,
+                              const std::string& policy) {
+  MeasuredVerdict verdict;
+  for (const RunResult& run : result.runs) {
+    const double bound = WidestBound(run);
+    if (run.policy != policy || bound == 0) continue;
+    const MeasuredRow* row = measured.Find(run.case_name, policy);
+    if (row == nullptr) continue;
+    ++verdict.cases;
+    verdict.cases_met += row->p99_over_alone <= bound;
+    verdict.worst_p99_over_alone = std::max(verdict.worst_p99_over_alone, row->p99_over_alone);
+  }
+  return verdict;
+}
+
 double MeanBeRate(const RunResult& run) {
   double sum = 0;
   for (const BeResult& app : run.be) sum += app.rate_of_solo;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tools/gpushare/colocate/colocate.h"
+#include "tools/gpushare/report/measured.h"
 
 namespace gpushare::tool {
 
@@ -28,6 +29,15 @@ struct PolicyVerdict {
   double worst_p99_over_alone = 0;
 };
 std::vector<PolicyVerdict> JudgePolicies(const ColocateResult& result);
+
+// What a GPU measured of the cases of `result` that state a bound on p99.
+struct MeasuredVerdict {
+  int cases = 0;  // that the GPU ran under the policy
+  int cases_met = 0;
+  double worst_p99_over_alone = 0;
+};
+MeasuredVerdict JudgeMeasured(const ColocateResult& result, const MeasuredResults& measured,
+                              const std::string& policy);
 
 // The mean of the BE apps' rates of solo; 0 without any.
 double MeanBeRate(const RunResult& run);
