@@ -191,8 +191,8 @@ int64_t RegionOnCredit(const LcAppView& app) {
 }
 
 // The BE regions that may begin now: nothing evicts them. None while an LC app has an active query;
-// between the steps of an app no more than its next step tolerates.
-RegionRoom RoomOfRegions(const Snapshot& snapshot) {
+// between the steps of an app no more than its next step tolerates; one at a time on credit.
+RegionRoom RoomOfRegions(const Snapshot& snapshot, bool credit_is_taken) {
   RegionRoom room = {
       .longest_ns = kMaxDurationNs, .on_credit_ns = kMaxDurationNs, .gap_ns = kMaxDurationNs};
   for (const LcAppView& app : snapshot.lc_apps) {
@@ -205,6 +205,7 @@ RegionRoom RoomOfRegions(const Snapshot& snapshot) {
     room.gap_ns = std::min(room.gap_ns, static_cast<int64_t>(budget_ns));
     room.gap_until_ns = std::max(room.gap_until_ns, app.expected_by_ns);
   }
+  if (credit_is_taken) room.on_credit_ns = room.longest_ns;
   return room;
 }
 
@@ -271,7 +272,7 @@ void Launch(Flow& flow) {
   PublishRoutes(flow);
   EmitDepths(flow);
   EmitChoice(flow);
-  flow.region_rooms.Publish(RoomOfRegions(flow.buffers.snapshot));
+  flow.region_rooms.Publish(RoomOfRegions(flow.buffers.snapshot, flow.regions_on_credit > 0));
   if (flow.quiesced.load() || flow.cut_off) return;
   for (const PlannedEviction& eviction : plan.evictions) EvictPlanned(flow, eviction);
   const int64_t launches = flow.counters.launches.load(std::memory_order_relaxed);

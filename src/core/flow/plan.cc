@@ -265,9 +265,13 @@ void AskPolicy(Flow& flow) {
 
 void MakePlan(Flow& flow) {
   flow.planned = false;
-  if (flow.regions_refused.exchange(0, std::memory_order_relaxed) > 0) flow.dirty = true;
+  // A caller may ask for a region again and again; plans for that alone have a distance.
+  if (flow.regions_refused.exchange(0, std::memory_order_relaxed) > 0) {
+    flow.replan_at_ns = std::min(flow.replan_at_ns, flow.planned_ns + kRegionPlanNs);
+  }
   if (!flow.dirty && flow.now_ns < flow.replan_at_ns) return;
   flow.dirty = false;
+  flow.planned_ns = flow.now_ns;
   // Both may finish tasks, and then ask for another plan.
   const TimeNs drop_at_ns = DropLateQueries(flow);
   PromoteHeads(flow);

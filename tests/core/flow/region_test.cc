@@ -18,6 +18,10 @@ namespace {
 
 class RegionTest : public SimulatedSchedulerTest {
  protected:
+  std::unique_ptr<Device> Wrap(std::unique_ptr<Device> device) override {
+    device_ = device.get();
+    return device;
+  }
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(StartScheduler(*MakePolicy("adaptive")));
     be_ = AddQueue(AppClass::kBestEffort, "train");
@@ -43,6 +47,7 @@ class RegionTest : public SimulatedSchedulerTest {
   }
 
   QueueId be_;
+  Device* device_ = nullptr;
 };
 
 TEST_F(RegionTest, ADeclaredBoundLiesBetweenOneNanosecondAndTheLongestDuration) {
@@ -219,9 +224,13 @@ TEST_F(RegionTest, ARegionLongerThanTheRoomBeginsOnCredit) {
   ask(2000);
   scheduler_->Tick();
   EXPECT_LT(*scheduler_->RegionRoomNs(), long_ns) << "the room itself stays";
+  const QueueId other = AddQueue(AppClass::kBestEffort, "other");
   const auto region = scheduler_->RegionBegin(be_, long_ns, nullptr);
   ASSERT_TRUE(region.ok()) << region.status();
+  EXPECT_FALSE(scheduler_->RegionBegin(other, long_ns, nullptr).ok()) << "one region a plan";
   scheduler_->Tick();
+  ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 2 * kMs).ok());
+  EXPECT_FALSE(scheduler_->RegionBegin(other, long_ns, nullptr).ok()) << "and one at a time";
   // Three at once, of which the last is late.
   const auto late_for_be = [&] {
     std::vector<TicketId> queries;
@@ -234,6 +243,17 @@ TEST_F(RegionTest, ARegionLongerThanTheRoomBeginsOnCredit) {
   ASSERT_TRUE(scheduler_->RegionEnd(*region).ok());
   ASSERT_TRUE(scheduler_->Wait(*region, kNever).ok());
   EXPECT_EQ(late_for_be(), late) << "it is complete";
+}
+
+TEST_F(RegionTest, ARefusedRegionAsksForOnePlanInAMillisecond) {
+  AddLc("urgent", 15 * kMs, 10 * kMs);
+  scheduler_->Tick();
+  const int64_t plans = scheduler_->Stats().plans;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(scheduler_->RegionBegin(be_, kMaxDurationNs, nullptr).ok());
+    ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 20 * kUs).ok());
+  }
+  EXPECT_LE(scheduler_->Stats().plans - plans, 4) << "2 ms have passed";
 }
 
 // A step says that the next one follows: until then a region is at most what that one tolerates,
@@ -254,8 +274,10 @@ TEST_F(RegionTest, BetweenStepsARegionIsAtMostWhatTheNextStepTolerates) {
   const int64_t gap_ns = *scheduler_->RegionRoomNs();
   EXPECT_GT(gap_ns, 0);
   EXPECT_LT(gap_ns, 500 * kUs) << "0.05 of 10 ms, less what plans keep";
-  ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 6 * kMs).ok());
+  const int64_t plans = scheduler_->Stats().plans;
+  device_->AdvanceTo(device_->NowNs() + 6 * kMs);
   EXPECT_GT(*scheduler_->RegionRoomNs(), gap_ns);
+  EXPECT_EQ(scheduler_->Stats().plans, plans);
 }
 
 // A quiesce waits for the regions that are open.

@@ -28,7 +28,7 @@ absl::Status FitsRoom(Flow& flow, const Queue& queue, int64_t bound_ns, bool* on
   const auto now_ns = [&] { return flow.device->NowNs(); };
   if (queue.in_flight.load() == 0 && flow.gate.InFlight() == 0) {
     if (bound_ns <= allowed) return absl::OkStatus();
-    *on_credit = bound_ns <= flow.region_rooms.OnCredit(now_ns);
+    *on_credit = flow.region_rooms.TakeCredit(bound_ns, now_ns);
     if (*on_credit) return absl::OkStatus();
     // Credit grows with time, and only a plan reads it.
     flow.regions_refused.fetch_add(1, std::memory_order_relaxed);

@@ -261,8 +261,10 @@ bool AsksForSoloRun(const Flow& flow, const Task& task) {
          WantsSoloRun(flow.evidence.solo_runs, task.work.kernel->id);
 }
 
+// A short region may be complete before the flow hears of its begin.
 void LearnRegionBegan(Flow& flow, Task& task) {
   if (!std::exchange(task.progress.begins_on_credit, false)) return;
+  if (task.record.verdict != Verdict::kPending) return;
   task.progress.on_credit = true;
   ++flow.regions_on_credit;
   flow.evidence.BePartBegan({.begins_credit = true});

@@ -5,8 +5,8 @@
 // before each launch. So a reader takes no lock, and mostly reads two words.
 //
 // Whether LC work is in flight is not here: LcGate counts it, and a reader asks both. Invariant: a
-// reader may see one word of an older plan beside another of the next one; each is a bound that a
-// plan allowed. Memory order: relaxed, because nothing else is read by these words.
+// reader never sees more than a plan allowed: the gap of a plan is written before its room, and read
+// behind it. What a plan has on credit goes to one region.
 //
 // Threads: Publish the one that runs Tick, the others any.
 
@@ -33,27 +33,29 @@ struct RegionRoom {
 class RegionRooms {
  public:
   void Publish(const RegionRoom& room) {
-    longest_ns_.store(room.longest_ns, std::memory_order_relaxed);
-    on_credit_ns_.store(room.on_credit_ns, std::memory_order_relaxed);
     gap_ns_.store(room.gap_ns, std::memory_order_relaxed);
     gap_until_ns_.store(room.gap_until_ns, std::memory_order_relaxed);
+    on_credit_ns_.store(room.on_credit_ns, std::memory_order_release);
+    longest_ns_.store(room.longest_ns, std::memory_order_release);
   }
 
   // `now_ns` gives the time, and is called only inside or behind a gap.
   template <class Clock>
   int64_t Longest(Clock&& now_ns) const {
-    const int64_t longest_ns = longest_ns_.load(std::memory_order_relaxed);
+    const int64_t longest_ns = longest_ns_.load(std::memory_order_acquire);
     const TimeNs gap_until_ns = gap_until_ns_.load(std::memory_order_relaxed);
     if (gap_until_ns == 0 || now_ns() >= gap_until_ns) return longest_ns;
     return std::min(longest_ns, gap_ns_.load(std::memory_order_relaxed));
   }
 
-  // As Longest, but on credit: nothing starts so where a query is expected.
+  // Takes the plan's credit for a region of so long. False: there is less, or another region has it.
+  // Nothing starts so where a query is expected.
   template <class Clock>
-  int64_t OnCredit(Clock&& now_ns) const {
+  bool TakeCredit(int64_t bound_ns, Clock&& now_ns) {
+    int64_t on_credit_ns = on_credit_ns_.load(std::memory_order_acquire);
     const TimeNs gap_until_ns = gap_until_ns_.load(std::memory_order_relaxed);
-    if (gap_until_ns != 0 && now_ns() < gap_until_ns) return 0;
-    return on_credit_ns_.load(std::memory_order_relaxed);
+    if (gap_until_ns != 0 && now_ns() < gap_until_ns) return false;
+    return bound_ns <= on_credit_ns && on_credit_ns_.compare_exchange_strong(on_credit_ns, 0);
   }
 
  private:
