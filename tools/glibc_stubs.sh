@@ -13,7 +13,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 zig_version=0.17.1
 target="$(uname -m)-linux-gnu.2.28"
 stubs="$root/build/glibc-stubs"
-if [[ "$(cat "$stubs/version" 2> /dev/null)" == "$zig_version $target" ]]; then
+if [[ "$(cat "$stubs/version" 2> /dev/null)" == "$zig_version $target $stubs" ]]; then
   printf '%s\n' "$stubs"
   exit 0
 fi
@@ -21,7 +21,7 @@ fi
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 log="$scratch/log"
-"$python_tools/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$scratch/zig" \
+timeout 300 "$python_tools/bin/python" -m pip install --quiet --disable-pip-version-check --retries 1 --only-binary :all: --no-deps --target "$scratch/zig" \
   "ziglang==$zig_version" > "$log" 2>&1 || { tail -n 20 "$log" >&2; die "pip could not install ziglang $zig_version."; }
 echo 'int gpushare_empty(void) { return 0; }' > "$scratch/empty.c"
 # --verbose-link prints the command of the linker, which names the libraries. What zig would compile for itself is left out.
@@ -47,7 +47,7 @@ ln -s libm.so.6 "$partial/libm.so"
 ln -s libpthread.so.0 "$partial/libpthread.so"
 ln -s libdl.so.2 "$partial/libdl.so"
 ln -s librt.so.1 "$partial/librt.so"
-printf '%s' "$zig_version $target" > "$partial/version"
+printf '%s' "$zig_version $target $stubs" > "$partial/version"
 rm -rf "$stubs"
 mv "$partial" "$stubs"
 printf '%s\n' "$stubs"

@@ -94,7 +94,8 @@ TEST_P(EveryCallTest, IsRefusedOrReadsAfterAShutdown) {
                           {"gpushare_submit_lc", kRefused},
                           {"gpushare_submit_be", kRefused},
                           {"gpushare_run_lc", kRefused},
-                          {"gpushare_region_begin", kRefused}}));
+                          {"gpushare_region_begin", kRefused},
+                          {"gpushare_region_room", kRefused}}));
   Close();
 }
 
@@ -167,7 +168,8 @@ TEST(LostDeviceTest, EveryCallAnswersAndOnlyNewWorkIsRefused) {
                           {"gpushare_submit_lc", GPUSHARE_UNAVAILABLE},
                           {"gpushare_submit_be", GPUSHARE_UNAVAILABLE},
                           {"gpushare_run_lc", GPUSHARE_UNAVAILABLE},
-                          {"gpushare_region_begin", GPUSHARE_UNAVAILABLE}}));
+                          {"gpushare_region_begin", GPUSHARE_UNAVAILABLE},
+                          {"gpushare_region_room", GPUSHARE_UNAVAILABLE}}));
   every.Close();
   api.Close();
 }

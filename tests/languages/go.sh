@@ -10,7 +10,7 @@ package="$here/../../bindings/go"
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 
-version="$(go version 2> /dev/null | sed -n 's/^go version go\([0-9.]*\).*/\1/p')"
+version="$(go version 2> /dev/null | sed -n 's/^go version go\([0-9.]*\).*/\1/p' || true)"
 if [[ -z "$version" ]] || [[ "$(printf '1.19\n%s\n' "$version" | sort -V | head -n 1)" != 1.19 ]]; then
   echo "Skipped: the package needs go 1.19 or later, and there is ${version:-none}."
   exit 77

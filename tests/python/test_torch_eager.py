@@ -164,7 +164,9 @@ def test_operations_wait_while_a_query_is_active(eager, capturing, monkeypatch):
         done.set()
 
     with service.queue.begin_query():
-        time.sleep(0.01)  # until a plan has seen it
+        until = time.monotonic() + 10
+        while capturing.region_room_ns() > 0 and time.monotonic() < until:
+            time.sleep(0.001)  # until a plan has seen it
         thread = threading.Thread(target=loop)
         thread.start()
         time.sleep(0.02)

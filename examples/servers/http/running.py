@@ -20,7 +20,7 @@ class Server:
         first = self.process.stdout.readline()
         if not first:
             message = self.process.communicate(timeout=30)[1]
-            missing = message.startswith('UNAVAILABLE') or 'is none of' in message or 'no kernels for a GPU' in message
+            missing = message.startswith('UNAVAILABLE') or 'no kernels for a GPU' in message
             raise (NoDeviceError if missing else RuntimeError)(message.strip())
         start = json.loads(first)
         self.port, self.shift, self.simulated = start['port'], start['shift'], start['simulated']

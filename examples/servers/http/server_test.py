@@ -115,7 +115,7 @@ def overload(program):
 
 def drain(program, device='sim', *arguments):
     """SIGTERM under load: what was sent before the server said that it drains is answered, every task ends."""
-    with running.Server(program, '--device', device, '--drain-ms', 700, *arguments) as server:
+    with running.Server(program, '--device', device, '--drain-ms', 3000, *arguments) as server:
         during = []
 
         def stop():
@@ -174,6 +174,8 @@ def main():
     try:
         return CASES[sys.argv[2]](sys.argv[1]) or 0
     except running.NoDeviceError as error:
+        if sys.argv[2] != 'gpu':  # the simulated devices are everywhere
+            raise
         print(f'There is no such device: the test is skipped. {error}')
         return SKIPPED
 

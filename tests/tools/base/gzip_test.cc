@@ -56,8 +56,7 @@ TEST(GzipTest, EvaluateModelsReadsThem) {
   const Answer answer =
       RunTool({"evaluate-models", Compressed(folder), "--out", folder.path() + "/models"});
   EXPECT_EQ(answer.code, 2);
-  EXPECT_NE(answer.err.find("Line 1"), std::string::npos) << answer.err;
-  EXPECT_NE(answer.err.find("of 3000"), std::string::npos) << "the text inside: " << answer.err;
+  EXPECT_NE(answer.err.find("no first line"), std::string::npos) << "the text inside: " << answer.err;
 }
 
 }  // namespace

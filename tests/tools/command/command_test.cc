@@ -106,7 +106,7 @@ TEST_F(CommandTest, HelpGivesEveryOptionATypeAndEnumerationsTheirValues) {
     }
   }
   const std::string help = RunTool({"colocate", "--help"}).out;
-  EXPECT_THAT(help, HasSubstr("--device auto|sim|cuda|null"));
+  EXPECT_THAT(help, HasSubstr("--device auto|sim|cuda|null|sim:realtime"));
   EXPECT_THAT(help, HasSubstr("--duration SECONDS"));
   EXPECT_THAT(help, HasSubstr("--out FOLDER"));
   EXPECT_THAT(help, HasSubstr("smguard:packed, smguard:active, kernelet, kernelet:base, tacker, "

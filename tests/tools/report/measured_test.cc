@@ -125,7 +125,7 @@ TEST(MeasuredTest, VerdictCountsTheMissesOfBothDevices) {
   EXPECT_THAT(table, HasSubstr("; GPU A kept its bound in 1 of 2, worst p99 1.060\n"));
   EXPECT_THAT(FormatReport(Scenario(), result, "", measured),
               HasSubstr(" The GPU A kept its bound in <b class=\"bad\">1 of 2</b> of these cases "
-                        "(worst: 1.060"));
+                        "(worst: 1.06x"));
   EXPECT_THAT(FormatTable(Scenario(), result), Not(HasSubstr("kept its bound")));
 }
 

@@ -44,7 +44,7 @@ _CUPTI = ('cuptiSubscribe', 'cuptiEnableCallback', 'cuptiUnsubscribe')
 _NON_BLOCKING = 1  # cudaStreamNonBlocking
 _numbers = itertools.count(1)
 # Streams of ended loops. They are never destroyed: PyTorch's allocator may still have memory of them.
-_idle_streams: list[Any] = []
+_idle_streams: dict[int, list[Any]] = {}  # by device
 
 
 class EagerGate:
@@ -154,7 +154,7 @@ def eager_be(runtime: Runtime, *, outstanding_ns: int = 200_000, name: str | Non
         app = runtime.create_app(name or f'eager-{next(_numbers)}', AppClass.BEST_EFFORT, **app_options)
         ends.callback(app.close)
         stream = _take_stream()
-        ends.callback(_idle_streams.append, stream)
+        ends.callback(_idle_streams.setdefault(torch.cuda.current_device(), []).append, stream)
         stream.wait_stream(around)
         gate = _open(runtime, app, stream, outstanding_ns, gates)
         ends.callback(around.wait_stream, stream)
@@ -212,8 +212,8 @@ def _size_on_gpu(given: Any, named: dict[str, Any] | None) -> int:
 
 def _take_stream() -> Any:
     """A stream that nobody else has: those of torch.cuda.Stream() are handed out in turn."""
-    with contextlib.suppress(IndexError):
-        return _idle_streams.pop()
+    with contextlib.suppress(KeyError, IndexError):
+        return _idle_streams[torch.cuda.current_device()].pop()
     torch.cuda.init()
     stream = ctypes.c_void_p()
     # By the runtime, which makes PyTorch's context this thread's: the driver's events need it.

@@ -1990,6 +1990,7 @@ extern "C" {
     pub fn gpushare_submit_be(queue: *mut gpushare_queue, options: *const gpushare_task_options, out_ticket: *mut gpushare_ticket) -> gpushare_status;
     pub fn gpushare_enqueue_fail(reason: *const c_char) -> gpushare_status;
     pub fn gpushare_region_begin(queue: *mut gpushare_queue, options: *const gpushare_region_options, out_ticket: *mut gpushare_ticket, out_stream: *mut *mut c_void) -> gpushare_status;
+    pub fn gpushare_region_room(runtime: *mut gpushare_runtime, out_room_ns: *mut i64) -> gpushare_status;
     pub fn gpushare_region_end(runtime: *mut gpushare_runtime, region: gpushare_ticket) -> gpushare_status;
     pub fn gpushare_ticket_wait(runtime: *mut gpushare_runtime, ticket: gpushare_ticket, deadline_ns: i64) -> gpushare_status;
     pub fn gpushare_run_lc(queue: *mut gpushare_queue, options: *const gpushare_task_options, deadline_ns: i64, out_verdict: *mut gpushare_verdict, out_ticket: *mut gpushare_ticket) -> gpushare_status;
