@@ -3,8 +3,11 @@
 The gate itself has tests in C++ (native/eager_gate_test.cc). CUDA's driver and CUPTI are stand-ins here.
 """
 
+import contextlib
 import ctypes
+import importlib.util
 import logging
+import signal
 import threading
 import time
 
@@ -63,16 +66,17 @@ class Cupti:
     """Calls the subscriber for each launch that the test makes."""
 
     Callback = ctypes.CFUNCTYPE(None, _word, _int, ctypes.c_uint32, ctypes.POINTER(Data))
+    CallbackWithLock = ctypes.PYFUNCTYPE(None, _word, _int, ctypes.c_uint32, ctypes.POINTER(Data))
 
     def __init__(self, status=0):
-        self.callback, self.subscribers = None, 0
+        self.callback, self.subscribers, self.form = None, 0, Cupti.Callback
         self.subscribe = ctypes.CFUNCTYPE(_int, ctypes.POINTER(_word), _word, _word)(
             lambda out, callback, user: status or self._subscribe(callback))
         self.enable = ctypes.CFUNCTYPE(_int, ctypes.c_uint32, _word, _int, ctypes.c_uint32)(lambda *_: 0)
         self.unsubscribe = ctypes.CFUNCTYPE(_int, _word)(lambda _: self._unsubscribe())
 
     def _subscribe(self, callback):
-        self.callback = Cupti.Callback(callback)
+        self.callback = self.form(callback)
         self.subscribers += 1
         return 0
 
@@ -210,13 +214,18 @@ def test_launches_of_the_driver_on_the_stream_pass(eager, capturing, cupti):
         assert fake_torch.cuda.current_stream().cuda_stream in (0x7001, 0x7002), 'streams are used again'
 
 
-def test_a_launch_that_holds_the_interpreters_lock_gives_it_away_while_it_waits(eager, capturing, cupti):
-    passed = []
+with_or_without_lock = pytest.mark.parametrize('form', [Cupti.CallbackWithLock, Cupti.Callback],
+                                               ids=['with the lock', 'without it'])
+
+
+@with_or_without_lock
+def test_a_launch_that_holds_the_interpreters_lock_gives_it_away_while_it_waits(eager, capturing, cupti, form):
+    cupti.form, passed = form, []
 
     def loop():
         with eager.eager_be(capturing) as gate:
             passed.append(gate)
-            cupti.launch(0x7001)  # through ctypes: this thread has the lock
+            cupti.launch(0x7001)
 
     thread = threading.Thread(target=loop)
     with held(capturing):
@@ -225,6 +234,89 @@ def test_a_launch_that_holds_the_interpreters_lock_gives_it_away_while_it_waits(
         time.sleep(0.02)  # needs the lock
     thread.join(10)
     assert passed[0].held_s >= 0.02
+
+
+def test_who_has_the_lock_is_known_beside_a_subinterpreter(run_python):
+    name = next((name for name in ('_interpreters', '_xxsubinterpreters') if importlib.util.find_spec(name)), None)
+    if name is None:
+        pytest.skip('This Python makes no subinterpreters.')
+    run_python(f'''
+        import {name} as interpreters, pytest
+        interpreters.create()
+        assert pytest.main(['-q', '-p', 'no:cacheprovider', {__file__!r}, '-k', 'gives_it_away']) == 0
+    ''')
+
+
+@contextlib.contextmanager
+def pressed_ctrl_c(gates):
+    """As soon as an operation is in the gate. Python's handler of SIGINT raises KeyboardInterrupt."""
+    def press():
+        until(lambda: gates and gates[0].operations == 1)
+        time.sleep(0.02)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        yield
+    thread.join(10)
+
+
+def test_ctrl_c_ends_the_wait_of_an_operation(eager, capturing):
+    tensor, gates = Tensor([0]), []
+    with held(capturing), pressed_ctrl_c(gates), eager.eager_be(capturing) as gate:
+        gates.append(gate)
+        tensor.fill_(1)
+    assert tensor.values == [0]
+
+
+@with_or_without_lock
+def test_ctrl_c_ends_the_wait_of_a_launch(eager, capturing, cupti, form):
+    cupti.form, gates, went = form, [], []
+    with held(capturing), pressed_ctrl_c(gates), eager.eager_be(capturing) as gate:
+        gates.append(gate)
+        for number in range(1000):
+            cupti.launch(0x7001)
+            went.append(number)
+    assert len(went) <= 1, 'a launch cannot fail'
+
+
+def test_a_handler_of_a_signal_may_use_the_gate_in_which_its_thread_waits(eager, capturing):
+    tensor, gates = Tensor([0]), []
+
+    def close(*_):
+        gates[0].close()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, close)
+    try:
+        with held(capturing), pressed_ctrl_c(gates), eager.eager_be(capturing) as gate:
+            gates.append(gate)
+            tensor.fill_(1)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_close_of_another_thread_ends_the_wait_of_an_operation(eager, capturing):
+    tensor, gates, errors = Tensor([0]), [], []
+
+    def loop():
+        try:
+            with eager.eager_be(capturing) as gate:
+                gates.append(gate)
+                tensor.fill_(1)
+        except gpushare.Error as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=loop)
+    with held(capturing):
+        thread.start()
+        until(lambda: gates and gates[0].operations == 1)
+        gates[0].close()
+        thread.join(10)
+        assert not thread.is_alive()
+    assert isinstance(errors[0], gpushare.FailedPreconditionError)
+    assert tensor.values == [0]
 
 
 def test_without_cupti_the_gate_stands_in_front_of_operations(eager, capturing, monkeypatch, caplog):

@@ -23,22 +23,10 @@ inline bool Read<uint64_t>(PyObject* object, uint64_t& out) {
   return out != UINT64_MAX || PyErr_Occurred() == nullptr;
 }
 
-// The address of a function or an object.
+// The address of a function, or of an object that the caller holds. 0: none.
 template <class Pointed>
 bool ReadAddress(PyObject* object, Pointed*& out) {
   out = reinterpret_cast<Pointed*>(PyLong_AsVoidPtr(object));
-  return PyErr_Occurred() == nullptr;
-}
-
-// A handle of the C ABI, which the caller holds.
-template <class Handle>
-bool ReadHandle(PyObject* object, Handle*& out) {
-  return ReadAddress(object, out);
-}
-// The address of a function, 0: none.
-template <class Function>
-bool ReadFunction(PyObject* object, Function& out) {
-  out = reinterpret_cast<Function>(PyLong_AsVoidPtr(object));
   return PyErr_Occurred() == nullptr;
 }
 

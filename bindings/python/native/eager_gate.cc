@@ -29,6 +29,10 @@ constexpr int64_t kCreditAskNs = 1'000'000;  // between two regions that credit 
 // takes some 70 us.
 constexpr int64_t kSpinNs = 500'000;
 constexpr int64_t kSleepNs = 20'000;
+constexpr int64_t kSignalsNs = 100'000'000;  // between two looks for signals, as people notice it
+// An operation that is still not complete counts as one that takes this long: the longest time that
+// OperationTimes keeps.
+constexpr int64_t kMeasureMaxNs = 1'000'000'000;
 
 void Add(std::atomic<int64_t>& count, int64_t by = 1) {
   count.store(count.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
@@ -67,13 +71,23 @@ class RelaxedCapture {
 }  // namespace
 
 HostCalls SystemCalls() {
-  return {&MonotonicNs, &Pause, [] { return static_cast<void*>(nullptr); }, [](void*) {}};
+  return {&MonotonicNs, &Pause, [] { return static_cast<void*>(nullptr); }, [](void*) {}, nullptr};
 }
 
 class EagerGate::Waiting {
  public:
-  explicit Waiting(const HostCalls& host) : host_(host) {}
+  explicit Waiting(EagerGate& gate) : host_(gate.host_), lock_(gate.mutex_, std::try_to_lock) {
+    if (lock_.owns_lock()) return;
+    Begin();
+    lock_.lock();
+  }
+  // The caller has given the interpreter's lock away.
+  struct Released {};
+  Waiting(EagerGate& gate, Released) : host_(gate.host_), lock_(gate.mutex_), began_(true) {}
+  // The interpreter's lock comes back behind the end of the gate's: a thread that has the former
+  // may wait for the latter.
   ~Waiting() {
+    lock_.unlock();
     if (released_ != nullptr) host_.restore(released_);
   }
   Waiting(const Waiting&) = delete;
@@ -82,9 +96,19 @@ class EagerGate::Waiting {
   void Begin() {
     if (!std::exchange(began_, true)) released_ = host_.release();
   }
+  // Whether a signal ends the wait. Its handler may call the gate, so that nobody has its lock.
+  bool IsInterrupted() {
+    Begin();
+    if (host_.interrupted == nullptr) return false;
+    lock_.unlock();
+    const bool interrupted = host_.interrupted(released_);
+    lock_.lock();
+    return interrupted;
+  }
 
  private:
   const HostCalls& host_;
+  std::unique_lock<std::mutex> lock_;
   bool began_ = false;
   void* released_ = nullptr;
 };
@@ -105,47 +129,34 @@ bool EagerGate::Open() {
 }
 
 gpushare_status EagerGate::Launch(uint64_t key) {
-  // The interpreter's lock comes back behind the end of this one: a thread that has the former may
-  // wait for the latter.
-  Waiting waiting(host_);
-  std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) {
-    waiting.Begin();
-    lock.lock();
-  }
-  if (closed_) return GPUSHARE_FAILED_PRECONDITION;
+  Waiting waiting(*this);
+  if (closing_.load()) return GPUSHARE_FAILED_PRECONDITION;
   Add(counts_.operations);
   if (failed_ != GPUSHARE_OK) return failed_;
   if (measures_ >= 0) FinishMeasurement(waiting);
   const uint16_t slot = OperationTimes::SlotOf(key);
   int64_t now_ns = host_.now_ns();  // some 25 ns: once where the launch goes at once
-  if (!MayGo(now_ns, times_.Of(slot))) now_ns = Await(slot, waiting);
-  if (failed_ == GPUSHARE_OK) NoteLaunch(slot, now_ns);
+  gpushare_status status = GPUSHARE_OK;
+  if (!MayGo(now_ns, times_.Of(slot))) status = Await(slot, waiting, now_ns);
+  if (status == GPUSHARE_OK && failed_ == GPUSHARE_OK) NoteLaunch(slot, now_ns);
   follows_.store(measures_ >= 0 || region_on_credit_, std::memory_order_relaxed);
-  return failed_;
+  return failed_ != GPUSHARE_OK ? failed_ : status;
 }
 
 void EagerGate::Launched() {
-  Waiting waiting(host_);
-  std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) {
-    waiting.Begin();
-    lock.lock();
-  }
+  Waiting waiting(*this);
   follows_.store(false, std::memory_order_relaxed);
-  if (closed_ || failed_ != GPUSHARE_OK) return;
+  if (closing_.load() || failed_ != GPUSHARE_OK) return;
   if (measures_ >= 0) FinishMeasurement(waiting);
   // It has its one operation. A query that comes later does not meet it.
-  if (region_on_credit_) EndRegion();
+  if (region_on_credit_) EndRegion(waiting);
 }
 
 gpushare_status EagerGate::Close() {
-  Waiting waiting(host_);
-  waiting.Begin();
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (closed_) return failed_;
-  if (region_open_) EndRegion();
-  closed_ = true;
+  closing_.store(true);
+  Waiting waiting(*this, Waiting::Released());
+  if (std::exchange(closed_, true)) return failed_;
+  if (region_open_) EndRegion(waiting);
   for (Lane& lane : lanes_) Leave(lane);
   for (Group& group : groups_) DestroyEvent(group);
   DestroyEvent(group_);
@@ -171,22 +182,27 @@ bool EagerGate::MayGo(int64_t now_ns, int64_t expected_ns) {
   return std::max<int64_t>(0, busy_until_ns_ - now_ns) + expected_ns <= standing_ns;
 }
 
-// Returns when the launch may go.
-int64_t EagerGate::Await(uint16_t slot, Waiting& waiting) {
+// Waits until the launch may go, which it does at `now_ns`.
+gpushare_status EagerGate::Await(uint16_t slot, Waiting& waiting, int64_t& now_ns) {
   const int64_t began_ns = host_.now_ns();
-  for (;;) {
+  int64_t signals_ns = began_ns;  // when signals were looked for
+  gpushare_status status = GPUSHARE_OK;
+  while (status == GPUSHARE_OK) {
     bool progress = false;
     const bool goes = TryToGo(slot, waiting, progress);
-    const int64_t now_ns = host_.now_ns();
-    const int64_t waited_ns = now_ns - began_ns;
-    if (goes || failed_ != GPUSHARE_OK) {
-      Add(counts_.held_ns, waited_ns);
-      return now_ns;
-    }
+    now_ns = host_.now_ns();
+    if (goes || failed_ != GPUSHARE_OK) break;
     if (progress) continue;
     waiting.Begin();
-    host_.pause(waited_ns);
+    host_.pause(now_ns - began_ns);
+    if (now_ns - signals_ns >= kSignalsNs) {
+      signals_ns = now_ns;
+      if (waiting.IsInterrupted()) status = GPUSHARE_CANCELLED;
+    }
+    if (closing_.load()) status = GPUSHARE_FAILED_PRECONDITION;
   }
+  Add(counts_.held_ns, now_ns - began_ns);
+  return status;
 }
 
 // Whether the launch may go now. `progress`: something has ended, so that it is worth another look.
@@ -196,7 +212,7 @@ bool EagerGate::TryToGo(uint16_t slot, Waiting& waiting, bool& progress) {
   const int64_t now_ns = host_.now_ns();
   if (region_open_ &&
       (room_ns <= 0 || region_on_credit_ || now_ns - region_began_ns_ > kRegionNs)) {
-    EndRegion();
+    EndRegion(waiting);
   }
   if (room_ns <= 0) return false;
   const int64_t expected_ns = times_.Of(slot);
@@ -228,7 +244,7 @@ bool EagerGate::TryAlone(int64_t needs_ns, int64_t room_ns, Waiting& waiting, bo
   const int64_t now_ns = host_.now_ns();
   if (now_ns - credit_asked_ns_ < kCreditAskNs) return false;
   credit_asked_ns_ = now_ns;
-  if (region_open_) EndRegion();
+  if (region_open_) EndRegion(waiting);
   if (!BeginRegion(needs_ns, waiting)) return false;
   Add(counts_.on_credit);
   return region_on_credit_ = true;
@@ -236,6 +252,7 @@ bool EagerGate::TryAlone(int64_t needs_ns, int64_t room_ns, Waiting& waiting, bo
 
 void EagerGate::NoteLaunch(uint16_t slot, int64_t now_ns) {
   if (group_.count == kGroupMax) CloseGroup();
+  if (failed_ != GPUSHARE_OK) return;  // the group is still full
   const int64_t expected_ns = times_.Of(slot);
   const int64_t work_ns = expected_ns > 0 ? expected_ns : kUnknownNs;
   busy_until_ns_ = std::max(busy_until_ns_, now_ns) + work_ns;
@@ -253,13 +270,19 @@ void EagerGate::FinishMeasurement(Waiting& waiting) {
   const int64_t launched_ns = group_.first_ns;
   CloseGroup();
   if (pending_ == 0) return;  // it was captured
+  const int64_t began_ns = host_.now_ns();
+  int64_t waited_ns = 0;
   bool waited = false;
-  while (failed_ == GPUSHARE_OK && !ReapOldest()) {
+  while (failed_ == GPUSHARE_OK && !closing_.load() && waited_ns < kMeasureMaxNs && !ReapOldest()) {
     waiting.Begin();
     waited = true;
+    host_.pause(waited_ns);
+    waited_ns = host_.now_ns() - began_ns;
   }
-  if (failed_ != GPUSHARE_OK || Room() <= 0) return;
-  const int64_t took_ns = last_end_ns_ - launched_ns - kLaunchNs;
+  if (failed_ != GPUSHARE_OK || closing_.load() || Room() <= 0) return;
+  const bool complete = pending_ == 0;
+  const int64_t took_ns =
+      complete ? last_end_ns_ - launched_ns - kLaunchNs : host_.now_ns() - launched_ns;
   // It may have ended long before it was looked at.
   times_.Seed(slot, waited ? took_ns : std::min(took_ns, kUnknownNs));
   Add(counts_.measured);
@@ -300,7 +323,7 @@ bool EagerGate::BeginRegion(int64_t bound_ns, Waiting& waiting) {
 }
 
 // The region completes behind what was launched in it.
-void EagerGate::EndRegion() {
+void EagerGate::EndRegion(Waiting& waiting) {
   CloseGroup();
   Lane& lane = lanes_[0];
   if (pending_ > 0 && lane.stream != nullptr) {
@@ -311,6 +334,7 @@ void EagerGate::EndRegion() {
   // The device is full of launches, which end by themselves.
   while ((status = library_.region_end(options_.runtime, lane.ticket)) ==
          GPUSHARE_RESOURCE_EXHAUSTED) {
+    waiting.Begin();
     host_.pause(0);
   }
   Fail(status);
@@ -343,17 +367,25 @@ bool EagerGate::IsDrained() const {
   return pending_ == 0 && group_.count == 0;
 }
 
-// An event behind the launches since the last one.
+// An event behind the launches since the last one. Where all events are taken, the newest group's
+// stands behind them from now on, and the group has them too. Its times are learnt by its own
+// slots.
 void EagerGate::CloseGroup() {
   if (group_.count == 0) return;
   if (HasEvents() && !IsCapturing()) {
-    while (pending_ == kGroups && failed_ == GPUSHARE_OK) ReapOldest();
+    const bool joins = pending_ == kGroups;
+    Group& group = joins ? At(pending_ - 1) : group_;
     const RelaxedCapture relaxed(driver_);
-    if (driver_.event_record(group_.event, options_.stream) != 0) Fail(GPUSHARE_INTERNAL);
+    if (driver_.event_record(group.event, options_.stream) != 0) Fail(GPUSHARE_INTERNAL);
     if (failed_ != GPUSHARE_OK) return;
-    last_event_ = group_.event;
-    std::swap(At(pending_), group_);
-    ++pending_;
+    last_event_ = group.event;
+    if (joins) {
+      group.work_ns += group_.work_ns;
+      group.last_ns = group_.last_ns;
+    } else {
+      std::swap(At(pending_), group_);
+      ++pending_;
+    }
   }
   void* const event = group_.event;
   group_ = Group();

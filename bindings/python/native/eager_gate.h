@@ -3,7 +3,8 @@
 //
 //   gate.Launch(key)     before each launch; returns when it may go to the GPU
 //   gate.Launched()      behind it, if WantsLaunched()
-//   gate.Close()         the open region ends; waits for what was launched
+//   gate.Close()         launches that wait end; so does the open region; waits for what was
+//   launched
 //
 // A BE region is open while launches go on. Mostly a launch finds it open with room, and costs a
 // clock, a call of gpushare_region_room and a few sums. Otherwise:
@@ -20,7 +21,9 @@
 //
 // Invariants: with known times at most outstanding_ns are outstanding, or one operation. An error
 // of the library opens the gate for good: a launch cannot fail, and the loop's end reports it.
-// Threads: any; the interpreter's lock is released while a launch waits (HostCalls).
+// A wait ends with room, with an error, with Close of any thread, or with a signal (HostCalls).
+// Threads: any; the interpreter's lock is released while a launch waits. Close is called without
+// it.
 
 #ifndef GPUSHARE_BINDINGS_PYTHON_NATIVE_EAGER_GATE_H_
 #define GPUSHARE_BINDINGS_PYTHON_NATIVE_EAGER_GATE_H_
@@ -65,6 +68,9 @@ struct HostCalls {
   // Gives the interpreter's lock away where this thread has it. The result is for `restore`.
   void* (*release)() = nullptr;
   void (*restore)(void* released) = nullptr;
+  // Whether a signal ends the wait. May take the lock and give it away again, and run any code.
+  // Null: no signal does.
+  bool (*interrupted)(void* released) = nullptr;
 };
 
 // The clock and the pauses of this machine, without an interpreter.
@@ -96,10 +102,12 @@ class EagerGate {
 
   // Makes the events. False: the driver refuses. Close destroys them.
   bool Open();
-  // GPUSHARE_OK, or the error that opened the gate for good.
+  // GPUSHARE_OK, or the error that opened the gate for good. GPUSHARE_CANCELLED: a signal ended the
+  // wait. GPUSHARE_FAILED_PRECONDITION: the gate is closed.
   gpushare_status Launch(uint64_t key);
   bool WantsLaunched() const { return follows_.load(std::memory_order_relaxed); }
   void Launched();
+  // Without the interpreter's lock.
   gpushare_status Close();
 
   const EagerCounts& counts() const { return counts_; }
@@ -127,11 +135,11 @@ class EagerGate {
     void* stream = nullptr;        // of that region
   };
 
-  // The interpreter's lock, away while a launch waits, and back when the gate's is free again.
+  // The two locks of a call: the gate's, and the interpreter's, which is away while the call waits.
   class Waiting;
 
   bool MayGo(int64_t now_ns, int64_t expected_ns);
-  int64_t Await(uint16_t slot, Waiting& waiting);
+  gpushare_status Await(uint16_t slot, Waiting& waiting, int64_t& now_ns);
   bool TryToGo(uint16_t slot, Waiting& waiting, bool& progress);
   bool TryAlone(int64_t needs_ns, int64_t room_ns, Waiting& waiting, bool& progress);
   void NoteLaunch(uint16_t slot, int64_t now_ns);
@@ -140,7 +148,7 @@ class EagerGate {
   int64_t Room();
   int64_t StandingNs(int64_t room_ns) const;
   bool BeginRegion(int64_t bound_ns, Waiting& waiting);
-  void EndRegion();
+  void EndRegion(Waiting& waiting);
   void Leave(Lane& lane);
 
   void DestroyEvent(Group& group);
@@ -168,12 +176,13 @@ class EagerGate {
   EagerCounts counts_;
   gpushare_status failed_ = GPUSHARE_OK;
   bool closed_ = false;
+  std::atomic<bool> closing_ = false;  // set without mutex_, which a launch that waits has
 
   std::array<Lane, 2> lanes_;
   bool region_open_ = false;       // of lanes_[0]
   bool region_on_credit_ = false;  // of one operation, which it has
   int64_t region_began_ns_ = 0;
-  int64_t credit_asked_ns_ = 0;  // when a region on credit was refused last
+  int64_t credit_asked_ns_ = 0;  // when a region on credit was asked for last
 
   std::array<Group, kGroups> groups_;
   int first_ = 0;    // the oldest group that waits for its event

@@ -2,11 +2,11 @@
 
 #include "bindings/python/native/gate_calls.h"
 
-#include <dlfcn.h>
-
 #include <memory>
+#include <utility>
 
 #include "bindings/python/native/eager_gate.h"
+#include "bindings/python/native/interpreter.h"
 #include "bindings/python/native/launch_hook.h"
 
 namespace gpushare::python {
@@ -21,30 +21,20 @@ struct OpenGate {
   // Nobody is in the gate any more when it is gone.
   gpushare_status Close() {
     gpushare_status status = GPUSHARE_OK;
+    const bool unhooks = std::exchange(hooked, false);
     Py_BEGIN_ALLOW_THREADS;
     status = gate->Close();
-    if (hooked) UnhookGate(gate.get());
+    if (unhooks) UnhookGate(gate.get());
     Py_END_ALLOW_THREADS;
-    hooked = false;
     return status;
   }
 };
 
-// A launch may come from a thread with the interpreter's lock or without it. PyGILState_Check is in
-// every CPython, but not in its limited API.
-void* ReleaseInterpreter() {
-  static const auto has_lock = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "PyGILState_Check"));
-  return has_lock != nullptr && has_lock() != 0 ? PyEval_SaveThread() : nullptr;
-}
-
-void RestoreInterpreter(void* released) {
-  PyEval_RestoreThread(static_cast<PyThreadState*>(released));
-}
-
-HostCalls Host() {
+HostCalls Host(bool hooked) {
   HostCalls host = SystemCalls();
   host.release = &ReleaseInterpreter;
   host.restore = &RestoreInterpreter;
+  host.interrupted = hooked ? &IsInterruptedInDriver : &IsInterruptedInPython;
   return host;
 }
 
@@ -55,7 +45,7 @@ bool ReadTable(PyObject* tuple, Function&... functions) {
   if (size <= 0) return size == 0;
   if (!HasCount(size, sizeof...(Function))) return false;
   Py_ssize_t at = 0;
-  return (ReadFunction(PyTuple_GetItem(tuple, at++), functions) && ...);
+  return (ReadAddress(PyTuple_GetItem(tuple, at++), functions) && ...);
 }
 
 bool ReadLibrary(PyObject* tuple, LibraryCalls& out) {
@@ -90,29 +80,31 @@ PyObject* GateOpen(PyObject*, PyObject* const* given, Py_ssize_t count) {
   LibraryCalls library;
   DriverCalls driver;
   CuptiCalls cupti;
-  if (!HasCount(count, 8) || !ReadHandle(given[0], options.runtime) ||
-      !ReadHandle(given[1], options.queues[0]) || !ReadHandle(given[2], options.queues[1]) ||
-      !ReadHandle(given[3], options.stream) || !Read(given[4], options.outstanding_ns) ||
+  if (!HasCount(count, 8) || !ReadAddress(given[0], options.runtime) ||
+      !ReadAddress(given[1], options.queues[0]) || !ReadAddress(given[2], options.queues[1]) ||
+      !ReadAddress(given[3], options.stream) || !Read(given[4], options.outstanding_ns) ||
       !ReadLibrary(given[5], library) || !ReadDriver(given[6], driver) ||
       !ReadCupti(given[7], cupti)) {
     return nullptr;
   }
+  const bool hooks = cupti.subscribe != nullptr;
   auto open = std::make_unique<OpenGate>();
-  open->gate = std::make_unique<EagerGate>(options, library, driver, Host());
-  if (!open->gate->Open()) {
+  open->gate = std::make_unique<EagerGate>(options, library, driver, Host(hooks));
+  bool opened = false;
+  int status = 0;
+  Py_BEGIN_ALLOW_THREADS;
+  opened = open->gate->Open();
+  if (opened && hooks) status = HookGate(cupti, open->gate.get());
+  Py_END_ALLOW_THREADS;
+  open->hooked = opened && hooks && status == 0;
+  if (!opened || status != 0) {
     open->Close();
-    return PyErr_Format(PyExc_RuntimeError, "The CUDA driver makes no events.");
-  }
-  if (cupti.subscribe != nullptr) {
-    const int status = HookGate(cupti, open->gate.get());
-    if (status != 0) {
-      open->Close();
-      return PyErr_Format(PyExc_RuntimeError,
-                          status == kTooManyHooked ? "16 gates are open."
-                                                   : "CUPTI refuses the gate with status %d.",
-                          status);
-    }
-    open->hooked = true;
+    return !opened
+               ? PyErr_Format(PyExc_RuntimeError, "The CUDA driver makes no events.")
+               : PyErr_Format(PyExc_RuntimeError,
+                              status == kTooManyHooked ? "16 gates are open."
+                                                       : "CUPTI refuses the gate with status %d.",
+                              status);
   }
   PyObject* const capsule = PyCapsule_New(open.get(), kCapsule, &Drop);
   if (capsule == nullptr) {
@@ -128,6 +120,7 @@ PyObject* GateOperation(PyObject*, PyObject* const* given, Py_ssize_t count) {
   uint64_t key = 0;
   if (open == nullptr || !Read(given[1], key)) return nullptr;
   const gpushare_status status = open->gate->Launch(key);
+  if (PyErr_Occurred() != nullptr) return nullptr;  // of a signal's handler
   return PyLong_FromLong(status != GPUSHARE_OK ? -status : open->gate->WantsLaunched() ? 1 : 0);
 }
 

@@ -23,6 +23,7 @@ struct Hooked {
   std::atomic<void*> stream = nullptr;
   std::atomic<EagerGate*> gate = nullptr;
   std::atomic<int> users = 0;  // threads between the look and the end of the call to the gate
+  bool taken = false;          // until the last of them has left; guarded by hook_mutex
 };
 
 std::array<Hooked, kHookedMax> hooked;
@@ -129,6 +130,18 @@ int Subscribe(const CuptiCalls& cupti) {
   return 0;
 }
 
+// No launch finds the gate any more. nullptr: none did.
+Hooked* Hide(const EagerGate* gate) {
+  const std::lock_guard<std::mutex> lock(hook_mutex);
+  for (Hooked& entry : hooked) {
+    if (entry.gate.load() != gate) continue;
+    entry.stream.store(nullptr);
+    entry.gate.store(nullptr);
+    return &entry;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 int HookGate(const CuptiCalls& cupti, EagerGate* gate) {
@@ -139,7 +152,8 @@ int HookGate(const CuptiCalls& cupti, EagerGate* gate) {
   }
   ++hooked_count;
   for (Hooked& entry : hooked) {
-    if (entry.gate.load() != nullptr) continue;
+    if (entry.taken) continue;
+    entry.taken = true;
     entry.gate.store(gate);
     entry.stream.store(gate->stream());
     break;
@@ -148,15 +162,14 @@ int HookGate(const CuptiCalls& cupti, EagerGate* gate) {
 }
 
 void UnhookGate(EagerGate* gate) {
+  Hooked* const entry = Hide(gate);
+  if (entry == nullptr) return;
+  // Without the mutex: a thread on its way out may wait for the interpreter's lock, and the thread
+  // that has that one may want to hook a gate.
+  while (entry->users.load() > 0) sched_yield();
   const std::lock_guard<std::mutex> lock(hook_mutex);
-  for (Hooked& entry : hooked) {
-    if (entry.gate.load() != gate) continue;
-    entry.stream.store(nullptr);
-    entry.gate.store(nullptr);
-    while (entry.users.load() > 0) sched_yield();
-    if (--hooked_count == 0) calls.unsubscribe(subscriber);
-    return;
-  }
+  entry->taken = false;
+  if (--hooked_count == 0) calls.unsubscribe(subscriber);
 }
 
 }  // namespace gpushare::python

@@ -9,7 +9,8 @@
 // each gate. CUPTI has one subscriber in a process: the first gate subscribes and the last one
 // unsubscribes, so that a profiler that uses CUPTI has it in between.
 //
-// Invariant: UnhookGate returns when no thread is in the gate any more. Threads: any.
+// Invariant: UnhookGate returns when no thread is in the gate any more, which a Close of the gate
+// sees to. Threads: any, without the interpreter's lock, which CUPTI's callbacks may need.
 
 #ifndef GPUSHARE_BINDINGS_PYTHON_NATIVE_LAUNCH_HOOK_H_
 #define GPUSHARE_BINDINGS_PYTHON_NATIVE_LAUNCH_HOOK_H_

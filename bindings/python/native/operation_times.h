@@ -47,6 +47,7 @@ class OperationTimes {
     factor = std::clamp(factor, 1 / kOperationFactorMax, kOperationFactorMax);
     const float step = 1 + kOperationWeight * (factor - 1);
     for (const uint16_t slot : slots) {
+      if (times_ns_[slot] == 0) continue;  // unknown: its measurement was given up
       times_ns_[slot] =
           std::clamp(times_ns_[slot] * step, kShortestOperationNs, kLongestOperationNs);
     }

@@ -29,17 +29,16 @@ namespace python = gpushare::python;
 using python::HasCount;
 using python::Method;
 using python::Read;
+using python::ReadAddress;
 
 // (limit_bytes, cudaMalloc, cudaFree, cudaGetLastError)
 PyObject* PoolOpen(PyObject*, PyObject* const* given, Py_ssize_t count) {
   int64_t limit_bytes = 0;
-  if (!HasCount(count, 4) || !Read(given[0], limit_bytes)) return nullptr;
   python::CudaCalls calls;
-  calls.malloc = reinterpret_cast<decltype(calls.malloc)>(PyLong_AsVoidPtr(given[1]));
-  calls.free = reinterpret_cast<decltype(calls.free)>(PyLong_AsVoidPtr(given[2]));
-  calls.get_last_error =
-      reinterpret_cast<decltype(calls.get_last_error)>(PyLong_AsVoidPtr(given[3]));
-  if (PyErr_Occurred() != nullptr) return nullptr;
+  if (!HasCount(count, 4) || !Read(given[0], limit_bytes) || !ReadAddress(given[1], calls.malloc) ||
+      !ReadAddress(given[2], calls.free) || !ReadAddress(given[3], calls.get_last_error)) {
+    return nullptr;
+  }
   const int pool = python::OpenPool(limit_bytes, calls);
   if (pool < 0) {
     return PyErr_Format(PyExc_RuntimeError, "%d pools are open or still have memory.",

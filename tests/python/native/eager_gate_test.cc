@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <deque>
+#include <future>
 #include <map>
 #include <optional>
 #include <string>
@@ -41,7 +43,11 @@ struct World {
   int queries = 0;
   int events = 0;
   int open = 0;
-  int releases = 0;
+  int releases = 0;  // of the interpreter's lock, less those that came back
+  int released_ever = 0;
+  bool interrupted = false;
+  bool record_fails = false;
+  bool stuck = false;  // the GPU completes nothing
   bool capturing = false;
   int64_t lc_ends_ns = 0;  // the room comes back then
 
@@ -95,6 +101,7 @@ int DestroyEvent(void*) {
 int RecordEvent(void* event, void*) {
   World& world = *World::it;
   EXPECT_FALSE(world.capturing);
+  if (world.record_fails) return 1;
   world.event_ns[event] = std::max(world.busy_until_ns, world.now_ns);
   return 0;
 }
@@ -102,7 +109,7 @@ int QueryEvent(void* event) {
   World& world = *World::it;
   ++world.queries;
   world.now_ns += kUs;
-  return world.event_ns.at(event) <= world.now_ns ? 0 : 600;
+  return !world.stuck && world.event_ns.at(event) <= world.now_ns ? 0 : 600;
 }
 int WaitEvent(void* stream, void*, unsigned) {
   EXPECT_EQ(stream, World::it);
@@ -118,9 +125,10 @@ HostCalls Host() {
   return {[] { return World::it->now_ns; }, [](int64_t) { World::it->now_ns += kUs; },
           []() -> void* {
             ++World::it->releases;
+            ++World::it->released_ever;
             return World::it;
           },
-          [](void*) { --World::it->releases; }};
+          [](void*) { --World::it->releases; }, [](void*) { return World::it->interrupted; }};
 }
 
 class EagerGateTest : public ::testing::Test {
@@ -280,6 +288,88 @@ TEST_F(EagerGateTest, NothingIsAskedOfAStreamThatIsCaptured) {
   EXPECT_GT(world_.queries, 0);
 }
 
+TEST_F(EagerGateTest, CloseIsWithoutTheInterpretersLockAndReleasesNone) {
+  Open(200 * kUs);
+  for (int i = 0; i < 4; ++i) Run(1, 20 * kUs);
+  const int released = world_.released_ever;
+  EXPECT_EQ(gate_->Close(), GPUSHARE_OK);
+  EXPECT_EQ(world_.released_ever, released);
+}
+
+TEST_F(EagerGateTest, ASignalEndsTheWaitOfALaunchAndTheNextOneGoesOn) {
+  Open(200 * kUs);
+  Run(1, 20 * kUs);
+  world_.room_ns = 0;
+  world_.interrupted = true;
+  const int64_t began_ns = world_.now_ns;
+  EXPECT_EQ(gate_->Launch(1), GPUSHARE_CANCELLED);
+  EXPECT_LE(world_.now_ns - began_ns, 110 * kMs) << "signals are looked for each 100 ms";
+  EXPECT_EQ(world_.releases, 0);
+  world_.interrupted = false;
+  world_.room_ns = kAlways;
+  Run(1, 20 * kUs);
+}
+
+TEST_F(EagerGateTest, AMeasurementThatDoesNotEndIsGivenUpAndTheOperationCountsAsLong) {
+  Open(200 * kUs);
+  EXPECT_EQ(gate_->Launch(1), GPUSHARE_OK);
+  world_.stuck = true;
+  const int64_t began_ns = world_.now_ns;
+  gate_->Launched();
+  EXPECT_NEAR(static_cast<double>(world_.now_ns - began_ns), 1000 * kMs, kMs);
+  EXPECT_EQ(world_.releases, 0) << "the interpreter's lock came back";
+  EXPECT_GT(world_.released_ever, 0);
+  world_.stuck = false;
+  world_.room_ns = 500 * kMs;
+  Run(1, 10 * kUs);
+  EXPECT_EQ(gate_->counts().on_credit.load(), 1) << "it is longer than the room";
+}
+
+TEST_F(EagerGateTest, AMeasurementThatLcWorkSpoilsIsRepeated) {
+  Open(200 * kUs);
+  EXPECT_EQ(gate_->Launch(1), GPUSHARE_OK);
+  world_.busy_until_ns = world_.now_ns + 50 * kUs;
+  world_.room_ns = 0;
+  gate_->Launched();
+  EXPECT_EQ(gate_->counts().measured.load(), 0);
+  world_.room_ns = kAlways;
+  Run(1, 50 * kUs);
+  EXPECT_EQ(gate_->counts().measured.load(), 1);
+}
+
+// 32 launches fill a group. The next one finds that the driver records no event.
+TEST_F(EagerGateTest, AGroupThatCannotBeClosedTakesNoMoreLaunches) {
+  Open(1000 * kMs);
+  Run(1, 100);
+  Run(2, 100);
+  world_.record_fails = true;
+  gpushare_status last = GPUSHARE_OK;
+  for (int i = 0; i < 100; ++i) {
+    world_.now_ns += kUs;
+    last = gate_->Launch(1);
+  }
+  EXPECT_EQ(last, GPUSHARE_INTERNAL);
+  world_.record_fails = false;
+  EXPECT_EQ(gate_->Close(), GPUSHARE_INTERNAL);
+}
+
+// Eight groups of 32 launches wait for a GPU that completes nothing, and all events are taken.
+TEST_F(EagerGateTest, LaunchesBehindTheLastEventJoinItsGroup) {
+  Open(1000 * kMs);
+  Run(1, 10 * kUs);
+  world_.stuck = true;
+  const int released = world_.released_ever;
+  const int64_t began_ns = world_.now_ns;
+  for (int i = 0; i < 1000; ++i) Run(1, 10 * kUs, 100);
+  EXPECT_LE(world_.now_ns - began_ns, 2 * kMs) << "nobody waits for the oldest group";
+  EXPECT_EQ(world_.released_ever, released);
+  world_.stuck = false;
+  world_.now_ns = world_.busy_until_ns;
+  Run(2, 10 * kUs);
+  EXPECT_EQ(gate_->counts().measured.load(), 2) << "it saw that all of them are complete";
+  EXPECT_EQ(gate_->Close(), GPUSHARE_OK);
+}
+
 // A backward pass launches on a thread of its own while the forward pass's thread goes on.
 TEST(EagerGateThreads, ThreadsPassOneAfterTheOther) {
   static std::atomic<int64_t> clock;
@@ -404,6 +494,67 @@ TEST_F(LaunchHookTest, TheLastGateGivesCuptiBack) {
   EXPECT_EQ(Passed(), 0) << "a callback that comes late";
   cupti.refuses = 39;  // another subscriber
   EXPECT_EQ(HookGate(kCupti, &*gate_), 39);
+}
+
+// One launch waits in a gate, another thread closes that gate, and a third one hooks a gate of its
+// own. The launch comes out by taking the interpreter's lock, which the third thread may have.
+struct Meeting {
+  std::promise<void> launch_waits, launch_leaves, other_is_hooked;
+  std::shared_future<void> hooked{other_is_hooked.get_future()};
+  std::atomic<int> pauses = 0;
+  static Meeting* it;
+};
+Meeting* Meeting::it = nullptr;
+
+void PauseInMeeting(int64_t) {
+  std::this_thread::yield();
+  if (Meeting::it->pauses.fetch_add(1) == 0) Meeting::it->launch_waits.set_value();
+}
+void RestoreInMeeting(void*) {
+  Meeting::it->launch_leaves.set_value();
+  EXPECT_EQ(Meeting::it->hooked.wait_for(std::chrono::seconds(10)), std::future_status::ready)
+      << "the thread that has the lock waits for the one that unhooks";
+}
+
+TEST(LaunchHookThreads, AGateCanBeHookedWhileALaunchLeavesOneThatIsClosed) {
+  World world;
+  World::it = &world;
+  world.room_ns = 0;  // LC work, without end
+  Meeting meeting;
+  Meeting::it = &meeting;
+  cupti = {};
+  HostCalls host = Host();
+  host.now_ns = [] { return kMs; };
+  host.pause = &PauseInMeeting;
+  host.restore = &RestoreInMeeting;
+  const LibraryCalls library = {&BeginRegion, &EndRegion, &RoomNow, &Wait, &Release};
+  EagerGate gate({.stream = &world, .outstanding_ns = kMs}, library, {}, host);
+  EagerGate other({.stream = &host, .outstanding_ns = kMs}, library, {}, host);
+  ASSERT_EQ(HookGate(kCupti, &gate), 0);
+
+  std::atomic<bool> unhooked = false;
+  std::thread launcher([&] {
+    const LaunchArguments kernel = {&world, {{2, 1, 1}, {64, 1, 1}, 0, &world}};
+    const CallbackData data = {kEnter, "", &kernel};
+    cupti.callback(nullptr, kDriverDomain, 307, &data);
+  });
+  meeting.launch_waits.get_future().wait();
+  std::thread closer([&] {
+    EXPECT_EQ(gate.Close(), GPUSHARE_OK);
+    UnhookGate(&gate);
+    unhooked = true;
+  });
+  meeting.launch_leaves.get_future().wait();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until the closer waits for it
+  EXPECT_FALSE(unhooked.load()) << "the launch is still in the gate";
+  EXPECT_EQ(HookGate(kCupti, &other), 0);
+  EXPECT_EQ(cupti.subscribers, 1);
+  meeting.other_is_hooked.set_value();
+  launcher.join();
+  closer.join();
+  EXPECT_EQ(cupti.subscribers, 1) << "the other gate's";
+  UnhookGate(&other);
+  EXPECT_EQ(cupti.subscribers, 0);
 }
 
 }  // namespace
