@@ -2,7 +2,6 @@
 //
 // Threads: the caller's. The device lives for the call.
 
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <utility>
@@ -84,13 +83,6 @@ absl::Status CheckOptions(const gpushare_calibration_options& options) {
                      ", and it must lie between 1 and ", core::kMaxKernels, "."));
   }
   return absl::OkStatus();
-}
-
-// As for a runtime: the option, else the environment's GPUSHARE_DEVICE, else "auto".
-absl::string_view DeviceOf(const gpushare_calibration_options& options) {
-  if (options.device != nullptr) return options.device;
-  const char* const environment = std::getenv("GPUSHARE_DEVICE");
-  return environment != nullptr && environment[0] != '\0' ? environment : "auto";
 }
 
 absl::StatusOr<models::Profile> BaseProfile(const gpushare_calibration_options& options) {
@@ -264,7 +256,7 @@ absl::Status Calibrate(const gpushare_calibration_options& options, Reporter& re
     known.fused.push_back(*std::move(fused));
   }
   DeviceChoice choice;
-  choice.device = DeviceOf(options);
+  ChooseDevice(options.device, choice);
   choice.ordinal = options.device_ordinal;
   choice.seed = options.seed == 0 ? 1 : options.seed;
   choice.sim_tier = options.sim_tier == nullptr ? "" : options.sim_tier;

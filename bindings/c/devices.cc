@@ -3,6 +3,7 @@
 #include "bindings/c/devices.h"
 
 #include "absl/strings/str_cat.h"
+#include "bindings/c/environment.h"
 #include "src/cuda/cuda_device.h"
 #include "src/null/null_device.h"
 #include "src/sim/sim_device.h"
@@ -38,13 +39,24 @@ bool RunsRecords(absl::string_view device_name) {
   return device_name == kSim || device_name == kSimInRealTime;
 }
 
+void ChooseDevice(const char* option, DeviceChoice& choice) {
+  const absl::string_view text = EnvironmentText("GPUSHARE_DEVICE");
+  choice.device_of_environment = option == nullptr && !text.empty();
+  if (option != nullptr) {
+    choice.device = option;
+  } else {
+    choice.device = text.empty() ? "auto" : text;
+  }
+}
+
 absl::StatusOr<OpenDevice> MakeDevice(const DeviceChoice& choice, const Log& log) {
   if (choice.device == "null") return OpenDevice{"null", null::MakeNullDevice()};
   if (RunsRecords(choice.device)) return MakeSim(choice, choice.device == kSimInRealTime);
   if (choice.device != "cuda" && choice.device != "auto") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("The device '", choice.device,
+    const absl::Status unknown = absl::InvalidArgumentError(
+        absl::StrCat("The device '", choice.device.substr(0, 60),
                      "' is none of 'auto', 'cuda', 'sim', 'sim:realtime' and 'null'."));
+    return choice.device_of_environment ? FromEnvironment("GPUSHARE_DEVICE", unknown) : unknown;
   }
   absl::StatusOr<std::unique_ptr<core::Device>> device =
       cuda::MakeCudaDevice(choice.ordinal, choice.profile);

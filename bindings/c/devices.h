@@ -18,6 +18,7 @@ namespace gpushare::abi {
 
 struct DeviceChoice {
   absl::string_view device;  // "auto", "cuda", "sim", "sim:realtime", "null"
+  bool device_of_environment = false;
   int ordinal = 0;
   uint64_t seed = 0;
   absl::string_view sim_tier;    // empty: "kernel"
@@ -32,6 +33,10 @@ struct OpenDevice {
 
 // Whether its kernels need simulation records: the simulated device in virtual or in real time.
 bool RunsRecords(absl::string_view device_name);
+
+// Sets the device: the application's option, else GPUSHARE_DEVICE from the environment, else
+// "auto".
+void ChooseDevice(const char* option, DeviceChoice& choice);
 
 // "auto" without a GPU opens the simulated device and logs that once.
 absl::StatusOr<OpenDevice> MakeDevice(const DeviceChoice& choice, const Log& log);

@@ -24,7 +24,8 @@ absl::Status FromEnvironment(const char* variable, const absl::Status& status);
 absl::Status CheckLogVariable();
 
 // The path of GPUSHARE_TRACE for one runtime, "" for none. "%p" in it is the process. Further
-// runtimes of the process get the ending ".2" and so on, so that none replaces another's file.
+// runtimes of the process get the ending ".2" and so on, so that none replaces another's file; a
+// special file (/dev/null, a FIFO) is refused for them.
 absl::StatusOr<std::string> TracePathOfEnvironment();
 
 }  // namespace gpushare::abi

@@ -3,8 +3,8 @@
 #include "bindings/c/log.h"
 
 #include <cstdio>
-#include <cstdlib>
 
+#include "bindings/c/environment.h"
 #include "bindings/c/errors.h"
 #include "src/core/base/application_call.h"
 
@@ -12,9 +12,7 @@ namespace gpushare::abi {
 namespace {
 
 gpushare_log_level LevelFromEnvironment() {
-  const char* const text = std::getenv("GPUSHARE_LOG");
-  if (text == nullptr) return 0;
-  const absl::string_view level(text);
+  const absl::string_view level = EnvironmentText("GPUSHARE_LOG");
   if (level == "error") return GPUSHARE_LOG_ERROR;
   if (level == "warning") return GPUSHARE_LOG_WARNING;
   if (level == "info") return GPUSHARE_LOG_INFO;

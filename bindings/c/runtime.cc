@@ -3,7 +3,6 @@
 // Where in the flow: before the first submit and after the last completion. Threads: any.
 
 #include <cmath>
-#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -72,8 +71,7 @@ absl::Status CheckOptions(const gpushare_runtime_options& options) {
 absl::StatusOr<core::WaitMode> WaitModeOf(const gpushare_runtime_options& options) {
   if (options.latency == GPUSHARE_LATENCY_SPIN) return core::WaitMode::kSpin;
   if (options.latency == GPUSHARE_LATENCY_BALANCED) return core::WaitMode::kBalanced;
-  const char* const environment = std::getenv("GPUSHARE_LATENCY");
-  const absl::string_view text = environment == nullptr ? "" : environment;
+  const absl::string_view text = EnvironmentText("GPUSHARE_LATENCY");
   if (text.empty() || text == "balanced") return core::WaitMode::kBalanced;
   if (text == "spin") return core::WaitMode::kSpin;
   return absl::InvalidArgumentError(absl::StrCat("GPUSHARE_LATENCY is '", text.substr(0, 60),
@@ -82,8 +80,7 @@ absl::StatusOr<core::WaitMode> WaitModeOf(const gpushare_runtime_options& option
 
 // GPUSHARE_PLACES from the environment, else on demand.
 absl::StatusOr<core::PlacesMode> PlacesModeOf() {
-  const char* const environment = std::getenv("GPUSHARE_PLACES");
-  const absl::string_view text = environment == nullptr ? "" : environment;
+  const absl::string_view text = EnvironmentText("GPUSHARE_PLACES");
   if (text.empty() || text == "on_demand") return core::PlacesMode::kOnDemand;
   if (text == "eager") return core::PlacesMode::kEager;
   return absl::InvalidArgumentError(absl::StrCat("GPUSHARE_PLACES is '", text.substr(0, 60),
@@ -114,26 +111,21 @@ core::SchedulerOptions SchedulerOptionsOf(const gpushare_runtime_options& option
   return out;
 }
 
-// The option, else GPUSHARE_DEVICE from the environment, else "auto".
-absl::string_view DeviceOf(const gpushare_runtime_options& options) {
-  if (options.device != nullptr) return options.device;
-  const char* const environment = std::getenv("GPUSHARE_DEVICE");
-  return environment != nullptr && environment[0] != '\0' ? environment : "auto";
-}
-
 struct ChosenProfile {
   ReadyProfile ready;
   std::string from;  // where it is from
 };
 
-// The option, else GPUSHARE_PROFILE from the environment, else the built-in profile.
-absl::StatusOr<ChosenProfile> ProfileOf(const gpushare_runtime_options& options) {
+// The option, else GPUSHARE_PROFILE from the environment, else the built-in profile. A replay
+// ignores the environment, which may be another one than that of the recorded run.
+absl::StatusOr<ChosenProfile> ProfileOf(const gpushare_runtime_options& options, bool replay) {
   ChosenProfile out = {{}, "built in"};
   if (options.profile_path != nullptr) {
     GPUSHARE_RETURN_IF_ERROR(CheckText("runtime_options.profile_path", options.profile_path));
     out.from = options.profile_path;
     GPUSHARE_ASSIGN_OR_RETURN(out.ready, ReadProfileFile(out.from));
-  } else if (const std::string path(EnvironmentText("GPUSHARE_PROFILE")); !path.empty()) {
+  } else if (const std::string path(EnvironmentText("GPUSHARE_PROFILE"));
+             !replay && !path.empty()) {
     out.from = path;
     absl::StatusOr<ReadyProfile> ready = ReadProfileFile(path);
     if (!ready.ok()) return FromEnvironment("GPUSHARE_PROFILE", ready.status());
@@ -144,12 +136,13 @@ absl::StatusOr<ChosenProfile> ProfileOf(const gpushare_runtime_options& options)
   return out;
 }
 
-// The option, else GPUSHARE_POLICY from the environment, else adaptive.
+// The option, else GPUSHARE_POLICY from the environment, else adaptive. A replay ignores the
+// environment.
 absl::StatusOr<std::unique_ptr<core::Policy>> PolicyOf(const gpushare_runtime_options& options,
-                                                       std::string& name) {
+                                                       bool replay, std::string& name) {
   name = options.policy == nullptr ? kDefaultPolicy : options.policy;
   const absl::string_view text = EnvironmentText("GPUSHARE_POLICY");
-  if (options.policy != nullptr || text.empty()) return core::MakePolicy(name);
+  if (options.policy != nullptr || replay || text.empty()) return core::MakePolicy(name);
   name = std::string(text);
   absl::StatusOr<std::unique_ptr<core::Policy>> policy = core::MakePolicy(name);
   if (!policy.ok()) return FromEnvironment("GPUSHARE_POLICY", policy.status());
@@ -189,19 +182,20 @@ absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_optio
   runtime->shutdown_timeout_ns =
       options.shutdown_timeout_ns == 0 ? kDefaultShutdownTimeoutNs : options.shutdown_timeout_ns;
 
-  GPUSHARE_RETURN_IF_ERROR(CheckLogVariable());
+  const bool replays = runtime->replay != nullptr;
+  if (options.log == nullptr) GPUSHARE_RETURN_IF_ERROR(CheckLogVariable());
   absl::StatusOr<core::WaitMode> wait_mode = WaitModeOf(options);
   if (!wait_mode.ok()) return wait_mode.status();
   GPUSHARE_ASSIGN_OR_RETURN(const core::PlacesMode places, PlacesModeOf());
   GPUSHARE_ASSIGN_OR_RETURN(std::unique_ptr<core::Policy> policy,
-                            PolicyOf(options, runtime->policy_name));
-  GPUSHARE_ASSIGN_OR_RETURN(ChosenProfile chosen, ProfileOf(options));
+                            PolicyOf(options, replays, runtime->policy_name));
+  GPUSHARE_ASSIGN_OR_RETURN(ChosenProfile chosen, ProfileOf(options, replays));
   ReadyProfile& ready = chosen.ready;
   models::Profile& profile = ready.profile;
   runtime->profile_name = profile.device.name;
 
   DeviceChoice choice;
-  choice.device = DeviceOf(options);
+  ChooseDevice(options.device, choice);
   choice.ordinal = options.device_ordinal;
   choice.seed = runtime->seed;
   choice.sim_tier = TextOrEmpty(options.sim_tier);
@@ -235,7 +229,7 @@ absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_optio
   }
   AnnounceRuntime(*runtime, chosen.from);
   WarnOfVirtualTime(*runtime);
-  if (runtime->replay == nullptr) GPUSHARE_RETURN_IF_ERROR(StartTraceOfEnvironment(*runtime));
+  if (!replays) GPUSHARE_RETURN_IF_ERROR(StartTraceOfEnvironment(*runtime));
   if (!runtime->polled) GPUSHARE_RETURN_IF_ERROR(runtime->scheduler->StartThread());
   return runtime;
 }

@@ -53,7 +53,7 @@ int64_t RecordsOf(const gpushare_trace_options& options) {
   return std::min<int64_t>(options.records_max, core::kMaxLogFileRecords);
 }
 
-absl::Status Start(RuntimeObject& runtime, const gpushare_trace_options& options) {
+absl::Status CheckOptions(const gpushare_trace_options& options) {
   GPUSHARE_RETURN_IF_ERROR(CheckReserved("trace_options", options.reserved));
   GPUSHARE_RETURN_IF_ERROR(CheckPaths(options));
   if (options.records_max < 0 || options.records_max > kMaxTraceRecords) {
@@ -61,11 +61,16 @@ absl::Status Start(RuntimeObject& runtime, const gpushare_trace_options& options
         absl::StrCat("trace_options.records_max is ", options.records_max,
                      ", and it must lie between 0 and ", kMaxTraceRecords, "."));
   }
+  return absl::OkStatus();
+}
+
+// The options are checked.
+absl::Status Start(RuntimeObject& runtime, const gpushare_trace_options& options,
+                   std::unique_ptr<core::EventLog> log) {
   core::MutexLock lock(&runtime.mutex);
   if (runtime.trace.running()) {
     return absl::FailedPreconditionError("A trace of this runtime runs already.");
   }
-  auto log = std::make_unique<core::EventLog>(RecordsOf(options));
   std::string perfetto_path = options.perfetto_path == nullptr ? "" : options.perfetto_path;
   std::string event_log_path = options.event_log_path == nullptr ? "" : options.event_log_path;
   runtime.perfetto_path = std::move(perfetto_path);
@@ -160,6 +165,14 @@ absl::Status Stop(RuntimeObject& runtime, gpushare_trace_summary* out_summary) {
   return status;
 }
 
+// The trace of the environment goes on where the options are refused or memory is short.
+absl::Status StartOfApplication(RuntimeObject& runtime, const gpushare_trace_options& options) {
+  GPUSHARE_RETURN_IF_ERROR(CheckOptions(options));
+  auto log = std::make_unique<core::EventLog>(RecordsOf(options));
+  EndTraceOfEnvironment(runtime);
+  return Start(runtime, options, std::move(log));
+}
+
 }  // namespace
 
 absl::Status StartTraceOfEnvironment(RuntimeObject& runtime) {
@@ -167,7 +180,8 @@ absl::Status StartTraceOfEnvironment(RuntimeObject& runtime) {
   if (path.empty()) return absl::OkStatus();
   gpushare_trace_options options = GPUSHARE_TRACE_OPTIONS_INIT;
   options.perfetto_path = path.c_str();
-  GPUSHARE_RETURN_IF_ERROR(Start(runtime, options));
+  GPUSHARE_RETURN_IF_ERROR(
+      Start(runtime, options, std::make_unique<core::EventLog>(RecordsOf(options))));
   core::MutexLock lock(&runtime.mutex);
   runtime.trace_of_environment = true;
   return absl::OkStatus();
@@ -193,8 +207,7 @@ gpushare_status gpushare_trace_start(gpushare_runtime* runtime,
     GPUSHARE_FIND(object, runtime);
     gpushare_trace_options known;
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("trace_options", options, &known));
-    gpushare::abi::EndTraceOfEnvironment(*object);
-    return gpushare::abi::Start(*object, known);
+    return gpushare::abi::StartOfApplication(*object, known);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,23 @@ TEST_F(ReplayApiTest, ARecordedRunComesOutTheSame) {
   EXPECT_EQ(result.decisions_equal, result.decisions);
   EXPECT_FAILS(gpushare_replay_run(api_.runtime, &result), GPUSHARE_FAILED_PRECONDITION, "already");
   api_.Close();
+}
+
+TEST_F(ReplayApiTest, TheEnvironmentSetsNeitherItsPolicyNorItsProfile) {
+  ASSERT_NO_FATAL_FAILURE(Record(&log_, &events_));
+  setenv("GPUSHARE_DEVICE", "sim", 1);
+  setenv("GPUSHARE_POLICY", "fifo", 1);
+  setenv("GPUSHARE_PROFILE", "/absent.json", 1);
+  gpushare_runtime* runtime = nullptr;
+  EXPECT_OK(gpushare_replay_open(log_, nullptr, &runtime));
+  for (const char* name : {"GPUSHARE_DEVICE", "GPUSHARE_POLICY", "GPUSHARE_PROFILE"}) {
+    unsetenv(name);
+  }
+  gpushare_device_info info = GPUSHARE_DEVICE_INFO_INIT;
+  ASSERT_OK(gpushare_device_info_get(runtime, &info));
+  EXPECT_STREQ(info.policy, "adaptive");
+  EXPECT_STREQ(info.profile, "h200");
+  EXPECT_OK(gpushare_runtime_release(runtime));
 }
 
 TEST_F(ReplayApiTest, AnotherPolicyDiffersAndTheFirstDifferenceIsNamed) {

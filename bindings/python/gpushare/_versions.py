@@ -24,6 +24,8 @@ def _device_lines() -> list[str]:
         if level <= LogLevel.WARNING:
             lines.append(f'warning: {message}')
 
+    # The trace of a runtime that does nothing would replace one that the user keeps.
+    trace = os.environ.pop('GPUSHARE_TRACE', None)
     try:
         with Runtime(log=log) as runtime:
             info = runtime.device()
@@ -32,6 +34,9 @@ def _device_lines() -> list[str]:
                     f'profile: {info.profile}', f'policy: {info.policy}']
     except Error as error:
         return [*lines, f'device: none opens: {error}']
+    finally:
+        if trace is not None:
+            os.environ['GPUSHARE_TRACE'] = trace
 
 
 def _installed(name: str) -> str:

@@ -68,12 +68,6 @@ absl::Status WriteTemporary(const std::string& temporary, const std::string& pat
   return absl::OkStatus();
 }
 
-// A device, FIFO or socket: a rename would replace it by a file.
-bool IsSpecial(const std::string& path) {
-  struct stat status;
-  return stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
-}
-
 absl::Status WriteInPlace(const std::string& path, absl::Span<const absl::string_view> pieces) {
   // Non-blocking to open, so that a FIFO without a reader is an error instead of a hang.
   FileDescriptor file(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
@@ -88,10 +82,16 @@ absl::Status WriteInPlace(const std::string& path, absl::Span<const absl::string
 
 }  // namespace
 
+bool IsSpecialFile(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
 absl::Status WriteFileAtomically(const std::string& path,
                                  absl::Span<const absl::string_view> pieces) {
   if (path.empty()) return absl::InvalidArgumentError("The file name is empty.");
-  if (IsSpecial(path)) return WriteInPlace(path, pieces);
+  // A rename would replace it by a file.
+  if (IsSpecialFile(path)) return WriteInPlace(path, pieces);
   const std::string temporary = absl::StrCat(
       path, ".", getpid(), ".", temporary_names.fetch_add(1, std::memory_order_relaxed), ".tmp");
   absl::Status status = CatchExhaustion([&] { return WriteTemporary(temporary, path, pieces); });

@@ -28,6 +28,9 @@ absl::Status WriteFileAtomically(const std::string& path,
 // NOT_FOUND.
 absl::Status CheckWritable(const std::string& path);
 
+// Whether the path names a device, a FIFO or a socket. Blocks: yes.
+bool IsSpecialFile(const std::string& path);
+
 // Whether both paths name one file that exists, or are the same text. Blocks: yes.
 bool IsSameFile(const std::string& a, const std::string& b);
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,25 @@ std::string VariablesText() {
   return text.empty() ? "environment: no GPUSHARE_ variable is set\n" : text;
 }
 
+// The trace of a runtime that does nothing would replace one that the user keeps.
+class WithoutTrace {
+ public:
+  WithoutTrace() {
+    const char* const path = std::getenv(kVariable);
+    if (path != nullptr) path_ = path;
+    unsetenv(kVariable);
+  }
+  ~WithoutTrace() {
+    if (!path_.empty()) setenv(kVariable, path_.c_str(), 1);
+  }
+  WithoutTrace(const WithoutTrace&) = delete;
+  WithoutTrace& operator=(const WithoutTrace&) = delete;
+
+ private:
+  static constexpr char kVariable[] = "GPUSHARE_TRACE";
+  std::string path_;
+};
+
 std::string DeviceText(const gpushare_device_info& info) {
   std::string text = Format("device: %s, %d SMs", info.name, info.sm_count);
   if (info.simulated != 0) text += ", SIMULATED";
@@ -44,6 +64,8 @@ std::string DeviceText(const gpushare_device_info& info) {
 }  // namespace
 
 std::string InfoText() {
+  const std::string variables = VariablesText();
+  const WithoutTrace without_trace;
   std::string warnings;
   gpushare_runtime_options options = GPUSHARE_RUNTIME_OPTIONS_INIT;
   options.log = AddWarning;
@@ -57,7 +79,7 @@ std::string InfoText() {
                             static_cast<unsigned>(gpushare_abi_version()));
   text += DeviceText(info) + warnings;
   text += Format("profile: %s\npolicy: %s\n", info.profile, info.policy);
-  return text + VariablesText();
+  return text + variables;
 }
 
 }  // namespace gpushare::tool
