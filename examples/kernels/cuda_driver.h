@@ -12,11 +12,14 @@ extern "C" {
 typedef unsigned long long device_pointer; /* CUdeviceptr */
 
 typedef struct cuda_driver {
+  void* context; /* the primary one of device 0 */
   int (*init)(unsigned flags);
   int (*context_retain)(void** context, int device);
   int (*context_set)(void* context);
   int (*allocate)(device_pointer* pointer, size_t bytes);
   int (*allocate_host)(void** memory, size_t bytes); /* pinned */
+  int (*release)(device_pointer pointer);
+  int (*release_host)(void* memory);
   int (*fill)(device_pointer pointer, unsigned char byte, size_t bytes);
   int (*upload)(device_pointer to, const void* from, size_t bytes);
   int (*download)(void* to, device_pointer from, size_t bytes);

@@ -62,12 +62,15 @@ static gpushare_queue* open_queue(gpushare_app_options options, gpushare_app** a
 
 static void on_step(void* user, const gpushare_completion_record* record);
 
+/* A callback may pass its look at `stop` just before the shutdown, which then refuses the step. */
 static void submit_step(void) {
   gpushare_task_options task = GPUSHARE_TASK_OPTIONS_INIT;
   task.kernel = step;
   task.block_tasks = 100000;
   task.callback = on_step;
-  check(gpushare_submit_be(training_queue, &task, NULL));
+  const gpushare_status status = gpushare_submit_be(training_queue, &task, NULL);
+  if (status == GPUSHARE_FAILED_PRECONDITION && atomic_load(&stop)) return;
+  check(status);
 }
 
 static void on_step(void* user, const gpushare_completion_record* record) {

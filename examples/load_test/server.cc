@@ -115,7 +115,12 @@ struct Training {
   std::atomic<bool> stop{false};
   std::atomic<int64_t> evictions{0};
 
-  void Submit() { static_cast<void>(queue.SubmitBe(step).value()); }
+  // A callback may pass its look at `stop` just before the shutdown, which then refuses the step.
+  void Submit() {
+    auto ticket = queue.SubmitBe(step);
+    if (!ticket.ok() && stop && ticket.status().code() == GPUSHARE_FAILED_PRECONDITION) return;
+    static_cast<void>(ticket.value());
+  }
   static void OnStep(void* user, const gpushare_completion_record* record) {
     auto& training = *static_cast<Training*>(user);
     training.evictions += record->evictions;

@@ -1,4 +1,4 @@
-// A best-effort (BE) job: keeps tasks of one kernel queued until it is stopped.
+// A best-effort (BE) job: keeps tasks of one kernel queued until it is stopped, or one fails.
 #ifndef GPUSHARE_EXAMPLES_SERVERS_MODEL_BE_JOB_H_
 #define GPUSHARE_EXAMPLES_SERVERS_MODEL_BE_JOB_H_
 
@@ -28,6 +28,8 @@ class BeJob {
   const App& app() const { return app_; }
 
  private:
+  // Stops the job, with a sentence on stderr unless it is being stopped.
+  void EndWith(const Status& status);
   void Feed();
 
   Runtime runtime_;

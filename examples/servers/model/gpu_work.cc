@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -69,13 +70,22 @@ struct Gemm {
   }
 };
 
-// Lives until the process ends, and so does its device memory.
+// Owns the device memory and the pinned memory of its work, which has ended when it ends.
 class GpuWork : public Work {
  public:
   GpuWork() {
     if (open_cuda_driver(&cuda_) != 0) throw std::runtime_error("There is no GPU here.");
     gemm_ = std::make_unique<Gemm>("gemm_mma");
   }
+
+  // On any thread. A failure says that the driver has ended, and its memory with it.
+  ~GpuWork() override {
+    if (cuda_.context_set(cuda_.context) != 0) return;
+    for (const device_pointer pointer : device_memory_) cuda_.release(pointer);
+    for (void* const memory : host_memory_) cuda_.release_host(memory);
+  }
+  GpuWork(const GpuWork&) = delete;
+  GpuWork& operator=(const GpuWork&) = delete;
 
   Kernel RegisterModel(const Runtime& runtime, const char* name, int64_t graph_ns) override {
     for (void*& matrix : matrices_) matrix = Zeros(kRows * kSide);
@@ -131,22 +141,24 @@ class GpuWork : public Work {
   void* HostMemory(size_t bytes) override {
     void* memory = nullptr;
     CheckCuda(cuda_.allocate_host(&memory, bytes), "Allocating pinned memory");
+    host_memory_.push_back(memory);
     return memory;
   }
 
   int Shift() const override { return nodes_ % kValues; }
 
  private:
-  void* Zeros(int64_t count) const {
+  void* Zeros(int64_t count) {
     device_pointer pointer = 0;
     const size_t bytes = static_cast<size_t>(count) * sizeof(uint16_t);
     CheckCuda(cuda_.allocate(&pointer, bytes), "Allocating device memory");
+    device_memory_.push_back(pointer);
     CheckCuda(cuda_.fill(pointer, 0, bytes), "Clearing device memory");
     CheckCuda(cuda_.synchronize(nullptr), "Clearing device memory");
     return AsPointer(pointer);
   }
 
-  void* Upload(const std::vector<uint16_t>& values) const {
+  void* Upload(const std::vector<uint16_t>& values) {
     void* const pointer = Zeros(static_cast<int64_t>(values.size()));
     CheckCuda(cuda_.upload(static_cast<device_pointer>(reinterpret_cast<uintptr_t>(pointer)),
                            values.data(), values.size() * sizeof(uint16_t)),
@@ -155,7 +167,7 @@ class GpuWork : public Work {
   }
 
   // Numbers from -2 to 2: products of zeros would take less power than those of an application.
-  void* Noise(int64_t count) const {
+  void* Noise(int64_t count) {
     std::vector<uint16_t> values(static_cast<size_t>(count));
     std::minstd_rand random(1);
     for (uint16_t& value : values) {
@@ -165,7 +177,7 @@ class GpuWork : public Work {
   }
 
   // [n][k]: column n of a product is column k of the left operand, the one before it in its group.
-  void* Rotation() const {
+  void* Rotation() {
     std::vector<uint16_t> matrix(static_cast<size_t>(kSide * kSide));
     for (int64_t n = 0; n < kSide; ++n) {
       const int64_t k = n / kValues * kValues + (n + kValues - 1) % kValues;
@@ -225,6 +237,8 @@ class GpuWork : public Work {
   }
 
   cuda_driver cuda_ = {};
+  std::vector<device_pointer> device_memory_;
+  std::vector<void*> host_memory_;
   std::unique_ptr<Gemm> gemm_;
   std::array<void*, 3> matrices_ = {};
   std::array<gpushare_kernels_task, 3> products_ = {};
