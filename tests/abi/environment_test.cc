@@ -1,15 +1,21 @@
 // What the environment sets where the application left an option at its default, and what it says
 // with GPUSHARE_LOG=info. Public headers only. Threads: the test's own.
 
+#include <fcntl.h>
 #include <gpushare/gpushare.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #include "tests/abi/api_fixture.h"
 
@@ -26,8 +32,8 @@ class EnvironmentTest : public testing::Test {
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override {
-    for (const char* name :
-         {"GPUSHARE_POLICY", "GPUSHARE_PROFILE", "GPUSHARE_TRACE", "GPUSHARE_LOG"}) {
+    for (const char* name : {"GPUSHARE_POLICY", "GPUSHARE_PROFILE", "GPUSHARE_TRACE",
+                             "GPUSHARE_LOG", "GPUSHARE_DEVICE"}) {
       unsetenv(name);
     }
     std::filesystem::remove_all(folder_);
@@ -104,6 +110,125 @@ TEST_F(EnvironmentTest, TraceIsWrittenWhenTheRuntimeEndsAndReplacesNoOther) {
   EXPECT_EQ(files, 2);
   Set("GPUSHARE_TRACE", Path("absent/run.pftrace"));
   EXPECT_FAILS(Refused(), GPUSHARE_NOT_FOUND, "GPUSHARE_TRACE in the environment: ");
+}
+
+TEST_F(EnvironmentTest, ThePathThatIsWrittenIsTheOneThatIsChecked) {
+  const std::string path = Path("run.pftrace");
+  Set("GPUSHARE_TRACE", path);
+  EXPECT_OK(gpushare_runtime_release(Open()));
+  // Another test of this process may have opened runtimes: the number is any.
+  EXPECT_OK(gpushare_runtime_release(Open()));
+  int number = 2;
+  while (!std::filesystem::exists(path + "." + std::to_string(number))) ASSERT_LT(++number, 100);
+  const std::string next = path + "." + std::to_string(number + 1);
+  std::filesystem::create_directory(next);
+  EXPECT_FAILS(Refused(), GPUSHARE_UNAVAILABLE, next);
+  std::filesystem::remove(next);
+  EXPECT_OK(gpushare_runtime_release(Open()));  // a refused runtime takes no number
+  EXPECT_TRUE(std::filesystem::exists(next));
+  const std::string fifo = Path("fifo");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  Set("GPUSHARE_TRACE", fifo);
+  EXPECT_FAILS(Refused(), GPUSHARE_INVALID_ARGUMENT, "is no regular file");
+}
+
+TEST_F(EnvironmentTest, ATraceOfTheApplicationThatIsRefusedEndsNone) {
+  const std::string environment = Path("environment.pftrace");
+  Set("GPUSHARE_TRACE", environment);
+  gpushare_runtime* const runtime = Open();
+  const std::string absent = Path("absent/own.pftrace");
+  gpushare_trace_options trace = GPUSHARE_TRACE_OPTIONS_INIT;
+  trace.perfetto_path = absent.c_str();
+  EXPECT_FAILS(gpushare_trace_start(runtime, &trace), GPUSHARE_NOT_FOUND, "absent");
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+  EXPECT_OK(gpushare_runtime_release(runtime));
+  EXPECT_FALSE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(EnvironmentTest, ADeviceThatMeansNothingNamesTheVariable) {
+  Set("GPUSHARE_DEVICE", "tpu");
+  EXPECT_OK(gpushare_runtime_release(Open()));  // the option comes first
+  options_.device = nullptr;
+  EXPECT_FAILS(Refused(), GPUSHARE_INVALID_ARGUMENT, "GPUSHARE_DEVICE in the environment: ");
+  Set("GPUSHARE_DEVICE", "sim:realtime");
+  EXPECT_OK(gpushare_runtime_release(Open()));
+  Set("GPUSHARE_DEVICE", "");
+  options_.device = "tpu";
+  gpushare_runtime* runtime = nullptr;
+  EXPECT_EQ(gpushare_runtime_create(&options_, &runtime), GPUSHARE_INVALID_ARGUMENT);
+  EXPECT_EQ(std::string(gpushare_last_error_message()).find("environment"), std::string::npos);
+}
+
+TEST_F(EnvironmentTest, ALogThatMeansNothingCountsOnlyWithoutALogCallback) {
+  Set("GPUSHARE_LOG", "debug");
+  EXPECT_FAILS(Refused(), GPUSHARE_INVALID_ARGUMENT, "'debug'");
+  options_.log = [](void*, gpushare_log_level, const char*) {};
+  EXPECT_OK(gpushare_runtime_release(Open()));
+}
+
+// stderr as a pipe without room, until the end or until somebody has waited for it too long.
+class FullStderr {
+ public:
+  FullStderr() : kept_(dup(STDERR_FILENO)) {
+    EXPECT_EQ(pipe(ends_.data()), 0);
+    fcntl(ends_[1], F_SETFL, O_NONBLOCK);
+    const std::string page(4096, '.');
+    while (write(ends_[1], page.data(), page.size()) > 0) {
+    }
+    fcntl(ends_[1], F_SETFL, 0);
+    dup2(ends_[1], STDERR_FILENO);
+    reader_ = std::thread([this] {
+      for (int i = 0; i < 500 && !ended_; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+      drained_ = !ended_;
+      std::array<char, 4096> bytes;
+      fcntl(ends_[0], F_SETFL, O_NONBLOCK);
+      while (read(ends_[0], bytes.data(), bytes.size()) > 0 || !ended_) std::this_thread::yield();
+    });
+  }
+  ~FullStderr() {
+    ended_ = true;
+    dup2(kept_, STDERR_FILENO);
+    reader_.join();
+    for (const int fd : {kept_, ends_[0], ends_[1]}) close(fd);
+  }
+  FullStderr(const FullStderr&) = delete;
+  FullStderr& operator=(const FullStderr&) = delete;
+  bool drained() const { return drained_; }
+
+ private:
+  const int kept_;
+  std::array<int, 2> ends_ = {};
+  std::atomic<bool> ended_{false};
+  std::atomic<bool> drained_{false};
+  std::thread reader_;
+};
+
+TEST_F(EnvironmentTest, ALineOfAnArrangementDoesNotWaitForStderr) {
+  Set("GPUSHARE_LOG", "info");
+  Api api;
+  testing::internal::CaptureStderr();
+  api.Open({"sim", GPUSHARE_DRIVE_POLL}, nullptr, "adaptive");
+  testing::internal::GetCapturedStderr();
+  const auto run = [&api] {
+    EXPECT_EQ(api.Finish(api.Submit(api.BeTask(), false)).verdict, GPUSHARE_VERDICT_OK);
+    EXPECT_EQ(api.Finish(api.Submit(api.LcTask(), true)).verdict, GPUSHARE_VERDICT_OK);
+  };
+  bool waited = true;
+  {
+    const FullStderr full;
+    for (int i = 0; i < 20; ++i) run();
+    waited = full.drained();
+  }
+  EXPECT_FALSE(waited);
+  testing::internal::CaptureStderr();
+  std::this_thread::sleep_for(std::chrono::milliseconds(110));
+  for (int i = 0; i < 20; ++i) run();
+  api.Close();
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("arrangement: "), std::string::npos) << said;
+  EXPECT_NE(said.find("choices that are not shown"), std::string::npos) << said;
 }
 
 TEST_F(EnvironmentTest, TraceOfTheApplicationEndsThatOfTheEnvironment) {

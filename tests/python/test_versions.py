@@ -21,6 +21,15 @@ def test_versions_name_the_library_the_device_and_the_environment(monkeypatch, c
     assert 'environment: GPUSHARE_POLICY=fifo' in lines
 
 
+def test_versions_replace_no_trace(monkeypatch, tmp_path):
+    trace = tmp_path / 'run.pftrace'
+    trace.write_text("the user's")
+    monkeypatch.setenv('GPUSHARE_DEVICE', 'sim')
+    monkeypatch.setenv('GPUSHARE_TRACE', str(trace))
+    assert f'environment: GPUSHARE_TRACE={trace}' in gpushare.versions().splitlines()
+    assert trace.read_text() == "the user's"
+
+
 def test_a_device_that_does_not_open_is_a_line_and_no_exception(monkeypatch):
     monkeypatch.setenv('GPUSHARE_POLICY', 'no_such_policy')
     line = next(line for line in gpushare.versions().splitlines() if line.startswith('device: '))

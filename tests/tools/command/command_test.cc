@@ -365,6 +365,20 @@ TEST_F(CommandTest, InfoSaysWhatRunsHereAndWhatTheEnvironmentSets) {
   EXPECT_THAT(refused.err, HasSubstr("GPUSHARE_POLICY in the environment"));
 }
 
+TEST_F(CommandTest, InfoListsTheTraceAndDoesNotReplaceIt) {
+  const std::string trace = folder_ + "/run.pftrace";
+  std::ofstream(trace) << "the user's";
+  setenv("GPUSHARE_DEVICE", "sim", 1);
+  setenv("GPUSHARE_TRACE", trace.c_str(), 1);
+  const Answer answer = RunTool({"info"});
+  EXPECT_STREQ(std::getenv("GPUSHARE_TRACE"), trace.c_str());
+  unsetenv("GPUSHARE_TRACE");
+  unsetenv("GPUSHARE_DEVICE");
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("environment: GPUSHARE_TRACE=" + trace + "\n"));
+  EXPECT_EQ(Read(trace), "the user's");
+}
+
 TEST_F(CommandTest, HelpAndVersionAreNoErrors) {
   EXPECT_EQ(RunTool({"--help"}).code, 0);
   EXPECT_THAT(RunTool({"--version"}).out, HasSubstr("gpushare 0."));
