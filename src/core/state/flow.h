@@ -217,7 +217,7 @@ struct Flow {
   bool dirty = true;     // something changed since the last plan
   bool planned = false;  // this Tick made a plan
   TimeNs replan_at_ns = kNever;
-  TimeNs planned_ns = 0;  // the last plan
+  TimeNs planned_ns = 0;              // the last plan
   int64_t longest_segment_ns = 0;     // as of the last plan
   TimeNs long_segments_until_ns = 0;  // segments of an earlier, longer limit may be on the device
   bool drops_late = false;            // an LC app drops late queries

@@ -56,7 +56,8 @@ TEST(GzipTest, EvaluateModelsReadsThem) {
   const Answer answer =
       RunTool({"evaluate-models", Compressed(folder), "--out", folder.path() + "/models"});
   EXPECT_EQ(answer.code, 2);
-  EXPECT_NE(answer.err.find("no first line"), std::string::npos) << "the text inside: " << answer.err;
+  EXPECT_NE(answer.err.find("no first line"), std::string::npos)
+      << "the text inside: " << answer.err;
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 // before each launch. So a reader takes no lock, and mostly reads two words.
 //
 // Whether LC work is in flight is not here: LcGate counts it, and a reader asks both. Invariant: a
-// reader never sees more than a plan allowed: the gap of a plan is written before its room, and read
-// behind it. What a plan has on credit goes to one region.
+// reader never sees more than a plan allowed: the gap of a plan is written before its room, and
+// read behind it. What a plan has on credit goes to one region.
 //
 // Threads: Publish the one that runs Tick, the others any.
 
@@ -48,8 +48,8 @@ class RegionRooms {
     return std::min(longest_ns, gap_ns_.load(std::memory_order_relaxed));
   }
 
-  // Takes the plan's credit for a region of so long. False: there is less, or another region has it.
-  // Nothing starts so where a query is expected.
+  // Takes the plan's credit for a region of so long. False: there is less, or another region has
+  // it. Nothing starts so where a query is expected.
   template <class Clock>
   bool TakeCredit(int64_t bound_ns, Clock&& now_ns) {
     int64_t on_credit_ns = on_credit_ns_.load(std::memory_order_acquire);
