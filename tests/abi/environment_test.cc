@@ -120,6 +120,7 @@ TEST_F(EnvironmentTest, ThePathThatIsWrittenIsTheOneThatIsChecked) {
   EXPECT_OK(gpushare_runtime_release(Open()));
   int number = 2;
   while (!std::filesystem::exists(path + "." + std::to_string(number))) ASSERT_LT(++number, 100);
+  while (std::filesystem::exists(path + "." + std::to_string(number + 1))) ++number;
   const std::string next = path + "." + std::to_string(number + 1);
   std::filesystem::create_directory(next);
   EXPECT_FAILS(Refused(), GPUSHARE_UNAVAILABLE, next);

@@ -66,7 +66,7 @@ TEST_F(CommandTest, BadInputEndsWithCode2AndOneSentence) {
   ExpectBadInput({"colocate", folder_ + "/none.json"}, "does not exist");
   ExpectBadInput({"colocate", folder_}, "not a regular file");
   ExpectBadInput({"colocate", Smoke(), "--device", "sim", "--policy", "fastest"}, "'fastest'");
-  ExpectBadInput({"colocate", Smoke(), "--device", "tpu"}, "auto, sim, cuda");
+  ExpectBadInput({"colocate", Smoke(), "--device", "tpu"}, "auto, sim, cuda, null, sim:realtime");
   ExpectBadInput({"colocate", Smoke(), "--tier", "warp"}, "kernel, block");
   ExpectBadInput({"colocate", Smoke(), "--duration", "nan"}, "--duration is 'nan'");
   ExpectBadInput({"colocate", Smoke(), "--duration", "-1"}, "--duration is '-1'");
