@@ -5,7 +5,6 @@
 #include <gpushare/gpushare.h>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "bindings/c/objects.h"
 #include "src/core/base/exhaustion.h"
 #include "src/core/promise/promise.h"
@@ -14,9 +13,7 @@
 namespace gpushare::abi {
 namespace {
 
-std::string Milliseconds(int64_t ns) {
-  return absl::StrFormat("%g ms", 1e-6 * static_cast<double>(ns));
-}
+std::string Milliseconds(int64_t ns) { return absl::StrCat(1e-6 * static_cast<double>(ns), " ms"); }
 
 std::string DeviceText(const RuntimeObject& runtime) {
   const core::DeviceCapabilities& capabilities = runtime.scheduler->capabilities();
@@ -47,8 +44,8 @@ std::string PromiseText(const core::Promise& promise) {
   const auto add = [&](const std::string& part) {
     absl::StrAppend(&text, text.empty() ? "" : ", ", part);
   };
-  if (promise.p99_bound > 0) add(absl::StrFormat("p99 at most %g of alone", promise.p99_bound));
-  if (promise.p50_bound > 0) add(absl::StrFormat("p50 at most %g of alone", promise.p50_bound));
+  if (promise.p99_bound > 0) add(absl::StrCat("p99 at most ", promise.p99_bound, " of alone"));
+  if (promise.p50_bound > 0) add(absl::StrCat("p50 at most ", promise.p50_bound, " of alone"));
   if (promise.target_ns > 0) add("target " + Milliseconds(promise.target_ns));
   if (promise.p99_alone_ns > 0) add("p99 alone " + Milliseconds(promise.p99_alone_ns));
   return text.empty() ? "states no bound" : text;
@@ -83,7 +80,7 @@ void AnnounceApp(const RuntimeObject& runtime, const core::AppOptions& options) 
   Say(runtime.log, [&] {
     const std::string start = absl::StrCat("app '", options.name, "' is ");
     if (options.app_class == core::AppClass::kBestEffort) {
-      return start + absl::StrFormat("best-effort, weight %g.", options.weight);
+      return absl::StrCat(start, "best-effort, weight ", options.weight, ".");
     }
     return start + "latency-critical: " + PromiseText(options.promise) + ".";
   });
