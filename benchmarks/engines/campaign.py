@@ -3,9 +3,9 @@
 
   campaign.py [--items main,other_ways,loads,mps,mps_50,mps_low,transformers,8b,endurance] [--limit-s 570] --out FOLDER
 
-Each item is a run of engines.py, transformers_engine.py or endurance.py in a process of its own, which is told how much
-time is left. An item that cannot be through in time is left out, and the table says so. Items of MPS start its daemon
-and end it again. FOLDER gets the JSON of each item and `campaign.json`, which says how each of them ended.
+Each item runs engines.py, transformers_engine.py or endurance.py in its own process, with the time that is left as its
+limit. An item that needs more time is left out, and the table says so. Items of MPS start its daemon and end it again.
+FOLDER gets the JSON of each item and `campaign.json`, which says how each of them ended.
 """
 
 from __future__ import annotations

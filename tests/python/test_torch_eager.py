@@ -19,7 +19,7 @@ from test_torch_feed import held, until
 import gpushare
 from gpushare import _library
 
-LAUNCH, ENTER, EXIT, DRIVER_DOMAIN = 307, 0, 1, 1  # cuLaunchKernel, and how CUPTI tells of it
+LAUNCH, ENTER, EXIT, DRIVER_DOMAIN = 307, 0, 1, 1  # cuLaunchKernel, and CUPTI's callback sites
 _int, _word = ctypes.c_int, ctypes.c_void_p
 
 

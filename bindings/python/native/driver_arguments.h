@@ -1,5 +1,5 @@
-// What CUPTI tells of a driver call, as CUDA's headers have it (launch_hook.cc): the numbers of the
-// calls that enqueue work, and their arguments up to the stream.
+// The layout of CUPTI's callback data for driver calls, from CUDA's headers (for launch_hook.cc):
+// the numbers of the calls that enqueue work, and their arguments up to the stream.
 //
 // Reading: CallbackData -> its call and site -> As<...Arguments>(arguments). A name here says which
 // calls share the layout. Nothing else of CUPTI is used.

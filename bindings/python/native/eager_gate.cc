@@ -355,7 +355,7 @@ void EagerGate::Fail(gpushare_status status) {
 
 // --- what is outstanding ---
 
-// What is captured does not run, and nothing may be asked about it.
+// A captured operation does not run, and CUDA refuses event queries on a stream in capture.
 bool EagerGate::IsCapturing() const {
   int status = 0;
   return driver_.stream_is_capturing != nullptr &&

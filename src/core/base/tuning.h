@@ -37,6 +37,10 @@ inline constexpr int64_t kIdleLookNs = 1000 * 1000;
 // against a try. Range 10 us to 1 ms.
 inline constexpr int64_t kRegionLookNs = 50'000;
 
+// Least time, ns, between a plan and the next one that only refused BE regions ask for: the credit
+// that they wait for grows with time, and a plan takes some us. Range 0.1 to 10 ms.
+inline constexpr int64_t kRegionPlanNs = 1000 * 1000;
+
 // Time, ns, without a new task after which a kernel's row in a full table of the planner may go to
 // another kernel of its own app. Long against a task, so that an app with more kernels than rows
 // does not have rows computed with each task. Range 10 ms to 10 s.

@@ -30,10 +30,6 @@
 namespace gpushare::core {
 namespace {
 
-// Time, ns, between a plan and the next one that only refused BE regions ask for: the credit that
-// they wait for grows with time, and a plan takes some us. Range 0.1 to 10 ms.
-constexpr int64_t kRegionPlanNs = 1000 * 1000;
-
 // What the policy may know of each LC app; the evidence fills in the rest.
 void ViewLcApps(Flow& flow) {
   flow.buffers.lc_apps.Clear();

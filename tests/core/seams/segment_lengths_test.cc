@@ -114,7 +114,8 @@ TEST(SegmentLengths, EachSegmentRunsOnceHoweverTheLengthChanges) {
   }
 }
 
-// A run is told to be long while it is in the middle of a group: what is on the device then.
+// The limit grows while a run is in the middle of a longer group. The run keeps short segments
+// until the next group begins.
 TEST(SegmentLengths, AGroupThatBeginsBeforeTheChangeIsNotRun) {
   const std::vector<LongerCut> cuts = LongerCuts({}, 100, 100 * kUs);
   EXPECT_EQ(StepAt(cuts, 25, 22, 100, 2 * kMs).end, 28U);
