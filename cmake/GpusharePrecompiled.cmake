@@ -1,7 +1,7 @@
 # Precompiled headers: what most files include is parsed once for all libraries and once for all
 # tests, which a machine without a compiler cache gains by.
 #
-#   gpushare_precompile(TARGET LIBRARY|TEST)
+#   gpushare_precompile(TARGET LIBRARY|COLD|TEST)
 #
 # does nothing unless GPUSHARE_PRECOMPILED_HEADERS is ON. Only headers from outside the project are in
 # them, so that no change of the project compiles everything again. With them a file need not include
@@ -27,6 +27,7 @@ set(gpushare_precompiled_library
   <vector>
   <absl/status/status.h> <absl/status/statusor.h> <absl/strings/str_cat.h>
   <absl/strings/string_view.h> <absl/synchronization/mutex.h> <absl/types/span.h>)
+set(gpushare_precompiled_cold ${gpushare_precompiled_library})
 set(gpushare_precompiled_test ${gpushare_precompiled_library} <gmock/gmock.h> <gtest/gtest.h>)
 
 # The target whose precompiled headers those of `kind` are. An executable's code is compiled otherwise
@@ -45,10 +46,14 @@ function(_gpushare_precompiled_target kind out)
   # Whoever takes them must be compiled with the same options.
   if(kind STREQUAL "TEST")
     add_executable(${name} EXCLUDE_FROM_ALL ${source})
+    set_target_properties(${name} PROPERTIES GPUSHARE_IS_TEST ON)
     target_link_libraries(${name} PRIVATE gpushare_test_options)
   else()
     add_library(${name} OBJECT EXCLUDE_FROM_ALL ${source})
     target_link_libraries(${name} PRIVATE gpushare_options)
+    if(kind STREQUAL "COLD")
+      target_link_libraries(${name} PRIVATE gpushare_cold_options)
+    endif()
   endif()
   target_precompile_headers(${name} PRIVATE ${gpushare_precompiled_${lower}})
 endfunction()
@@ -84,14 +89,17 @@ function(_gpushare_unity target)
 endfunction()
 
 function(gpushare_precompile target kind)
-  if(GPUSHARE_UNITY AND kind STREQUAL "LIBRARY")
+  if(NOT kind MATCHES "^(LIBRARY|COLD|TEST)$")
+    message(FATAL_ERROR "gpushare_precompile(${target}) knows LIBRARY, COLD and TEST, and not '${kind}'.")
+  endif()
+  if(kind STREQUAL "COLD")
+    target_link_libraries(${target} PRIVATE gpushare_cold_options)
+  endif()
+  if(GPUSHARE_UNITY AND NOT kind STREQUAL "TEST")
     _gpushare_unity(${target})
   endif()
   if(NOT GPUSHARE_PRECOMPILED_HEADERS)
     return()
-  endif()
-  if(NOT kind MATCHES "^(LIBRARY|TEST)$")
-    message(FATAL_ERROR "gpushare_precompile(${target}) knows LIBRARY and TEST, and not '${kind}'.")
   endif()
   _gpushare_precompiled_target(${kind} from)
   target_precompile_headers(${target} REUSE_FROM ${from})

@@ -57,18 +57,29 @@ endif()
 if(GPUSHARE_BUILD_FUZZERS)
   # Coverage of the library's code, which is what steers the fuzzers. Integer comparisons are not traced, which would
   # slow the tests of the same build; the sanitizer's runtime reports memcmp() and strcmp() to libFuzzer all the same.
+  # The code of the tests steers nothing, and compiles a fifth faster without.
+  set(covered $<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<BOOL:$<TARGET_PROPERTY:GPUSHARE_IS_TEST>>>>)
   target_compile_options(gpushare_options INTERFACE
-    $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize-coverage=inline-8bit-counters,pc-table>)
+    $<${covered}:-fsanitize-coverage=inline-8bit-counters,pc-table>)
 endif()
 if(GPUSHARE_SANITIZE MATCHES "thread")
   # gcc cannot instrument fences and warns; the code that uses them is tested by its interleavings.
   target_compile_options(gpushare_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
 endif()
 
-# gpushare_layer(NAME SOURCES ... LINKS ...): a library of one folder under src/, as GPUSHARE_LAYERS says.
+# Code whose time no test waits for: what reads files and arguments, and what calls the rest. clang compiles ten sources of
+# the command with the address and the undefined-behaviour sanitizers in 90 s of CPU time at -Og and in 29 s at -O0.
+add_library(gpushare_cold_options INTERFACE)
+target_compile_options(gpushare_cold_options INTERFACE $<$<AND:$<CONFIG:Sanitized>,$<COMPILE_LANGUAGE:C,CXX>>:-O0>)
+
+# gpushare_layer(NAME [COLD] SOURCES ... LINKS ...): a library of one folder under src/, as GPUSHARE_LAYERS says.
 function(gpushare_layer name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "COLD" "" "SOURCES;LINKS" ${ARGN})
   add_library(${name} ${GPUSHARE_LAYERS} ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC gpushare_options ${ARG_LINKS})
-  gpushare_precompile(${name} LIBRARY)
+  if(ARG_COLD)
+    gpushare_precompile(${name} COLD)
+  else()
+    gpushare_precompile(${name} LIBRARY)
+  endif()
 endfunction()

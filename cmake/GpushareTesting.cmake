@@ -27,21 +27,22 @@ target_compile_options(gpushare_test_options INTERFACE
 
 set(GPUSHARE_TEST_TIMEOUT 300 CACHE STRING "Seconds that a test may take unless it says otherwise")
 
-# A test whose libraries reach no CUDA code runs the same code with the address sanitizer. Where that has
-# just passed, as in continuous integration, the build without sanitizers does not repeat it. There gcc compiles these
-# tests for their warnings alone (tools/check_warnings.py), and clang for their code.
+# A test that calls no CUDA code runs the same code with the address sanitizer. Where that has just passed, as in continuous
+# integration, the build without sanitizers does not repeat it. There gcc compiles these tests for their warnings alone
+# (tools/check_warnings.py), and clang for their code.
 set(GPUSHARE_TESTS ALL CACHE STRING "ALL, or NOT_SANITIZED: only those that differ in a sanitized build")
 if(NOT GPUSHARE_TESTS MATCHES "^(ALL|NOT_SANITIZED)$")
   message(FATAL_ERROR "GPUSHARE_TESTS is '${GPUSHARE_TESTS}', and it must be ALL or NOT_SANITIZED.")
 endif()
-# These have no library with CUDA code and are repeated: the first three run a few of their seeds with a sanitizer,
-# the next two count allocations, which a sanitizer replaces.
+# These call no CUDA code and are repeated: the first three run a few of their seeds with a sanitizer, the next two count
+# allocations, which a sanitizer replaces, and the others look for a device, a driver or the library's own symbols.
 set(gpushare_repeated_tests fault_simulation_test bounds_property_test policies_property_test
-  no_allocation_test policies_allocation_test)
+  no_allocation_test policies_allocation_test
+  faults_device_test environment_test process_manners_test tools_command_test tools_workloads_test)
 
 # The tests that take longest start first, so that none is left to run alone at the end.
 set(gpushare_long_tests
-  calibration_test bounds_property_test tools_profile_files_test vacation_test lc_gate_test tools_fused_test
+  tail_credit_test calibration_test bounds_property_test tools_profile_files_test lc_gate_test tools_fused_test
   segments_beside_queries_test
   tools_models_test sim_measured_colocation_test fault_simulation_test api_sequence_fuzzer_replay
   tools_moving_loads_test tools_h200_measured_test tools_command_test tools_h200_gpu_test
@@ -83,11 +84,12 @@ function(gpushare_test)
       set(excluded EXCLUDE_FROM_ALL)
     endif()
   elseif(GPUSHARE_TESTS STREQUAL "NOT_SANITIZED" AND NOT ARG_LABELS AND NOT ARG_NAME IN_LIST gpushare_repeated_tests
-         AND NOT ARG_LINKS MATCHES "gpushare::gpushare|gpushare_(tool|cuda|[a-z_]*kernels)(;|$)")
+         AND NOT ARG_LINKS MATCHES "gpushare_(cuda|[a-z_]*kernels)(;|$)")
     set(excluded EXCLUDE_FROM_ALL)
     set_property(GLOBAL APPEND PROPERTY gpushare_sanitized_tests ${ARG_NAME})
   endif()
   add_executable(${ARG_NAME} ${excluded} ${ARG_SOURCES})
+  set_target_properties(${ARG_NAME} PROPERTIES GPUSHARE_IS_TEST ON)
   target_link_libraries(${ARG_NAME} PRIVATE gpushare_test_options ${ARG_LINKS} GTest::gtest GTest::gmock)
   if(NOT ARG_NO_MAIN)
     target_link_libraries(${ARG_NAME} PRIVATE GTest::gtest_main)
