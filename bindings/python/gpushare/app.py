@@ -33,7 +33,10 @@ _DIRECT = frozenset(('arrival_ns', 'next_within_ns', 'block_tasks'))
 
 
 class App(Handle):
-    """An owner of work, latency-critical or best-effort. Made by Runtime.create_app."""
+    """An owner of work, latency-critical or best-effort. Made by Runtime.create_app, which got `name` and `app_class`.
+
+    runtime: the runtime that it belongs to.
+    """
 
     _release = 'gpushare_app_release'
 
@@ -146,6 +149,8 @@ class App(Handle):
 
 
 class _QueueHandle(Handle):
+    """A queue in C. Several Queue objects may share it."""
+
     _release = 'gpushare_queue_release'
 
     def __init__(self, app: App) -> None:
@@ -159,7 +164,10 @@ class _QueueHandle(Handle):
 
 
 class Queue(_QueueHandle):
-    """A FIFO of an app's tasks. Made by App.create_queue. It keeps its app alive, and its tickets keep it alive."""
+    """A FIFO of an app's tasks. Made by App.create_queue. It keeps its app alive, and its tickets keep it alive.
+
+    `app`, `app_class` and `runtime` are those that it belongs to.
+    """
 
     def __init__(self, app: App) -> None:
         self.app = app
@@ -352,7 +360,10 @@ _enqueue = abi.gpushare_enqueue_callback(_run_enqueue)
 
 
 class Query:
-    """One LC request of several tasks. Its latency counts from its arrival until all of them are complete."""
+    """One LC request of several tasks. Its latency counts from its arrival until all of them are complete.
+
+    Made by Queue.begin_query(). It ends by end(), a with block or garbage collection.
+    """
 
     def __init__(self, queue: Queue, value: int) -> None:
         self._queue = queue
@@ -361,10 +372,12 @@ class Query:
 
     @property
     def value(self) -> int:
+        """The number that C knows the query by. 0 after end()."""
         return self._value
 
     @property
     def c_value(self) -> abi.gpushare_query:
+        """The query as a C struct, for functions of gpushare.abi."""
         return abi.gpushare_query(self._value)
 
     def end(self) -> None:
@@ -402,6 +415,7 @@ class TokenStream:
 
     @property
     def value(self) -> int:
+        """The number that C knows the stream by. 0 after end()."""
         return self._value
 
     @property
@@ -465,7 +479,10 @@ def _mark(streams: Sequence[TokenStream], ticket: Ticket) -> int:
 
 
 class Region:
-    """Work of the caller on a stream of the library. It ends by end(), a with block or garbage collection."""
+    """Work of the caller on a stream of the library. It ends by end(), a with block or garbage collection.
+
+    Made by Queue.begin_region(). `ticket` completes when the region has ended and its stream has done the work.
+    """
 
     def __init__(self, ticket: Ticket, stream: int) -> None:
         self.ticket = ticket

@@ -88,6 +88,7 @@ class TaskError(Exception):
 
     @property
     def verdict(self) -> Verdict:
+        """How the task ended."""
         return self.record.verdict
 
 

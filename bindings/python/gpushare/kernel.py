@@ -30,7 +30,7 @@ class KernelSpec:
 
     capture: makes a graph by enqueueing on the given stream, once for each place. It must not register or wait.
     warm_memory: address and bytes of what the graph reads into the L2 cache beside its first nodes.
-    `struct` is the C struct, which may be changed.
+    name: what a profile knows it by. `struct` is the C struct, which may be changed.
     """
 
     def __init__(self, name: str, *, capture: Capture | None = None,
@@ -71,7 +71,7 @@ def _memory_range(address: int, size: int) -> abi.gpushare_memory_range:
 
 
 class Kernel(Handle):
-    """A registered kernel, graph or library call. Made by Runtime.register_kernel.
+    """A registered kernel, graph or library call. Made by Runtime.register_kernel, under `name`.
 
     Closing it frees its name. The next registration of a graph frees the device memory of closed graphs.
     """
@@ -99,7 +99,7 @@ class Kernel(Handle):
 
 
 class FusedKernel(Handle):
-    """A registered fused kernel. Made by Runtime.register_fused_kernel."""
+    """A registered fused kernel. Made by Runtime.register_fused_kernel, under `name`."""
 
     _release = 'gpushare_fused_kernel_release'
 

@@ -29,7 +29,7 @@ class Runtime(RuntimeBase):
     with gpushare.Runtime(device='sim') as runtime: ...
 
     The options are those of gpushare_runtime_options. `log` gets each message of the library; it runs on the
-    thread that logs and must not call gpushare.
+    thread that logs and must not call gpushare. `drive` and `device_ordinal` are the options that were given.
     """
 
     def __init__(self, *, log: Callable[[LogLevel, str], None] | None = None,

@@ -54,6 +54,7 @@ class Ticket:
 
     @property
     def runtime_handle(self) -> int:
+        """The C handle of the runtime, for functions of gpushare.abi."""
         return self._runtime.handle
 
     @property

@@ -35,6 +35,7 @@ class CapturedWork:
     state: what the function changes (_snapshot.py): it is as it was before when the registration ends.
     generators: what it draws random numbers from, beside the GPU's default generator (_graph_random.py).
     pool: where the registration and the graph allocate.
+    app: the BE app, whose `name` is the kernel's too. outputs: what the function returned; each run overwrites it.
     """
 
     def __init__(self, runtime: Runtime, function: Callable[[], Any], name: str, *, state: Sequence[Any],

@@ -44,9 +44,9 @@ class MemoryPool:
         net, optimizer = ...       # allocations of this thread, and of backward passes in it
     training = Training(runtime, step, pool=pool, ...)
 
-    An allocation that does not fit raises ResourceExhaustedError, which says what the pool has. Several trainings may
-    share a pool, and threads may use it at once. Its memory is given back when the pool and everything that is in it
-    are dropped.
+    `limit_bytes` is the limit. An allocation that does not fit raises ResourceExhaustedError, which says what the pool
+    has. Several trainings may share a pool, and threads may use it at once. Its memory is given back when the pool and
+    everything that is in it are dropped.
     """
 
     def __init__(self, limit_bytes: int) -> None:

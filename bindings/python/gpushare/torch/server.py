@@ -87,6 +87,8 @@ class Server:
     Queries of one queue never run together, so their graphs share memory for intermediate results: add the largest
     graph first. Submit to server.app's own queue only.
 
+    app: the LC app; app.guarantee() says what was kept. pool: the torch.cuda.MemPool of all captures.
+
     Threads: any. Queries run in the order of their submits. close() ends it; so does the runtime's close.
     """
 

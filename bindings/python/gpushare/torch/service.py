@@ -45,7 +45,8 @@ class Service:
     Runtime.create_app, such as p99_alone_ns.
 
     `kernel`, `inputs` and `outputs` are those of the graph; `unconfinable` says why it runs on the whole device only,
-    and is '' if it may run in places.
+    and is '' if it may run in places. `captures` are the captures in each place, or None. `app` is the LC app, whose
+    guarantee() says what was kept.
 
     Threads: any may call the service; one query is in flight at a time. close() ends it; so does the
     runtime's close.

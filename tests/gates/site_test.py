@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""What tools/site writes for the documentation site: links that are rewritten, and a reference of every declaration.
+
+  site_test.py ROOT
+"""
+
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(sys.argv.pop()).resolve()
+sys.path.insert(0, str(ROOT / 'tools/site'))
+import c_reference  # noqa: E402
+import stage  # noqa: E402
+
+HEADER = '''// What it is.
+//
+// Call sequence
+//    one()
+// - An item
+//   goes on.
+#ifndef A_
+#define A_
+
+// --- first things ------------------------------------------------------
+
+// Makes it; see gpushare_done.
+// Threads: any. Owns: nothing.
+// Blocks: no.
+GPUSHARE_API gpushare_status gpushare_make(int a,
+                                           int b) GPUSHARE_NOEXCEPT;
+
+typedef struct gpushare_pair {
+  int a;
+
+  int b;  // of a[i]
+} gpushare_pair;
+#define GPUSHARE_PAIR_INIT 0
+
+// --- last things -------------------------------------------------------
+
+// docs/a.md says when.
+GPUSHARE_API void gpushare_done(void) GPUSHARE_NOEXCEPT;
+
+#endif
+'''
+
+
+def written(text, name='a.h'):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / name
+        path.write_text(text, encoding='utf-8')
+        links = c_reference.Links()
+        links.add('a.md', c_reference.read(path)[1])
+        return c_reference.write_page('a.md', 'A', 'Intro.', path, links, '../')
+
+
+def staged(files):
+    with tempfile.TemporaryDirectory() as folder:
+        root, out = pathlib.Path(folder) / 'root', pathlib.Path(folder) / 'out'
+        for name, text in files.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text, encoding='utf-8')
+        problems = stage.Site(root, out).everything()
+        return problems, {path.relative_to(out).as_posix(): path.read_text(encoding='utf-8')
+                          for path in out.rglob('*') if path.is_file()}
+
+
+class Reference(unittest.TestCase):
+    def test_a_declaration_has_its_comment_its_code_and_links(self):
+        page = written(HEADER)
+        self.assertIn('## First things', page)
+        self.assertIn('### gpushare_make { #gpushare_make }\n\nMakes it; see [`gpushare_done`](#gpushare_done).', page)
+        self.assertIn('**Threads:** any.\n\n**Owns:** nothing.\n\n**Blocks:** no.', page)
+        self.assertIn('int a,\n                                           int b) GPUSHARE_NOEXCEPT;\n```', page)
+        self.assertIn('[a](../a.md) says when.', page)
+
+    def test_a_struct_comes_before_its_macro_and_keeps_its_empty_lines(self):
+        page = written(HEADER)
+        self.assertIn('### gpushare_pair {', page)
+        self.assertIn('  int a;\n\n  int b;  // of a[i]\n} gpushare_pair;', page)
+
+    def test_a_class_shows_its_public_declarations_only(self):
+        page = written('// --- things ----\n\n// A thing.\nclass Thing {\n public:\n  explicit Thing(std::string a)\n'
+                       '      : a_(std::move(a)) {}\n  std::string Get(const std::vector<int>& b = {}) const {\n'
+                       '    if (b.empty()) { return a_; }\n    return a_;\n  }\n\n private:\n'
+                       '  std::string a_;\n};\n', 'a.hpp')
+        self.assertIn('class Thing {\n  explicit Thing(std::string a);\n'
+                      '  std::string Get(const std::vector<int>& b = {}) const;\n};', page)
+        self.assertNotIn('a_', page)
+
+    def test_each_function_of_the_headers_is_on_its_page(self):
+        pages = c_reference.pages(ROOT)
+        for page, _, header, _ in c_reference.PAGES:
+            text = (ROOT / header).read_text(encoding='utf-8')
+            functions = set(re.findall(r'^GPUSHARE\w*_API\b[^;(]*?(\w+)\(', text, re.MULTILINE))
+            self.assertTrue(functions or page != 'c.md')
+            self.assertEqual({name for name in functions if name not in pages[page]}, set())
+        self.assertEqual(pages['cpp.md'].count('```') % 2, 0)
+        for name in ('Runtime', 'App', 'Queue', 'Kernel', 'Ticket', 'Query', 'Region', 'TokenStream', 'EventLog'):
+            self.assertIn(f'### {name} {{ #{name} }}', pages['cpp.md'])
+
+
+class Stage(unittest.TestCase):
+    FILES = {'README.md': '# P\n\n[a](docs/a.md#x) [`c`](src/a.c) `[not](a link)`\n\n```\n[nor](this)\n```\n',
+             'docs/README.md': '# Pages\ntext\n- [home](../README.md)\n- [all](b/)\n\n'
+                               'text\n| a | b |\n| --- | --- |\n| `x\\|y` | 1 |\n',
+             'docs/a.md': '# A\n\n[dir](../src) [own](#a)\n', 'docs/b/one.md': '# One\n\n[up](../README.md)\n',
+             'src/a.c': 'int a;\n', 'src/README.md': '# Sources\n\n[deep](deep/x.txt)\n', 'src/deep/x.txt': 'x\n'}
+
+    def test_links_lead_to_where_the_files_lie(self):
+        problems, pages = staged(self.FILES)
+        self.assertEqual(problems, [])
+        self.assertIn('[a](a.md#x) [`c`](tree/src/a.c.txt) `[not](a link)`', pages['index.md'])
+        self.assertIn('[nor](this)', pages['index.md'])
+        self.assertIn('[dir](tree/src/README.md) [own](#a)', pages['a.md'])
+        self.assertIn('[deep](deep/x.txt.txt)', pages['tree/src/README.md'])
+        self.assertEqual(pages['tree/src/a.c.txt'], 'int a;\n')
+        self.assertIn('[home](index.md)', pages['pages.md'])
+        self.assertIn('[all](b/index.md)', pages['pages.md'])
+        self.assertIn('- [One](one.md)', pages['b/index.md'])
+        self.assertIn('[up](../pages.md)', pages['b/one.md'])
+
+    def test_lists_and_tables_get_the_empty_line_that_they_need(self):
+        pages = staged(self.FILES)[1]
+        self.assertIn('text\n\n- [home](index.md)\n- [all]', pages['pages.md'])
+        self.assertIn('text\n\n| a | b |\n| --- | --- |\n| `x|y` | 1 |', pages['pages.md'])
+
+    def test_a_link_to_nothing_is_a_problem(self):
+        problems, _ = staged({**self.FILES, 'docs/a.md': '# A\n\n[gone](../src/gone.c)\n'})
+        self.assertEqual(problems, ['docs/a.md: the link ../src/gone.c leads nowhere'])
+
+
+if __name__ == '__main__':
+    unittest.main()
