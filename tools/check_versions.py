@@ -16,6 +16,7 @@ SOURCE = ('CMakeLists.txt', r'^project\(gpushare VERSION (\S+)')
 # A file, and what stands around each version in it.
 STATED = (
     ('bindings/python/pyproject.toml', r'^version = "(.*)"'),
+    ('bindings/python/gpushare/__init__.py', r"^__version__ = '(.*)'"),
     ('bindings/rust/gpushare-sys/Cargo.toml', r'^version = "(.*)"'),
     ('bindings/rust/gpushare/Cargo.toml', r'^version = "(.*)"'),
     ('bindings/rust/gpushare/Cargo.toml', r'^gpushare-sys = .*version = "(.*)"'),
@@ -51,6 +52,7 @@ GOOD = {
     'CMakeLists.txt': 'project(gpushare VERSION 1.2.3 DESCRIPTION "x")\n',
     HEADER: '#define GPUSHARE_VERSION_MAJOR 1\n#define GPUSHARE_VERSION_MINOR 2\n#define GPUSHARE_VERSION_PATCH 3\n',
     'bindings/python/pyproject.toml': 'version = "1.2.3"\n',
+    'bindings/python/gpushare/__init__.py': "__version__ = '1.2.3'\n",
     'bindings/rust/gpushare-sys/Cargo.toml': 'version = "1.2.3"\n',
     'bindings/rust/gpushare/Cargo.toml': 'version = "1.2.3"\ngpushare-sys = { path = "x", version = "1.2.3" }\n',
     'packaging/conda/meta.yaml': '{% set version = "1.2.3" %}\n',

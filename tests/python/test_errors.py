@@ -62,6 +62,16 @@ def test_an_argument_of_a_wrong_type_is_named(service, chain):
         service.submit(chain, block_tasks=1.5)
     with pytest.raises(TypeError, match="kernel is 'chain1', and it must be a Kernel"):
         service.submit('chain1')
+    with pytest.raises(TypeError, match=r"p99_bound is '1\.05', and it must be a number"):
+        service.update(p99_bound='1.05')
+    with pytest.raises(TypeError, match='device is 3, and it must be a string'):
+        gpushare.Runtime(device=3)
+    with pytest.raises(TypeError, match=r'items has \(1,\), and each of them must be a pair of a KernelSpec'):
+        gpushare.calibrate('profile.json', [(1,)])
+
+
+def test_the_package_and_its_library_state_one_version():
+    assert gpushare.__version__ == gpushare.version()
 
 
 def test_objects_say_what_they_are(runtime, service, chain):

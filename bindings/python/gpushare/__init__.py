@@ -76,6 +76,8 @@ from gpushare.records import (
 from gpushare.runtime import Runtime
 from gpushare.ticket import Ticket
 
+__version__ = '0.1.0'
+
 LATENCY_CRITICAL = AppClass.LATENCY_CRITICAL
 BEST_EFFORT = AppClass.BEST_EFFORT
 

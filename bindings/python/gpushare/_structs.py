@@ -65,6 +65,8 @@ def _converted(kind: type[ctypes.Structure], name: str, field_type: Any, value: 
                 Status.INVALID_ARGUMENT, f'{kind.__name__}.{name} is {number}, and it must be from {least} to {most}.')
         return number
     if field_type is ctypes.c_double:
+        if isinstance(value, (str, bytes)) or not hasattr(value, '__float__'):
+            raise TypeError(f'{name} is {value!r}, and it must be a number.')
         return float(value)
     return value
 
@@ -77,6 +79,8 @@ def int64_of(name: str, value: Any) -> int:
 
 def text_of(name: str, value: str | bytes | os.PathLike[str]) -> bytes:
     """A string as C gets it."""
+    if not isinstance(value, (str, bytes, os.PathLike)):
+        raise TypeError(f'{name} is {value!r}, and it must be a string.')
     path = os.fspath(value)
     encoded = path if isinstance(path, bytes) else path.encode()
     if b'\0' in encoded:

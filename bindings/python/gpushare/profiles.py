@@ -45,7 +45,10 @@ def calibrate(output_path: str | os.PathLike[str], items: Sequence[CalibrationIt
     raises ends the calibration and is raised here.
     """
     rows = (abi.gpushare_calibration_item * len(items))()
-    for row, (kernel, task) in zip(rows, items, strict=True):
+    for row, item in zip(rows, items, strict=True):
+        if not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], KernelSpec)):
+            raise TypeError(f'items has {item!r}, and each of them must be a pair of a KernelSpec and a task or None.')
+        kernel, task = item
         row.kernel = ctypes.pointer(kernel.struct)
         if task is not None:
             row.task = ctypes.pointer(task)
