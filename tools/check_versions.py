@@ -20,7 +20,7 @@ STATED = (
     ('bindings/rust/gpushare-sys/Cargo.toml', r'^version = "(.*)"'),
     ('bindings/rust/gpushare/Cargo.toml', r'^version = "(.*)"'),
     ('bindings/rust/gpushare/Cargo.toml', r'^gpushare-sys = .*version = "(.*)"'),
-    ('packaging/conda/meta.yaml', r'set version = "(.*)"'),
+    ('packaging/conda/recipe.yaml', r'^  version: "(.*)"'),
     ('docs/changelog.md', r'^## (\S+)'),  # the first heading is the newest release
 )
 HEADER = 'bindings/c/gpushare.h'
@@ -55,7 +55,7 @@ GOOD = {
     'bindings/python/gpushare/__init__.py': "__version__ = '1.2.3'\n",
     'bindings/rust/gpushare-sys/Cargo.toml': 'version = "1.2.3"\n',
     'bindings/rust/gpushare/Cargo.toml': 'version = "1.2.3"\ngpushare-sys = { path = "x", version = "1.2.3" }\n',
-    'packaging/conda/meta.yaml': '{% set version = "1.2.3" %}\n',
+    'packaging/conda/recipe.yaml': 'context:\n  version: "1.2.3"\n',
     'docs/changelog.md': '# Changes\n\n## 1.2.3\n\n## 1.2.2\n',
 }
 
