@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Checks what libraries of packages export and need: the C ABI alone, and nothing newer than glibc 2.28.
+
+A library of any machine will do, and so will a wheel or a tarball: its libgpushare.so is looked at. Exit code 0: all is
+well; 1: problems, printed with the file; 2: bad use.
+
+  check_symbols.py FILE...      FILE: libgpushare.so, a wheel or a tarball of tools/package.sh
+  check_symbols.py --self-test  plants each fault in the output of readelf and expects a report
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+
+SYMBOLS = pathlib.Path(__file__).resolve().parent.parent / 'bindings/c/symbols.txt'
+# What manylinux_2_28 allows of versioned symbols. libstdc++ is inside, so that none of its versions is needed.
+NEWEST = {'GLIBC': (2, 28), 'GCC': (7, 0, 0)}
+# Of every glibc from 2.28 on; the loader's name says the machine.
+NEEDED = re.compile(r'lib(c\.so\.6|m\.so\.6|pthread\.so\.0|dl\.so\.2|rt\.so\.1|gcc_s\.so\.1)$|ld-linux-(x86-64|aarch64)\.so\.[12]$')
+LIBRARY = re.compile(r'(^|/)libgpushare(\.so\.\d+\.\d+\.\d+\.\d+|-?[0-9a-f]*\.so\.\d+)$')
+
+
+def readelf(path):
+    command = ['readelf', '--wide', '--dynamic', '--version-info', '--dyn-syms', str(path)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, encoding='utf-8').stdout
+
+
+def exported(text):
+    """Names of the defined dynamic symbols."""
+    rows = re.findall(r'^ *\d+: [0-9a-f]+ +\d+ (?:FUNC|OBJECT) +(?:GLOBAL|WEAK) +DEFAULT +(\d+) (\S+)$', text, re.MULTILINE)
+    return {name.split('@')[0] for _, name in rows}
+
+
+def order(version):
+    return tuple(int(part) for part in version.split('.')) if re.fullmatch(r'[0-9.]+', version) else (sys.maxsize,)
+
+
+def newest_versions(text):
+    """Of each family of versioned symbols that the library needs, its name and the newest version."""
+    newest = {}
+    for name, version in re.findall(r'Name: ([A-Z]+)_(\S+)  Flags', text):
+        newest[name] = max(newest.get(name, '0'), version, key=order)
+    return sorted(newest.items())
+
+
+def problems_of(text, symbols):
+    """Sentences about one library; text is readelf's output."""
+    found = []
+    names = exported(text)
+    found += [f'exports {name}, which symbols.txt has not' for name in sorted(names - symbols)]
+    found += [f'does not export {name}' for name in sorted(symbols - names)]
+    for library in re.findall(r'\(NEEDED\) +Shared library: \[(.*)\]', text):
+        if not NEEDED.match(library):
+            found.append(f'needs {library}')
+    for name, version in newest_versions(text):
+        newest = NEWEST.get(name)
+        if newest is None:
+            found.append(f'needs symbols of {name}_{version}, and only those of {", ".join(NEWEST)} are allowed')
+        elif order(version) > newest:
+            found.append(f'needs symbols of {name}_{version}, newer than {".".join(map(str, newest))}')
+    return found
+
+
+def library_of(path, folder):
+    """The library that a package holds, unpacked into folder; None if it holds none."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if LIBRARY.search(name)]
+            return pathlib.Path(archive.extract(names[0], folder)) if names else None
+    if tarfile.is_tarfile(path):
+        with tarfile.open(path) as archive:
+            members = [member for member in archive if member.isfile() and LIBRARY.search(member.name)]
+            if not members:
+                return None
+            target = pathlib.Path(folder) / 'libgpushare.so'
+            target.write_bytes(archive.extractfile(members[0]).read())
+            return target
+    return path
+
+
+def check(path, symbols):
+    with tempfile.TemporaryDirectory() as folder:
+        library = library_of(path, folder)
+        if library is None:
+            return [f'{path}: there is no libgpushare.so in it']
+        return [f'{path}: {problem}' for problem in problems_of(readelf(library), symbols)]
+
+
+GOOD = '''
+ 0x0000000000000001 (NEEDED)             Shared library: [libc.so.6]
+ 0x0000000000000001 (NEEDED)             Shared library: [ld-linux-aarch64.so.1]
+     7: 0000000000012340    52 FUNC    GLOBAL DEFAULT   12 gpushare_a@@GPUSHARE_1
+     8: 0000000000000000     0 OBJECT  GLOBAL DEFAULT  ABS GPUSHARE_1
+     9: 0000000000000000     0 FUNC    GLOBAL DEFAULT  UND malloc@GLIBC_2.17 (2)
+  0x0010:   Name: GLIBC_2.17  Flags: none  Version: 2
+  0x0020:   Name: GCC_3.0  Flags: none  Version: 3
+'''
+FAULTS = (
+    ('gpushare_a@@GPUSHARE_1', 'gpushare_b@@GPUSHARE_1', ('exports gpushare_b', 'does not export gpushare_a')),
+    ('libc.so.6', 'libstdc++.so.6', ('needs libstdc++.so.6',)),
+    ('GLIBC_2.17  Flags', 'GLIBC_2.34  Flags', ('newer than 2.28',)),
+    ('GLIBC_2.17  Flags', 'GLIBC_ABI_DT_RELR  Flags', ('newer than 2.28',)),
+    ('GCC_3.0  Flags', 'GCC_12.0.0  Flags', ('newer than 7.0.0',)),
+    ('GCC_3.0  Flags', 'GLIBCXX_3.4.30  Flags', ('GLIBCXX_3.4.30',)),
+)
+
+
+def self_test():
+    failures = [f'nothing is wrong, reported: {problem}' for problem in problems_of(GOOD, {'gpushare_a'})]
+    for old, new, wanted in FAULTS:
+        found = problems_of(GOOD.replace(old, new), {'gpushare_a'})
+        if len(found) != len(wanted) or not all(part in problem for part, problem in zip(wanted, found)):
+            failures.append(f'{new} in place of {old}, reported: {found}')
+    return failures
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('files', nargs='*', type=pathlib.Path)
+    parser.add_argument('--self-test', action='store_true')
+    arguments = parser.parse_args()
+    if arguments.self_test == bool(arguments.files):
+        parser.error('give files, or --self-test')
+    symbols = set(SYMBOLS.read_text(encoding='utf-8').split())
+    problems = self_test() if arguments.self_test else [each for path in arguments.files for each in check(path, symbols)]
+    for problem in problems:
+        print(problem)
+    if not problems:
+        print('The self-test passes.' if arguments.self_test else f'{len(arguments.files)} of {len(arguments.files)} files are as they must be.')
+    return 1 if problems else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
