@@ -15,6 +15,8 @@ Exit code 0: all is well; 1: problems, printed with file and line; 2: bad use.
   check_docs.py --self-test      breaks each rule in a scratch folder and expects a report
 """
 
+import os
+import pathlib
 import re
 import sys
 import textwrap
@@ -32,11 +34,17 @@ SAMPLES = {'c': 'examples/quickstart.c', 'cpp': 'examples/quickstart.cc'}
 LINK = re.compile(r'(?<!\!)\[[^\]]*\]\(([^)\s]+)\)')
 
 
+def files(root, suffixes):
+    """Files with one of the suffixes. Folders to skip are not entered: a build may hold whole systems."""
+    found = []
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in SKIPPED_FOLDERS]
+        found += [pathlib.Path(folder) / name for name in names if pathlib.Path(name).suffix in suffixes]
+    return sorted(found)
+
+
 def pages(root):
-    for path in sorted(root.rglob('*.md')):
-        parts = path.relative_to(root).parts
-        if not SKIPPED_FOLDERS.intersection(parts[:-1]):
-            yield path
+    return files(root, {'.md'})
 
 
 def prose_lines(text):
@@ -137,10 +145,8 @@ def check_index(root):
 def check_named_pages(root):
     """Pages that any file names by their path from the root."""
     problems = []
-    for path in sorted(root.rglob('*')):
+    for path in files(root, SOURCE_SUFFIXES):
         name = path.relative_to(root).as_posix()
-        if path.suffix not in SOURCE_SUFFIXES or SKIPPED_FOLDERS.intersection(path.relative_to(root).parts[:-1]):
-            continue
         if not path.is_file() or name.startswith(DATA_FOLDERS) or name in PLANTED:
             continue
         text = path.read_text(encoding='utf-8', errors='replace')
