@@ -13,6 +13,10 @@ die() {
 # Folder where tools/setup.sh puts the CUDA toolkit's wheels when the machine has no nvcc.
 cuda_wheels="$root/build/cuda-toolchain"
 
+# The CUDA toolkit with the runtime for aarch64; tools/setup.sh --aarch64 makes it.
+# shellcheck disable=SC2034
+cuda_aarch64="$root/build/cuda-aarch64"
+
 # Virtual environment with the tools that check and pack the Python package; tools/setup.sh makes it.
 # shellcheck disable=SC2034
 python_tools="$root/build/python-tools"
@@ -94,13 +98,31 @@ configure() {
   printf '%s' "$options" > "$folder/.configured"
 }
 
-# configure_package [-DOPTION=...]: what packages carry, with a private Abseil, for an old glibc, and with CUDA where a toolkit is.
+# configure_package PRESET [-DOPTION=...]: what packages carry, with a private Abseil, for an old glibc, and with CUDA where a
+# toolkit is. PRESET: package or package-aarch64.
 configure_package() {
-  local source_folder toolkit stubs
+  local preset="$1" source_folder toolkit stubs machine
+  shift
+  machine="$(uname -m)"
   source_folder="$("$root/tools/abseil_source.sh")"
   toolkit="$(cuda_toolkit)"
-  stubs="$("$root/tools/glibc_stubs.sh")" || say "without the symbols of an old glibc: the libraries need this machine's"
-  configure package "-DGPUSHARE_ABSEIL_SOURCE=$source_folder" "-DGPUSHARE_CUDA_TOOLKIT=$toolkit" "-DGPUSHARE_GLIBC_STUBS=$stubs" "$@"
+  if [[ "$preset" == package-aarch64 ]]; then
+    machine=aarch64
+    toolkit=''
+    if [[ -e "$cuda_aarch64/versions" ]]; then toolkit="$cuda_aarch64"; else set -- -DGPUSHARE_CUDA=OFF "$@"; fi
+  fi
+  stubs="$("$root/tools/glibc_stubs.sh" "$machine")" || say "without the symbols of an old glibc: the libraries need this machine's"
+  configure "$preset" "-DGPUSHARE_ABSEIL_SOURCE=$source_folder" "-DGPUSHARE_CUDA_TOOLKIT=$toolkit" "-DGPUSHARE_GLIBC_STUBS=$stubs" "$@"
+}
+
+# The machine that an ELF file is for, as uname -m names it.
+machine_of() {  # FILE
+  readelf -h "$1" | sed -n 's/^ *Machine: *AArch64$/aarch64/p; s/^ *Machine: .*X86-64$/x86_64/p'
+}
+
+# What the names of the binary tools for a machine begin with: nothing for this one.
+tool_prefix() {  # MACHINE
+  if [[ "$1" != "$(uname -m)" ]]; then printf '%s-linux-gnu-' "$1"; fi
 }
 
 # The architectures that the kernels are compiled for when they only have to run here: those of the GPUs of this

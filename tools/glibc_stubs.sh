@@ -2,17 +2,21 @@
 # Makes the folder build/glibc-stubs and prints it: libraries with the names and versions of glibc 2.28's symbols and no code,
 # to link against. Does nothing when they are there already.
 #
-#   tools/glibc_stubs.sh
+#   tools/glibc_stubs.sh [MACHINE]    MACHINE: x86_64 or aarch64 (default: this one); another than this one has the
+#                                     folder build/glibc-stubs-MACHINE
 #
 # zig knows the symbols of every glibc and writes such libraries when it links. It comes as the wheel ziglang, which is
 # deleted afterwards.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-[[ $# -eq 0 ]] || die 'tools/glibc_stubs.sh takes no argument.'
+[[ $# -le 1 ]] || die 'tools/glibc_stubs.sh takes a machine and nothing else.'
 
 zig_version=0.17.1
-target="$(uname -m)-linux-gnu.2.28"
+machine="${1:-$(uname -m)}"
+[[ "$machine" =~ ^(x86_64|aarch64)$ ]] || die "tools/glibc_stubs.sh does not know the machine '$machine'; it knows x86_64 and aarch64."
+target="$machine-linux-gnu.2.28"
 stubs="$root/build/glibc-stubs"
+if [[ "$machine" != "$(uname -m)" ]]; then stubs+="-$machine"; fi
 if [[ "$(cat "$stubs/version" 2> /dev/null)" == "$zig_version $target $stubs" ]]; then
   printf '%s\n' "$stubs"
   exit 0
@@ -21,7 +25,7 @@ fi
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 log="$scratch/log"
-timeout 300 "$python_tools/bin/python" -m pip install --quiet --disable-pip-version-check --retries 1 --only-binary :all: --no-deps --target "$scratch/zig" \
+timeout 900 "$python_tools/bin/python" -m pip install --quiet --disable-pip-version-check --retries 1 --only-binary :all: --no-deps --target "$scratch/zig" \
   "ziglang==$zig_version" > "$log" 2>&1 || { tail -n 20 "$log" >&2; die "pip could not install ziglang $zig_version."; }
 echo 'int gpushare_empty(void) { return 0; }' > "$scratch/empty.c"
 # --verbose-link prints the command of the linker, which names the libraries. What zig would compile for itself is left out.
@@ -40,7 +44,7 @@ for name in libc.so.6 libm.so.6 libpthread.so.0 libdl.so.2 librt.so.1 libld.so.2
 done
 # What -lNAME finds. Functions that 2.28 keeps in an archive, such as stat, are in libc_nonshared.a; libld.so.2 stands for
 # the loader, which has __tls_get_addr.
-loader="$(uname -m | sed 's/^x86_64$/ld-linux-x86-64.so.2/; s/^aarch64$/ld-linux-aarch64.so.1/')"
+loader="$(sed 's/^x86_64$/ld-linux-x86-64.so.2/; s/^aarch64$/ld-linux-aarch64.so.1/' <<< "$machine")"
 mv "$partial/libld.so.2" "$partial/$loader"
 echo "GROUP ( $stubs/libc.so.6 $stubs/libc_nonshared.a AS_NEEDED ( $stubs/$loader ) )" > "$partial/libc.so"
 ln -s libm.so.6 "$partial/libm.so"

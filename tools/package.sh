@@ -3,6 +3,7 @@
 #
 #   tools/package.sh FOLDER [OPTION...]   FOLDER: where the packages go
 #     --build BUILD                       packs this build tree, which has GPUSHARE_ABSEIL_SOURCE (default: builds build/package)
+#     --aarch64                           for aarch64, cross-compiled; first tools/setup.sh --aarch64
 #     --tarballs                          the two tarballs alone
 #     -DNAME=VALUE                        an option of CMake for the default build, such as -DGPUSHARE_CUDA=OFF
 #
@@ -10,7 +11,7 @@
 #        gpushare-VERSION-linux-MACHINE-debug.tar.gz   its debug information; unpack it over the same folder
 #        gpushare_VERSION_ARCHITECTURE.deb, gpushare-dbgsym_...   the same for Debian and what descends from it
 #        gpushare_runtime-VERSION-py3-none-PLATFORM.whl   the Python package
-# docs/package.md says how to use them; tools/package_check.sh tries them.
+# docs/package.md says how to use them; tools/package_check.sh tries them, and tools/aarch64_check.sh those for aarch64.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -20,6 +21,7 @@ folder="$(cd "$1" && pwd)"
 shift
 build=''
 everything=1
+preset=package
 options=()
 while [[ $# -gt 0 ]]; do
   case "$1" in
@@ -28,9 +30,10 @@ while [[ $# -gt 0 ]]; do
       build="$(cd "$2" && pwd)"
       shift
       ;;
+    --aarch64) preset=package-aarch64 ;;
     --tarballs) everything=0 ;;
     -D*) options+=("$1") ;;
-    *) die "tools/package.sh does not know the argument '$1'; it knows --build, --tarballs and -D." ;;
+    *) die "tools/package.sh does not know the argument '$1'; it knows --build, --aarch64, --tarballs and -D." ;;
   esac
   shift
 done
@@ -39,9 +42,9 @@ for program in objcopy strip dpkg-deb dpkg-shlibdeps; do
 done
 
 if [[ -z "$build" ]]; then
-  configure_package ${options[@]+"${options[@]}"}
-  compile package
-  build="$root/build/package"
+  configure_package "$preset" ${options[@]+"${options[@]}"}
+  compile "$preset"
+  build="$root/build/$preset"
 fi
 grep -q '^GPUSHARE_ABSEIL_SOURCE:PATH=.' "$build/CMakeCache.txt" ||
   die "$build links the installed Abseil; configure it with -DGPUSHARE_ABSEIL_SOURCE=\"\$(tools/abseil_source.sh)\"."
@@ -49,8 +52,12 @@ grep -q '^GPUSHARE_ABSEIL_SOURCE:PATH=.' "$build/CMakeCache.txt" ||
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 version="$(sed -n 's/^project(gpushare VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")"
+machine="$(machine_of "$build/bindings/c/libgpushare.so")"
+[[ -n "$machine" ]] || die "$build has no libgpushare.so for x86_64 or aarch64."
+tools="$(tool_prefix "$machine")"
 architecture="$(dpkg --print-architecture)"
-name="gpushare-$version-linux-$(uname -m)"
+if [[ -n "$tools" ]]; then architecture="$(sed 's/aarch64/arm64/; s/x86_64/amd64/' <<< "$machine")"; fi
+name="gpushare-$version-linux-$machine"
 tree="$scratch/$name"
 debug="$scratch/debug/$name"
 # The same commit gives the same archives.
@@ -74,6 +81,7 @@ END
 take_examples() {
   local examples="$tree/share/doc/gpushare/examples" compiler
   compiler="$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")"
+  compiler="${compiler:-${tools}gcc}"  # a toolchain file's compiler is not in the cache
   mkdir -p "$examples"
   cp "$root"/examples/quickstart.{c,cc,py} "$examples/"
   # A program for machines without a compiler.
@@ -87,9 +95,9 @@ split() {
   for file in "$@"; do
     symbols="$debug/$(dirname "${file#"$tree/"}")/.debug/$(basename "$file").debug"
     mkdir -p "$(dirname "$symbols")"
-    objcopy --only-keep-debug --compress-debug-sections "$file" "$symbols"
-    strip --strip-unneeded "$file"
-    (cd "$(dirname "$symbols")" && objcopy --add-gnu-debuglink="$(basename "$symbols")" "$file")
+    "${tools}objcopy" --only-keep-debug --compress-debug-sections "$file" "$symbols"
+    "${tools}strip" --strip-unneeded "$file"
+    (cd "$(dirname "$symbols")" && "${tools}objcopy" --add-gnu-debuglink="$(basename "$symbols")" "$file")
     chmod 644 "$symbols"
   done
 }
@@ -115,8 +123,27 @@ END
   dpkg-deb --root-owner-group -Zgzip --build "$2" "$folder/$1_${version}_$architecture.deb" > /dev/null
 }
 
+# The same for another machine, whose packages dpkg-shlibdeps does not find here: by the versions of the symbols.
+foreign_packages() {  # FILE...
+  local versions glibc libstdcxx
+  versions="$(readelf -V "$@" | grep -o 'Name: [A-Z]*_[0-9.]*' | sed 's/Name: //' | sort -u -V)"
+  glibc="$(sed -n 's/^GLIBC_//p' <<< "$versions" | tail -n 1)"
+  case "$(sed -n 's/^GLIBCXX_//p' <<< "$versions" | tail -n 1)" in
+    '') libstdcxx='' ;;
+    3.4.30) libstdcxx=12 ;;
+    3.4.29) libstdcxx=11 ;;
+    3.4.? | 3.4.1? | 3.4.2[0-8]) libstdcxx=9 ;;
+    *) die 'a program needs symbols of a libstdc++ that tools/package.sh does not know.' ;;
+  esac
+  printf 'libc6 (>= %s), libgcc-s1%s\n' "$glibc" "${libstdcxx:+, libstdc++6 (>= $libstdcxx)}"
+}
+
 # What the programs and libraries need of the system, as dpkg-shlibdeps knows it.
 system_packages() {  # FILE...
+  if [[ -n "$tools" ]]; then
+    foreign_packages "$@"
+    return
+  fi
   mkdir -p "$scratch/shlibs/debian"
   printf 'Source: gpushare\n\nPackage: gpushare\nArchitecture: any\n' > "$scratch/shlibs/debian/control"
   (cd "$scratch/shlibs" && dpkg-shlibdeps -O --ignore-missing-info -l"$tree/lib" "$@" 2> "$scratch/shlibs.log" |

@@ -5,22 +5,26 @@
 #   tools/setup.sh --demo       only what the library and the tool need
 #   tools/setup.sh --cuda       also nvcc: the machine's own, else the CUDA 13.0 wheels, which go to
 #                               build/cuda-toolchain; the last line printed is the toolkit's path
+#   tools/setup.sh --aarch64    also Debian's cross compiler for aarch64, qemu, and CUDA's runtime for aarch64, which goes
+#                               to build/cuda-aarch64
 #
 # GPUSHARE_FORCE_CUDA_WHEELS=1 takes the wheels although the machine has an nvcc.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 with_cuda=0
+with_aarch64=0
 with_development=1
 for argument in "$@"; do
   case "$argument" in
     --cuda) with_cuda=1 ;;
     --demo) with_development=0 ;;
+    --aarch64) with_cuda=1 with_aarch64=1 ;;
     -h | --help)
-      sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
-    *) die "tools/setup.sh does not know the argument '$argument'; it knows --demo and --cuda." ;;
+    *) die "tools/setup.sh does not know the argument '$argument'; it knows --demo, --cuda and --aarch64." ;;
   esac
 done
 
@@ -37,6 +41,8 @@ development_packages=(
   dpkg-dev debootstrap
   libcpp-httplib-dev apache2-utils
 )
+
+aarch64_packages=(g++-aarch64-linux-gnu qemu-user-static)
 
 # Prints those of its arguments that are not installed. One dpkg-query, no network.
 missing_packages() {
@@ -112,6 +118,37 @@ install_cuda_wheels() {
   mv "$partial" "$cuda_wheels"
 }
 
+# A toolkit whose compiler is this machine's and whose runtime is for aarch64: nvcc finds its folder by its own place, and
+# takes targets/aarch64-linux beside it when the host compiler is for aarch64. The headers are the same for both.
+install_cuda_aarch64() {
+  local wanted="nvidia-cuda-runtime==13.0.96" toolkit partial="$cuda_aarch64.partial" log file
+  toolkit="$(cuda_toolkit)"
+  if [[ "$(cat "$cuda_aarch64/versions" 2>/dev/null)" == "$wanted $toolkit" ]]; then return; fi
+  say "installing CUDA's runtime for aarch64 into build/cuda-aarch64"
+  rm -rf "$partial"
+  mkdir -p "$partial/bin" "$partial/targets/aarch64-linux"
+  log="$(mktemp)"
+  if ! python3 -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --platform manylinux2014_aarch64 \
+    --target "$partial/wheels" "$wanted" > "$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    rm -f "$log"
+    die "pip could not install CUDA's runtime for aarch64."
+  fi
+  rm -f "$log"
+  for file in "$toolkit"/bin/*; do
+    if [[ "$(basename "$file")" == nvcc ]]; then cp "$file" "$partial/bin/"; else ln -s "$file" "$partial/bin/"; fi
+  done
+  ln -s "$toolkit/nvvm" "$partial/nvvm"
+  ln -s "$toolkit/targets/x86_64-linux/include" "$partial/targets/aarch64-linux/include"
+  mv "$partial/wheels/nvidia/cu13/lib" "$partial/targets/aarch64-linux/lib"
+  ln -s aarch64-linux "$partial/targets/sbsa-linux"  # where CMake looks
+  ln -s targets/aarch64-linux/include "$partial/include"
+  rm -rf "$partial/wheels"
+  printf '%s' "$wanted $toolkit" > "$partial/versions"
+  rm -rf "$cuda_aarch64"
+  mv "$partial" "$cuda_aarch64"
+}
+
 # What checks, tests and packs the Python package, and what builds the documentation site, in a virtual environment of its own.
 python_tool_versions=(
   ruff==0.17.6 mypy==2.4.1 pytest==9.2.0
@@ -144,5 +181,9 @@ fi
 if [[ $with_cuda -eq 1 ]]; then
   if [[ -n "${GPUSHARE_FORCE_CUDA_WHEELS:-}" || -z "$(cuda_toolkit)" ]]; then install_cuda_wheels; fi
   [[ -n "$(cuda_toolkit)" ]] || die "nvcc was not found although its wheels are installed."
+  if [[ $with_aarch64 -eq 1 ]]; then
+    install_packages "${aarch64_packages[@]}"
+    install_cuda_aarch64
+  fi
   cuda_toolkit
 fi
