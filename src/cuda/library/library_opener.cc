@@ -14,11 +14,12 @@ namespace {
 
 constexpr char kFoldersVariable[] = "GPUSHARE_CUDA_LIBRARY_PATH";
 
-// The folders of NVIDIA's packages and runfiles.
+// The folders of NVIDIA's packages and runfiles; sbsa is aarch64.
 constexpr absl::string_view kToolkitFolders[] = {
     "/usr/local/cuda/lib64",
     "/usr/local/cuda/lib",
     "/usr/local/cuda/targets/x86_64-linux/lib",
+    "/usr/local/cuda/targets/sbsa-linux/lib",
 };
 
 std::vector<std::string> Candidates(absl::string_view file_name) {
