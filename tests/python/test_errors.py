@@ -62,12 +62,19 @@ def test_an_argument_of_a_wrong_type_is_named(service, chain):
         service.submit(chain, block_tasks=1.5)
     with pytest.raises(TypeError, match="kernel is 'chain1', and it must be a Kernel"):
         service.submit('chain1')
-    with pytest.raises(TypeError, match=r"p99_bound is '1\.05', and it must be a number"):
-        service.update(p99_bound='1.05')
-    with pytest.raises(TypeError, match='device is 3, and it must be a string'):
+    with pytest.raises(TypeError, match="arguments is 'x', and it must be bytes"):
+        service.submit(chain, arguments='x')
+
+
+def test_a_text_is_no_number_and_a_number_no_text(runtime, tmp_path):
+    with pytest.raises(TypeError, match=r"p99_bound is '1\.05', and it must be a number\."):
+        runtime.create_app('service', gpushare.LATENCY_CRITICAL, p99_bound='1.05')
+    with pytest.raises(TypeError, match=r'p99_bound is \[\], and it must be a number\.'):
+        runtime.create_app('service', gpushare.LATENCY_CRITICAL, p99_bound=[])
+    with pytest.raises(TypeError, match=r'device is 3, and it must be a string or a path\.'):
         gpushare.Runtime(device=3)
-    with pytest.raises(TypeError, match=r'items has \(1,\), and each of them must be a pair of a KernelSpec'):
-        gpushare.calibrate('profile.json', [(1,)])
+    with pytest.raises(TypeError, match=r"items\[0\] is 'chain1', and it must be a pair: a KernelSpec, and a task"):
+        gpushare.calibrate(tmp_path / 'profile.json', ['chain1'])
 
 
 def test_the_package_and_its_library_state_one_version():

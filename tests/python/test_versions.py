@@ -46,3 +46,9 @@ def test_the_log_says_what_runs_if_asked(level):
                           env={**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path), 'GPUSHARE_LOG': level}).stderr
     assert ("gpushare: info: app 'service' is latency-critical: p99 at most 1.05 of alone, p99 alone 2 ms."
             in said.splitlines()) == (level == 'info')
+
+
+def test_the_package_has_a_version_as_others_have():
+    assert gpushare.__version__ == gpushare.version()
+    with pytest.raises(AttributeError, match="has no attribute '__author__'"):
+        _ = gpushare.__author__

@@ -65,10 +65,18 @@ def _converted(kind: type[ctypes.Structure], name: str, field_type: Any, value: 
                 Status.INVALID_ARGUMENT, f'{kind.__name__}.{name} is {number}, and it must be from {least} to {most}.')
         return number
     if field_type is ctypes.c_double:
-        if isinstance(value, (str, bytes)) or not hasattr(value, '__float__'):
-            raise TypeError(f'{name} is {value!r}, and it must be a number.')
-        return float(value)
+        return float_of(name, value)
     return value
+
+
+def float_of(name: str, value: Any) -> float:
+    """A value that C gets as double. A text is refused: float() would read it, and a typo would pass."""
+    if not isinstance(value, str | bytes | bytearray):
+        try:
+            return float(value)
+        except TypeError:
+            pass
+    raise TypeError(f'{name} is {value!r}, and it must be a number.')
 
 
 def int64_of(name: str, value: Any) -> int:
@@ -79,9 +87,10 @@ def int64_of(name: str, value: Any) -> int:
 
 def text_of(name: str, value: str | bytes | os.PathLike[str]) -> bytes:
     """A string as C gets it."""
-    if not isinstance(value, (str, bytes, os.PathLike)):
-        raise TypeError(f'{name} is {value!r}, and it must be a string.')
-    path = os.fspath(value)
+    try:
+        path = os.fspath(value)
+    except TypeError:
+        raise TypeError(f'{name} is {value!r}, and it must be a string or a path.') from None
     encoded = path if isinstance(path, bytes) else path.encode()
     if b'\0' in encoded:
         raise InvalidArgumentError(Status.INVALID_ARGUMENT, f'{name} is {path!r}, and it must not contain a NUL.')

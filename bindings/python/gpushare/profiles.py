@@ -44,10 +44,11 @@ def calibrate(output_path: str | os.PathLike[str], items: Sequence[CalibrationIt
     progress: runs on this thread between measurements. Its argument is valid during the call. An exception that it
     raises ends the calibration and is raised here.
     """
+    for i, item in enumerate(items):
+        if not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], KernelSpec)):
+            raise TypeError(f'items[{i}] is {item!r}, and it must be a pair: a KernelSpec, and a task or None.')
     rows = (abi.gpushare_calibration_item * len(items))()
     for row, item in zip(rows, items, strict=True):
-        if not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], KernelSpec)):
-            raise TypeError(f'items has {item!r}, and each of them must be a pair of a KernelSpec and a task or None.')
         kernel, task = item
         row.kernel = ctypes.pointer(kernel.struct)
         if task is not None:
