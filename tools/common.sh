@@ -10,6 +10,12 @@ die() {
   exit 1
 }
 
+# step N OF WHAT...: what long work begins now, on stderr. Nothing where quiet is 1.
+step() {
+  if [[ "${quiet:-0}" -eq 1 ]]; then return; fi
+  printf 'gpushare: step %d of %d, %d s elapsed: %s\n' "$1" "$2" "$SECONDS" "${*:3}" >&2
+}
+
 # Folder where tools/setup.sh puts the CUDA toolkit's wheels when the machine has no nvcc.
 cuda_wheels="$root/build/cuda-toolchain"
 
@@ -138,22 +144,23 @@ architectures_here() {
   printf '%s\n' "${list:-90a-real}" | sed 's/;$//'
 }
 
-# Writes ninja's output to LOG and shows how far ninja is: in one line of a terminal, else in a line every 15 s, or
-# PROGRESS_SECONDS.
+# Writes ninja's output to LOG and shows how far ninja is and about how long it still takes, from the mean of the steps
+# so far: in one line of a terminal, else in a line every 15 s, or PROGRESS_SECONDS. Nothing where quiet is 1.
 show_progress() {  # LOG
-  local line shown=$SECONDS counter='^\[([0-9]+)/([0-9]+)\] (.*)'
+  local line done all left start=$SECONDS shown=$SECONDS counter='^\[([0-9]+)/([0-9]+)\] (.*)'
   while IFS= read -r line; do
     printf '%s\n' "$line"
-    if ! [[ "$line" =~ $counter ]]; then continue; fi
+    if [[ "${quiet:-0}" -eq 1 ]] || ! [[ "$line" =~ $counter ]]; then continue; fi
+    done="${BASH_REMATCH[1]}" all="${BASH_REMATCH[2]}" line="${BASH_REMATCH[3]}"
+    left=$((done > 0 ? (SECONDS - start) * (all - done) / done : 0))
     if [[ -t 2 ]]; then
-      line="${BASH_REMATCH[3]}"
-      printf '\r\033[Kgpushare: [%s/%s] %.60s' "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "${line##*/}" >&2
+      printf '\r\033[Kgpushare: [%s/%s] about %s s left  %.48s' "$done" "$all" "$left" "${line##*/}" >&2
     elif ((SECONDS - shown >= ${PROGRESS_SECONDS:-15})); then
       shown=$SECONDS
-      say "built ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}" >&2
+      say "built $done of $all, about $left s remaining" >&2
     fi
   done > "$1"
-  if [[ -t 2 ]]; then printf '\r\033[K' >&2; fi
+  if [[ -t 2 && "${quiet:-0}" -ne 1 ]]; then printf '\r\033[K' >&2; fi
 }
 
 # ninja_with_progress FOLDER LOG [TARGET...]

@@ -33,6 +33,7 @@ import copy
 import json
 import math
 import sys
+import time
 
 # src/sim/physics/tuning.h, kL2Contention.
 L2_CONTENTION = 0.6
@@ -46,6 +47,35 @@ WRITER_PARALLELISM = 1.0
 PARALLELISM_MOST = 10.0
 STARTS_L2 = (0.1, 0.4, 0.8)
 ROUNDS = 100
+# Without a terminal, progress is a line at most this often.
+PLAIN_SECONDS = 5
+
+
+class Progress:
+    """Rounds done and about how much time remains, on stderr: one line of a terminal, else sparse lines."""
+
+    def __init__(self, steps, quiet=False, out=sys.stderr, clock=time.monotonic):
+        self.steps, self.quiet, self.out, self.clock = steps, quiet, out, clock
+        self.live = out.isatty()
+        self.done = 0
+        self.start = self.printed = clock()
+
+    def step(self):
+        self.done += 1
+        now = self.clock()
+        if self.quiet or now - self.printed < (0.1 if self.live else PLAIN_SECONDS):
+            return
+        self.printed = now
+        elapsed = now - self.start
+        left = elapsed / self.done * max(0, self.steps - self.done)
+        text = f"{self.done} of {self.steps} rounds done, {elapsed:.0f} s elapsed, about {left:.0f} s remaining"
+        self.out.write(f"\r\033[K{text}" if self.live else f"gpushare: {text}\n")
+        self.out.flush()
+
+    def finish(self):
+        if self.live and not self.quiet:
+            self.out.write("\r\033[K")
+            self.out.flush()
 
 
 def speed_on(kernel, sms, device_sms):
@@ -181,7 +211,7 @@ class Fit:
         return sum((self.predict(values, lc, be, sms) - speed)**2
                    for lc, be, sms, speed in self.pairs)
 
-    def descend(self, values):
+    def descend(self, values, progress):
         best = self.error(values)
         steps = {key: 0.25 for key in values}
         for _ in range(ROUNDS):
@@ -197,10 +227,13 @@ class Fit:
                     values[key] = before
                 else:
                     steps[key] = max(steps[key] * 0.6, 1e-4)
+            progress.step()
         return best, values
 
-    def solve(self):
-        tries = [self.descend(self.start(l2)) for l2 in STARTS_L2]
+    def solve(self, quiet=True):
+        progress = Progress(ROUNDS * len(STARTS_L2), quiet)
+        tries = [self.descend(self.start(l2), progress) for l2 in STARTS_L2]
+        progress.finish()
         return min(tries, key=lambda one: one[0])[1]
 
 
@@ -272,6 +305,7 @@ def main():
                         help="fit to the pairs of these LC kernels alone; without it, of all")
     parser.add_argument("--in-place", action="append", default=[], metavar="KERNEL=FACTOR",
                         help="speeds on partitions, queries that come one by one over calibrated")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     arguments = parser.parse_args()
     with open(arguments.profile, encoding="utf-8") as file:
         profile = json.load(file)
@@ -279,7 +313,7 @@ def main():
     if not fit.pairs:
         print(f"{arguments.profile} holds no measured pairs.", file=sys.stderr)
         return 2
-    values = fit.solve()
+    values = fit.solve(arguments.quiet)
     print(table(fit, values))
     for (name, what), value in sorted(values.items()):
         print(f"{name}.{what} = {value:.4f}")

@@ -5,6 +5,7 @@
 #     --build BUILD                       packs this build tree, which has GPUSHARE_ABSEIL_SOURCE (default: builds build/package)
 #     --aarch64                           for aarch64, cross-compiled; first tools/setup.sh --aarch64
 #     --tarballs                          the two tarballs alone
+#     --quiet                             no progress: neither the steps nor the build's counter
 #     -DNAME=VALUE                        an option of CMake for the default build, such as -DGPUSHARE_CUDA=OFF
 #
 # Makes: gpushare-VERSION-linux-MACHINE.tar.gz   headers, libraries, CMake package, pkg-config, command, profiles, pages
@@ -22,6 +23,7 @@ shift
 build=''
 everything=1
 preset=package
+quiet=0
 options=()
 while [[ $# -gt 0 ]]; do
   case "$1" in
@@ -32,8 +34,9 @@ while [[ $# -gt 0 ]]; do
       ;;
     --aarch64) preset=package-aarch64 ;;
     --tarballs) everything=0 ;;
+    --quiet) quiet=1 ;;
     -D*) options+=("$1") ;;
-    *) die "tools/package.sh does not know the argument '$1'; it knows --build, --aarch64, --tarballs and -D." ;;
+    *) die "tools/package.sh does not know the argument '$1'; it knows --build, --aarch64, --tarballs, --quiet and -D." ;;
   esac
   shift
 done
@@ -41,7 +44,9 @@ for program in objcopy strip dpkg-deb dpkg-shlibdeps; do
   command -v "$program" > /dev/null || die "$program is missing; tools/setup.sh installs it."
 done
 
+steps=$((everything == 1 ? 6 : 4))
 if [[ -z "$build" ]]; then
+  step 1 "$steps" 'the build, which takes most of the time'
   configure_package "$preset" ${options[@]+"${options[@]}"}
   compile "$preset"
   build="$root/build/$preset"
@@ -171,15 +176,20 @@ make_debs() {  # FILE...
   make_deb gpushare-dbgsym "$scratch/dbgsym" "gpushare (= $version)" 'debug information of gpushare'
 }
 
+step 2 "$steps" 'the installed tree'
 cmake --install "$build" --prefix "$tree" > "$scratch/log" 2>&1 || { cat "$scratch/log" >&2; die 'the build tree could not be installed.'; }
 take_licences
 take_examples
 mapfile -t binaries < <(find "$tree/lib" "$tree/bin" -type f \( -name '*.so.*' -o -name gpushare \) | sort)
+step 3 "$steps" 'debug information'
 split "${binaries[@]}"
+step 4 "$steps" 'the tarballs'
 make_tarball "$scratch" "$name.tar.gz"
 make_tarball "$scratch/debug" "$name-debug.tar.gz"
 if [[ $everything -eq 1 ]]; then
+  step 5 "$steps" 'the Debian packages'
   make_debs "${binaries[@]}"
+  step 6 "$steps" 'the wheel'
   "$root/tools/python_wheel.sh" "$folder" "$(readlink -f "$tree/lib/libgpushare.so")"
 fi
 say "packed into $folder:"

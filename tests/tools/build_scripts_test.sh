@@ -40,7 +40,17 @@ fi
 printf '[7/9] Building CXX object a.cc.o\n' | show_progress "$scratch/log" 2> "$scratch/shown"
 expect 'what a new build shows' '' "$(cat "$scratch/shown")"
 { sleep 0.1; printf '[7/9] Building CXX object a.cc.o\n'; } | PROGRESS_SECONDS=0 show_progress "$scratch/log" 2> "$scratch/shown"
-expect 'what a long build shows' 'gpushare: built 7 of 9' "$(cat "$scratch/shown")"
+expect 'what a long build shows' 'gpushare: built 7 of 9, about 0 s remaining' "$(cat "$scratch/shown")"
+
+quiet=1 PROGRESS_SECONDS=0 show_progress "$scratch/log" <<< '[7/9] Building CXX object a.cc.o' 2> "$scratch/shown"
+expect 'what a quiet build shows' '' "$(cat "$scratch/shown")"
+{ sleep 2.1; printf '[2/6] Building CXX object a.cc.o\n'; } | PROGRESS_SECONDS=1 show_progress "$scratch/log" 2> "$scratch/shown"
+grep -qE '^gpushare: built 2 of 6, about [46] s remaining$' "$scratch/shown" || die "The estimate of a build is wrong: $(cat "$scratch/shown")"
+
+# The steps of tools/package.sh that no build counts.
+SECONDS=12
+expect 'a step' 'gpushare: step 2 of 6, 12 s elapsed: the tarballs' "$(step 2 6 the tarballs 2>&1)"
+expect 'a quiet step' '' "$(quiet=1 step 2 6 the tarballs 2>&1)"
 
 program nvidia-smi <<'END'
 printf "$FAKE_GPUS"
