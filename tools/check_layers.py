@@ -177,8 +177,9 @@ LAYERS = (
           ('events', 'base scenario workloads run', ()),
           ('colocate', 'base scenario workloads run events', ()),
           ('report', 'base scenario workloads run events colocate', ()),
+          ('plot', 'base scenario workloads run events colocate report', ()),
           ('profile', 'base scenario workloads run events colocate report', (NLOHMANN,)),
-          ('command', 'base scenario workloads run events colocate report profile', (CLI11,)))),
+          ('command', 'base scenario workloads run events colocate report plot profile', (CLI11,)))),
     # Like the command's room for CUDA: the catalogue for programs in other languages.
     Layer('examples cuda', 'examples/pytorch', (own('examples'), PUBLIC, CUDA, CATALOGUE),
           pattern=r'^cuda_\w+\.cc$', may_reach=(ABSEIL, EIGEN)),

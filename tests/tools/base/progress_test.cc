@@ -37,5 +37,32 @@ TEST(ProgressTest, ATerminalHasOneLineThatFitsItsWidth) {
   EXPECT_EQ(text.Clear(), "\r\033[K");
 }
 
+TEST(ProgressTest, ATerminalIsDrawnTenTimesASecondAndAtTheEnd) {
+  ProgressText text(4, 80, 0);
+  EXPECT_NE(text.Step("a", 1'000'000), "");
+  EXPECT_EQ(text.Step("b", 2'000'000), "") << "a thousand short steps would flicker";
+  EXPECT_NE(text.Step("c", 102'000'000), "");
+  EXPECT_NE(text.Step("d", 103'000'000), "") << "the last line says that all is done";
+}
+
+TEST(ProgressTest, OfAnUnknownNumberOfStepsNothingIsSaidOfTheRest) {
+  ProgressText plain(0, 0, 0);
+  EXPECT_EQ(plain.Step("workers, line", 1 * kSecondNs), "");
+  EXPECT_EQ(plain.Step("workers, line", 6 * kSecondNs),
+            "gpushare: 2 done, 6 s elapsed: workers, line\n");
+  ProgressText live(0, 80, 0);
+  EXPECT_EQ(live.Step("workers, line", 3 * kSecondNs), "\r\033[K1 done, 3 s  workers, line");
+}
+
+TEST(ProgressTest, QuietPrintsNothing) {
+  ::testing::internal::CaptureStderr();
+  {
+    Progress quiet(2, true);
+    quiet.Step("a");
+    quiet.Step("b");
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
 }  // namespace
 }  // namespace gpushare::tool

@@ -385,5 +385,25 @@ TEST_F(CommandTest, HelpAndVersionAreNoErrors) {
   EXPECT_THAT(RunTool({"colocate", "--help"}).out, HasSubstr("--policy"));
 }
 
+// From a folder that a run wrote: its numbers, and its traced run over time.
+TEST_F(CommandTest, PlotDrawsWhatARunLeft) {
+  const std::string out = folder_ + "/run";
+  const std::string plots = folder_ + "/plots";
+  ASSERT_EQ(RunTool({"colocate", Smoke(), "--device", "sim", "--queries", "30", "--policy",
+                     "adaptive", "--quiet", "--out", out})
+                .code,
+            0);
+  const Answer answer = RunTool({"plot", out, "--out", plots});
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("-tradeoff.svg"));
+  EXPECT_THAT(answer.out, HasSubstr("-guarantee.svg"));
+  EXPECT_THAT(answer.out, HasSubstr("-arrangement.svg"));
+  EXPECT_THAT(Read(plots + "/plots.html"), HasSubstr("SIMULATED"));
+  ExpectBadInput({"plot", folder_ + "/none"}, "cannot be opened");
+  ExpectBadInput({"plot", out, "--policy", "fifo", "--out", plots},
+                 "no run under the policy 'fifo'");
+  ExpectBadInput({"plot"}, "RESULTS");
+}
+
 }  // namespace
 }  // namespace gpushare::tool

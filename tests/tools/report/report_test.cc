@@ -7,8 +7,11 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "tests/tools/report/page_check.h"
 #include "tools/gpushare/base/text.h"
+#include "tools/gpushare/profile/evaluation_report.h"
 #include "tools/gpushare/report/report_html.h"
 #include "tools/gpushare/report/result.h"
 #include "tools/gpushare/report/svg_plot.h"
@@ -100,13 +103,14 @@ TEST(ReportTest, EscapesNamesAndText) {
 TEST(ReportTest, ANarrowScreenKnowsTheColumnOfEachCell) {
   const std::string page = FormatReport(MakeScenario(), MakeResult(), "");
   EXPECT_THAT(page, HasSubstr("data-label=\"worst p99 over alone\""));
-  EXPECT_THAT(page, HasSubstr("data-label=\"adaptive\""));
+  EXPECT_THAT(page, HasSubstr("data-label=\"adaptive p99\""));
   EXPECT_THAT(page, HasSubstr("data-label=\"eviction p99\""));
   EXPECT_THAT(page, HasSubstr(".stack td:not(:first-child)::before"));
   // Every table but the manifest, whose two columns fit, stacks.
   for (size_t at = 0; (at = page.find("<table", at)) != std::string::npos; ++at) {
     const std::string tag = page.substr(at, page.find('>', at) - at);
-    EXPECT_TRUE(tag == "<table class=\"stack\"" || tag == "<table class=\"manifest\"") << tag;
+    EXPECT_TRUE(tag.rfind("<table class=\"stack", 0) == 0 || tag == "<table class=\"manifest\"")
+        << tag;
   }
 }
 
@@ -174,7 +178,42 @@ TEST(VerdictTest, CountsCasesWhereEveryLcAppKeptItsLine) {
   ASSERT_EQ(verdicts.size(), 2u);
   EXPECT_EQ(verdicts[0].cases_met, 0);
   EXPECT_EQ(verdicts[1].cases_met, 1);
-  EXPECT_NEAR(verdicts[1].gain_over_limit_mean, 0.31 + 0.68 - 1, 1e-12);
+  EXPECT_EQ(verdicts[1].cases_kept, 1);
+  EXPECT_NEAR(verdicts[1].gain_when_kept_mean, 0.31 + 0.68 - 1, 1e-12);
+}
+
+// A policy that breaks every bound gives BE the most, and must not look like the winner.
+TEST(VerdictTest, WorkOverTimeSharingCountsOnlyWhereQosWasKept) {
+  const std::vector<PolicyVerdict> verdicts = JudgePolicies(MakeResult());
+  EXPECT_EQ(verdicts[0].cases_kept, 0);
+  EXPECT_EQ(verdicts[0].gain_when_kept_mean, 0);
+  const std::string page = FormatReport(MakeScenario(), MakeResult(), "");
+  EXPECT_THAT(page, HasSubstr("data-label=\"work over time sharing, where QoS was kept\">-<"));
+  EXPECT_THAT(page, HasSubstr("where QoS was kept\">-0.010<"));
+}
+
+TEST(VerdictTest, TooFewQueriesForAP99AreNamed) {
+  ColocateResult result = MakeResult();
+  EXPECT_EQ(FewQueriesText(result), "");
+  result.runs[2].lc[0].queries = 2;
+  EXPECT_THAT(FewQueriesText(result), HasSubstr("1 of 2 runs"));
+  EXPECT_THAT(FewQueriesText(result), HasSubstr("fewer than 100 queries (the least: 2)"));
+  EXPECT_THAT(FormatTable(MakeScenario(), result), HasSubstr("it is the slowest query"));
+  EXPECT_THAT(FormatReport(MakeScenario(), result, ""), HasSubstr("it is the slowest query"));
+}
+
+// 17 of 17 of a simulated device says nothing of the GPU that missed three.
+TEST(VerdictTest, BoundsKeptAreCountedOnBothDevices) {
+  MeasuredResults measured;
+  measured.gpu = "NVIDIA H200";
+  measured.rows = {{"case<1>", "adaptive", 1.0, 1.07, 0.6, 3000}};
+  const std::string page = FormatReport(MakeScenario(), MakeResult(), "", measured);
+  EXPECT_THAT(page, HasSubstr("colspan=\"6\">simulated</th>"));
+  EXPECT_THAT(page, HasSubstr("class=\"good\" data-label=\"simulated QoS kept\">1 of 1<"));
+  EXPECT_THAT(page, HasSubstr("class=\"bad\" data-label=\"NVIDIA H200 QoS kept\">0 of 1<"));
+  EXPECT_THAT(page, HasSubstr("data-label=\"NVIDIA H200 worst p99 over alone\">1.070<"));
+  EXPECT_THAT(FormatTable(MakeScenario(), MakeResult(), measured),
+              HasSubstr("NVIDIA H200 kept its bound in 0 of 1, worst p99 1.070"));
 }
 
 TEST(TableTest, MarksTheMissAndStampsTheSimulation) {
@@ -192,8 +231,10 @@ TEST(TableTest, EveryTableOfLatenciesHasTheMedianBesideTheP99) {
   EXPECT_THAT(table, HasSubstr("1.530   1.020  0.68")) << "all cases";
   EXPECT_THAT(table, HasSubstr("worst p50 1.530 and p99 1.020 x alone")) << "over all cases";
   const std::string page = FormatReport(MakeScenario(), MakeResult(), "");
-  EXPECT_THAT(page, HasSubstr("data-label=\"worst p50 over alone\">1.53x<"));
-  EXPECT_THAT(page, HasSubstr("data-label=\"adaptive\">1.530, 1.020, 0.68<"));
+  EXPECT_THAT(page, HasSubstr("data-label=\"worst p50 over alone\">1.530<"));
+  EXPECT_THAT(page, HasSubstr("data-label=\"adaptive p50\">1.530<"));
+  EXPECT_THAT(page, HasSubstr("data-label=\"adaptive p99\">1.020<"));
+  EXPECT_THAT(page, HasSubstr("data-label=\"adaptive BE\">0.68<"));
   EXPECT_THAT(page, HasSubstr("data-label=\"p50 over alone\">1.530<"));
 }
 
@@ -213,11 +254,93 @@ TEST(ReportTest, SeveralBeAppsAreShownEachAndNeverAsASum) {
   EXPECT_THAT(page, HasSubstr("best-effort apps run at <b>32 %</b> to <b>100 %</b> of their solo "
                               "rates, <b>64 %</b> on average"));
   EXPECT_THAT(page, HasSubstr("data-label=\"BE app\">copies<"));
+  EXPECT_THAT(page, HasSubstr("data-label=\"adaptive BE\">0.32 to 1.00<"));
+  // The chart has a mark for each app.
+  for (const char* const mark :
+       {"heavy: p99 1.020 x alone, BE 0.610", "light: p99 1.020 x alone, BE 0.320",
+        "copies: p99 1.020 x alone, BE 1.000"}) {
+    EXPECT_THAT(page, HasSubstr(mark));
+  }
   for (const std::string& text : {table, page}) {
     EXPECT_THAT(text, Not(HasSubstr("1.930")));
     EXPECT_THAT(text, Not(HasSubstr("1.93<")));
     EXPECT_THAT(text, Not(HasSubstr("193 %")));
   }
+}
+
+// Three services and six BE apps with long names under seven policies, and figures of a GPU.
+ColocateResult WideResult(MeasuredResults& measured) {
+  ColocateResult result = MakeResult();
+  result.policies = {"fifo", "priority", "baymax", "smguard", "tacker", "kernelet", "adaptive"};
+  result.runs.clear();
+  measured.gpu = "NVIDIA H200 NVL";
+  for (const char* const name : {"chain1-sincos_2700us_yield-0.3-bound_1.05", "heavy"}) {
+    for (const std::string& policy :
+         {std::string(kLcAlone), std::string("fifo"), std::string("priority"),
+          std::string("baymax"), std::string("smguard"), std::string("tacker"),
+          std::string("kernelet"), std::string("adaptive")}) {
+      RunResult run = MakeRun(policy, policy == "adaptive" ? 1.031 : 84.127, 0.5);
+      run.case_name = name;
+      run.lc.assign(3, run.lc[0]);
+      run.lc[1].app = "llm_decode_batch_16";
+      run.be.assign(6, {"sincos_2700us_yield", 0.128, 1e6, 10, 3});
+      run.evictions = {12'345, 20'000, 123'000};
+      run.utilisation = 0.995;
+      run.prediction_samples = 7;
+      run.prediction_error = 0.123;
+      result.runs.push_back(run);
+      measured.rows.push_back({name, policy, 340.5, 40.128, 1.01, 3000});
+    }
+  }
+  return result;
+}
+
+// Columns were cut off on the right of a screen of 1400 pixels, and a chart had no legend.
+TEST(ReportTest, FitsWideAndNarrowScreensWithALegendOnEachChart) {
+  MeasuredResults measured;
+  const ColocateResult result = WideResult(measured);
+  const std::string page = FormatReport(MakeScenario(), result, "", measured);
+  EXPECT_THAT(PageFaults(page), ::testing::IsEmpty());
+  EXPECT_GE(Elements(page, "svg").size(), 8u);
+  for (const char* const column :
+       {"LC app",         "p50",          "p50 over alone",   "p99",
+        "p99 over alone", "violations",   "BE app",           "BE rate",
+        "ANTT",           "STP",          "SM busy",          "pred. error",
+        "evictions",      "eviction p99", "kernelet p50",     "kernelet p99",
+        "kernelet BE",    "promised",     "beyond the bound", "tail account",
+        "late for BE",    "rate of solo", "held, by reason"}) {
+    EXPECT_THAT(page, HasSubstr(std::string("data-label=\"") + column + "\"")) << column;
+  }
+}
+
+TEST(EvaluationPageTest, FitsWideAndNarrowScreensWithALegendOnEachChart) {
+  std::vector<ModelRows> models;
+  for (const char* const model :
+       {"line over block tasks, rounds and sizes", "knee from counters"}) {
+    models.push_back({"pairs on partitions that were never measured", model, {}});
+    models.back().rows.push_back(
+        {"gpushare_gemm_roomy_with_mriq_1_1_of_135168_block_tasks_beside_sincos", 8.04e6, 7.65e6});
+    models.back().rows.push_back({"fft", 5.04e3, 5e3});
+  }
+  const std::string page = EvaluationPage(models, "h200.jsonl.gz");
+  EXPECT_THAT(PageFaults(page), ::testing::IsEmpty());
+  for (const char* const column : {"model", "rows", "mean", "median", "95 %", "worst",
+                                   "the worst row: predicted for measured"}) {
+    EXPECT_THAT(page, HasSubstr(std::string("data-label=\"") + column + "\"")) << column;
+  }
+  EXPECT_THAT(page, HasSubstr(">knee from counters</text>"));
+}
+
+TEST(PageCheckTest, FindsATableThatIsTooWideAndAChartWithoutALegend) {
+  std::string row = "<tr>";
+  for (int i = 0; i < 15; ++i) row += "<td>a cell of some length</td>";
+  const std::string page =
+      "<style>main{max-width:1160px}</style><div class=\"scroll\"><table class=\"stack\">" + row +
+      "</tr></table></div><table><tr><td>a</td></tr></table>"
+      "<svg role=\"img\"><title>t</title></svg>";
+  EXPECT_THAT(PageFaults(page),
+              ::testing::ElementsAre(HasSubstr("a table needs"), HasSubstr("no container"),
+                                     HasSubstr("narrow screen"), HasSubstr("no legend: <title>t")));
 }
 
 TEST(ResultTest, KeepsTheOrderOfTheSchema) {
@@ -258,7 +381,17 @@ TEST(TextTest, DurationsHaveThreeDigitsAndAUnit) {
   EXPECT_EQ(DurationText(1.25e11), "125 s");
 }
 
-// The y of every label of a line, and the top of the plot's grid.
+TEST(SvgPlotTest, ALegendThatIsTooLongGoesOnInARowAboveAndMakesThePlotTaller) {
+  SvgLegend legend(0, 100, 14);
+  for (int i = 0; i < 3; ++i) legend.Add("<path/>", 14, "policy");
+  EXPECT_EQ(legend.ExtraHeight(), 2 * 17);
+  SvgPlot plot(120, 300, {"x", 0, 1, false, {}}, {"y", 0, 1, false, {}});
+  plot.KeyPoint("s0", 0, "a long name");
+  plot.KeyLine("qos", "another long name");
+  EXPECT_THAT(plot.Finish("plot"), HasSubstr("viewBox=\"0 -17 120 317\""));
+}
+
+// The entries of lines, and the top of the plot's grid.
 TEST(SvgPlotTest, LabelsOfLinesStandAboveThePlotAndBesideEachOther) {
   SvgPlot plot(380, 300, {"x", 0, 1, false, {{0.5, "0.5"}}}, {"y", 1, 10, true, {}});
   plot.Vertical("limit", "time sharing", 0.7);
@@ -267,18 +400,29 @@ TEST(SvgPlotTest, LabelsOfLinesStandAboveThePlotAndBesideEachOther) {
   const std::string svg = plot.Finish("plot");
   double end = 0;
   int labels = 0;
-  const std::string tag = "<text class=\"note\" x=\"";
-  for (size_t at = 0; (at = svg.find(tag, at)) != std::string::npos; ++labels) {
+  const std::string tag = "<g transform=\"translate(";
+  size_t at = svg.find("<g class=\"legend\">");
+  const double row = std::stod(svg.substr(svg.find("translate(0 ", at) + 12));
+  EXPECT_LT(row + 11, 34 - 4.5 * 1.3 - 11 * 0.3);  // above a mark at the plot's top
+  at = svg.find("translate(0 ", at);
+  for (; (at = svg.find(tag, at)) != std::string::npos; ++labels) {
     at += tag.size();
     const double x = std::stod(svg.substr(at));
-    const double y = std::stod(svg.substr(svg.find("y=\"", at) + 3));
     EXPECT_GE(x, end);
-    EXPECT_LT(y, 34 - 4.5 * 1.3 - 11 * 0.3);  // above a mark at the plot's top
-    const size_t text = svg.find('>', at) + 1;
-    end = x + 6 * static_cast<double>(svg.find('<', text) - text);
+    const size_t text = svg.find('>', svg.find("<text", at)) + 1;
+    end = x + 22 + 6 * static_cast<double>(svg.find('<', text) - text);
   }
   EXPECT_EQ(labels, 2);
   EXPECT_LE(end, 380);
+}
+
+TEST(SvgPlotTest, ALabelThatWouldTouchItsNeighbourIsLeftOut) {
+  SvgPlot plot(200, 200, {"x", 0, 10, false, {{1, "1.00 ms"}, {2, "2.00 ms"}, {9, "9.00 ms"}}},
+               {"y", 0, 1, false, {}});
+  const std::string svg = plot.Finish("plot");
+  EXPECT_THAT(svg, HasSubstr(">1.00 ms</text>"));
+  EXPECT_THAT(svg, Not(HasSubstr(">2.00 ms</text>")));
+  EXPECT_THAT(svg, HasSubstr(">9.00 ms</text>"));
 }
 
 TEST(SvgPlotTest, TicksAreRoundAndInside) {

@@ -56,6 +56,13 @@ inline constexpr size_t kRowsBytesMax = size_t{512} << 20;
 inline constexpr int64_t kSamplesBytesMax = int64_t{256} << 20;
 // An event log of one run: 64-byte records, 1 GiB.
 inline constexpr size_t kEventLogBytesMax = size_t{1} << 30;
+// A result.json: about 2 KB a row, 1024 cases of fifteen rows.
+inline constexpr size_t kResultBytesMax = size_t{64} << 20;
+// One call of `gpushare plot`: results and logs that a page can show and a reader can look at. The
+// runs of a result are marks of a few plots.
+inline constexpr size_t kPlotInputsMax = 16;
+inline constexpr size_t kPlotLogsMax = 16;
+inline constexpr size_t kPlotRunsMax = 2048;
 // Most polls without any movement of the device's clock; a run with more of them is given up.
 inline constexpr int64_t kIdlePollsMax = 100'000;
 

@@ -44,13 +44,17 @@ ProgressText::ProgressText(size_t steps, size_t columns, int64_t start_ns)
 
 std::string ProgressText::Step(const std::string& what, int64_t now_ns) {
   ++done_;
-  if (columns_ > 0) return Live(what, now_ns - start_ns_);
-  if (now_ns - printed_ns_ < kPlainIntervalNs) return "";
+  const bool live = columns_ > 0;
+  // The first line and the last one are drawn in any case.
+  const bool draw = live && (!drawn_ || done_ == steps_);
+  const int64_t interval_ns = live ? kLiveIntervalNs : kPlainIntervalNs;
+  if (!draw && now_ns - printed_ns_ < interval_ns) return "";
   printed_ns_ = now_ns;
-  return Plain(what, now_ns - start_ns_);
+  drawn_ = live;
+  return live ? Live(what, now_ns - start_ns_) : Plain(what, now_ns - start_ns_);
 }
 
-std::string ProgressText::Clear() const { return columns_ > 0 && done_ > 0 ? "\r\033[K" : ""; }
+std::string ProgressText::Clear() const { return drawn_ ? "\r\033[K" : ""; }
 
 // From the mean of the steps so far.
 int64_t ProgressText::RemainingNs(int64_t elapsed_ns) const {
@@ -60,25 +64,34 @@ int64_t ProgressText::RemainingNs(int64_t elapsed_ns) const {
 }
 
 std::string ProgressText::Live(const std::string& what, int64_t elapsed_ns) const {
-  const size_t filled = steps_ == 0 ? kBarWidth : std::min(kBarWidth, kBarWidth * done_ / steps_);
-  std::string line = "[" + std::string(filled, '#') + std::string(kBarWidth - filled, '.') + "]" +
-                     Format(" %zu/%zu ", done_, steps_) + SecondsText(elapsed_ns) + ", about " +
-                     SecondsText(RemainingNs(elapsed_ns)) + " left  " + what;
+  std::string line = Format("%zu done, ", done_) + SecondsText(elapsed_ns) + "  " + what;
+  if (steps_ > 0) {
+    const size_t filled = std::min(kBarWidth, kBarWidth * done_ / steps_);
+    line = "[" + std::string(filled, '#') + std::string(kBarWidth - filled, '.') + "]" +
+           Format(" %zu/%zu ", done_, steps_) + SecondsText(elapsed_ns) + ", about " +
+           SecondsText(RemainingNs(elapsed_ns)) + " left  " + what;
+  }
   // A line that wraps could not be drawn over.
   if (line.size() >= columns_) line.resize(columns_ - 1);
   return "\r\033[K" + line;
 }
 
 std::string ProgressText::Plain(const std::string& what, int64_t elapsed_ns) const {
+  if (steps_ == 0) {
+    return Format("gpushare: %zu done, ", done_) + SecondsText(elapsed_ns) + " elapsed: " + what +
+           "\n";
+  }
   return Format("gpushare: %zu of %zu done, ", done_, steps_) + SecondsText(elapsed_ns) +
          " elapsed, about " + SecondsText(RemainingNs(elapsed_ns)) + " remaining: " + what + "\n";
 }
 
-Progress::Progress(size_t steps) : text_(steps, TerminalColumns(), WallNs()) {}
+Progress::Progress(size_t steps, bool quiet)
+    : quiet_(quiet), text_(steps, TerminalColumns(), WallNs()) {}
 
 Progress::~Progress() { std::fputs(text_.Clear().c_str(), stderr); }
 
 void Progress::Step(const std::string& what) {
+  if (quiet_) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   std::fputs(text_.Step(what, WallNs()).c_str(), stderr);
   std::fflush(stderr);

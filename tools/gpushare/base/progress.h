@@ -14,11 +14,14 @@ namespace gpushare::tool {
 
 // A run that ends within this time is silent where there is no terminal.
 inline constexpr int64_t kPlainIntervalNs = 5'000'000'000;
+// A terminal's line is drawn at most ten times a second, however short the steps are.
+inline constexpr int64_t kLiveIntervalNs = 100'000'000;
 
 // What to print after each step. Pure: the caller gives the time.
 class ProgressText {
  public:
-  // `columns` of the terminal, 0: there is none.
+  // `columns` of the terminal, 0: there is none. `steps` 0: their number is unknown, and nothing is
+  // said of the remaining time.
   ProgressText(size_t steps, size_t columns, int64_t start_ns);
 
   // Counts one step as done; `what` names it. Empty: nothing to print now.
@@ -36,11 +39,13 @@ class ProgressText {
   const int64_t start_ns_;
   int64_t printed_ns_;
   size_t done_ = 0;
+  bool drawn_ = false;  // the live line
 };
 
 class Progress {
  public:
-  explicit Progress(size_t steps);
+  // `quiet`: prints nothing.
+  explicit Progress(size_t steps, bool quiet = false);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -48,6 +53,7 @@ class Progress {
   void Step(const std::string& what);
 
  private:
+  const bool quiet_;
   std::mutex mutex_;
   ProgressText text_;
 };

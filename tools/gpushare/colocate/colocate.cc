@@ -100,7 +100,8 @@ class Colocation {
  private:
   void Measure(ColocateResult& out) {
     const size_t rows = alone_.size() + library_.size() + policy_runs_.size();
-    Progress progress(solo_ns_.size() + be_alone_.size() + rows * static_cast<size_t>(rounds_));
+    Progress progress(solo_ns_.size() + be_alone_.size() + rows * static_cast<size_t>(rounds_),
+                      options_.quiet);
     MeasureSolo(progress);
     MakePlans();
     if (device_.real_time) {

@@ -50,6 +50,7 @@ struct ColocateOptions {
   // Called with the finished cases after each case of a real device, empty: not called.
   // What `begin` or `save` throws ends the run.
   std::function<void(const ColocateResult&)> save;
+  bool quiet = false;  // no progress on stderr
 };
 
 struct ColocateResult {

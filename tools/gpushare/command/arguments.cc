@@ -27,6 +27,10 @@ std::string Joined(const std::vector<std::string>& names) {
   return text;
 }
 
+void AddQuiet(CLI::App& command, bool& quiet) {
+  command.add_flag("--quiet", quiet, "No progress on stderr");
+}
+
 }  // namespace
 
 int64_t WholeNumber(const char* option, const std::string& text, int64_t low, int64_t high) {
@@ -141,6 +145,7 @@ CLI::App* AddCalibrate(CLI::App& app, CalibrateArguments& arguments) {
       "Seed of evictions and of the simulated device");
   command->add_flag("--resume", options.resume,
                     "Continue from the checkpoint of a calibration that was stopped");
+  AddQuiet(*command, options.quiet);
   return command;
 }
 
@@ -179,6 +184,7 @@ CLI::App* AddColocate(CLI::App& app, ColocateArguments& arguments) {
   command->add_flag("--resume", arguments.resume,
                     "Run only the cases that the partial set of the output folder does not have");
   command->add_flag("--json", arguments.json, "Print result.json instead of the table");
+  AddQuiet(*command, arguments.quiet);
   return command;
 }
 
@@ -217,6 +223,21 @@ CLI::App* AddEvaluate(CLI::App& app, EvaluateArguments& arguments) {
   Add(*command, "SAMPLES", arguments.samples, "PATH", "What calibrate --samples wrote")->required();
   Add(*command, "--out", arguments.out, "FOLDER",
       "models.json and models.html go there, default out/models");
+  AddQuiet(*command, arguments.quiet);
+  return command;
+}
+
+CLI::App* AddPlot(CLI::App& app, PlotOptions& options) {
+  CLI::App* command = app.add_subcommand(
+      "plot", "Plots of finished runs: guarantees and arrangement over time, p99 against BE");
+  Add(*command, "RESULTS", options.inputs, "PATH",
+      "Output folders of colocate, their result.json, or event logs; at most 16")
+      ->required();
+  Add(*command, "--case", options.choice.case_name, "CASE", "Only this case");
+  Add(*command, "--policy", options.choice.policy, "POLICY", "Only this policy");
+  Add(*command, "--out", options.out, "FOLDER",
+      "plots.html and an SVG file for each plot go there, default out/plots");
+  AddQuiet(*command, options.quiet);
   return command;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tools/gpushare/events/replay.h"
+#include "tools/gpushare/plot/plot.h"
 #include "tools/gpushare/profile/calibrate.h"
 
 namespace gpushare::tool {
@@ -32,6 +33,7 @@ struct ColocateArguments {
   std::string rounds;
   bool json = false;
   bool resume = false;
+  bool quiet = false;
 };
 
 struct ExplainArguments {
@@ -61,6 +63,7 @@ struct CalibrateArguments {
 struct EvaluateArguments {
   std::string samples;
   std::string out = "out/models";
+  bool quiet = false;
 };
 
 struct ProfileArguments {
@@ -84,6 +87,7 @@ CLI::App* AddCalibrate(CLI::App& app, CalibrateArguments& arguments);
 CLI::App* AddColocate(CLI::App& app, ColocateArguments& arguments);
 CLI::App* AddEvaluate(CLI::App& app, EvaluateArguments& arguments);
 CLI::App* AddExplain(CLI::App& app, ExplainArguments& arguments);
+CLI::App* AddPlot(CLI::App& app, PlotOptions& options);
 CLI::App* AddProfile(CLI::App& app, ProfileArguments& arguments);
 CLI::App* AddInfo(CLI::App& app);
 CLI::App* AddReplay(CLI::App& app, ReplayArguments& arguments);

@@ -23,6 +23,7 @@
 #include "tools/gpushare/events/explain.h"
 #include "tools/gpushare/events/explain_text.h"
 #include "tools/gpushare/events/replay.h"
+#include "tools/gpushare/plot/plot.h"
 #include "tools/gpushare/profile/calibrate.h"
 #include "tools/gpushare/profile/evaluation.h"
 #include "tools/gpushare/profile/evaluation_report.h"
@@ -65,6 +66,7 @@ void RunColocate(const ColocateArguments& arguments) {
   options.tier = arguments.tier;
   options.policies = arguments.policies;
   options.cases = arguments.cases;
+  options.quiet = arguments.quiet;
   if (!arguments.trace_ms.empty()) {
     options.trace_window_ns =
         1'000'000 * WholeNumber("--trace-ms", arguments.trace_ms, 1, kTraceMsMax);
@@ -170,7 +172,7 @@ void RunCalibrate(const CalibrateArguments& arguments) {
 }
 
 void RunEvaluate(const EvaluateArguments& arguments) {
-  const std::vector<ModelRows> models = EvaluateModels(arguments.samples);
+  const std::vector<ModelRows> models = EvaluateModels(arguments.samples, arguments.quiet);
   MakeFolder(arguments.out);
   const std::string name = std::filesystem::path(arguments.samples).filename().string();
   WriteFile(arguments.out + "/models.json", EvaluationJson(models, name));
@@ -260,6 +262,8 @@ void Parse(int argc, const char* const* argv) {
   const CLI::App* evaluate_command = AddEvaluate(app, evaluate);
   const CLI::App* replay_command = AddReplay(app, replay);
   const CLI::App* info_command = AddInfo(app);
+  PlotOptions plot;
+  const CLI::App* plot_command = AddPlot(app, plot);
   AddValidate(app, validate);
   try {
     app.parse(argc, argv);
@@ -277,6 +281,7 @@ void Parse(int argc, const char* const* argv) {
   if (evaluate_command->parsed()) return RunEvaluate(evaluate);
   if (replay_command->parsed()) return RunReplay(replay);
   if (info_command->parsed()) return Print(InfoText());
+  if (plot_command->parsed()) return Print(Plot(plot));
   RunValidate(validate);
 }
 

@@ -58,7 +58,7 @@ struct Collected {
   std::vector<Row> rows;
   std::vector<std::string> notes;
 
-  explicit Collected(size_t steps) : progress(steps) {}
+  Collected(size_t steps, bool quiet) : progress(steps, quiet) {}
 };
 
 int64_t SampleBlockTasks(const gpushare_kernel_info& info, int sm_count) {
@@ -357,7 +357,7 @@ std::string Calibrate(const CalibrateOptions& options) {
     known.buffer_size_bytes = samples.copy_bytes();
   }
   known.samples_path = options.samples.empty() ? nullptr : options.samples.c_str();
-  Collected collected(Steps(samples));
+  Collected collected(Steps(samples), options.quiet);
   const gpushare_status status = gpushare_calibrate(&known, &Collect, &collected);
   if (InterruptSignal() != 0 && status != GPUSHARE_OK) ThrowInterrupted(options.out);
   Check(status);

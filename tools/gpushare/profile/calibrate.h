@@ -26,6 +26,7 @@ struct CalibrateOptions {
   double slice_overhead_max = 0;     // 0: the library's
   bool catalogue = false;            // the catalogue's kernels too, and fused kernels of them
   bool resume = false;
+  bool quiet = false;   // no progress on stderr
   std::string samples;  // file that durations are appended to; empty: none
   // What is measured instead of kernels.
   enum class Instead : uint8_t {

@@ -4,11 +4,13 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "tools/gpushare/base/errors.h"
 #include "tools/gpushare/base/gzip.h"
 #include "tools/gpushare/base/library.h"
 #include "tools/gpushare/base/limits.h"
+#include "tools/gpushare/base/progress.h"
 
 namespace gpushare::tool {
 
@@ -33,8 +35,15 @@ std::vector<double> RanksOf(const std::vector<double>& values) {
   return ranks;
 }
 
+struct Collected {
+  std::vector<ModelRows> all;
+  Progress progress;
+};
+
 void Collect(void* user, const gpushare_judged_prediction* prediction) {
-  auto& all = *static_cast<std::vector<ModelRows>*>(user);
+  auto& collected = *static_cast<Collected*>(user);
+  std::vector<ModelRows>& all = collected.all;
+  collected.progress.Step(std::string(prediction->family) + ", " + prediction->model);
   const auto same = [&](const ModelRows& one) {
     return one.family == prediction->family && one.model == prediction->model;
   };
@@ -74,14 +83,16 @@ const JudgedRow& ModelRows::Worst() const {
   });
 }
 
-std::vector<ModelRows> EvaluateModels(const std::string& samples) {
-  std::vector<ModelRows> all;
+std::vector<ModelRows> EvaluateModels(const std::string& samples, bool quiet) {
   const Uncompressed file(samples, kSamplesBytesMax);
-  Check(gpushare_evaluate_models(file.path().c_str(), &Collect, &all));
+  // How many predictions there are depends on the models, so their number is unknown.
+  Collected collected = {{}, Progress(0, quiet)};
+  Check(gpushare_evaluate_models(file.path().c_str(), &Collect, &collected));
+  std::vector<ModelRows>& all = collected.all;
   if (all.empty()) {
     throw InputError("'" + samples + "' has no row that was held out of a model's training.");
   }
-  return all;
+  return std::move(all);
 }
 
 double AgreementOnHarm(const ModelRows& rows) {

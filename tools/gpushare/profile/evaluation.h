@@ -32,7 +32,8 @@ struct ModelRows {
 
 // The models in the order in which the library reports them. Throws InputError for a file that is
 // not a samples file or holds nothing to judge.
-std::vector<ModelRows> EvaluateModels(const std::string& samples);
+// Counts predictions on stderr, unless `quiet`.
+std::vector<ModelRows> EvaluateModels(const std::string& samples, bool quiet = true);
 
 // For rows that are factors on a speed: the share of rows in which prediction and measurement agree
 // whether the neighbour takes more than a twentieth of it.

@@ -8,6 +8,7 @@
 
 #include "tools/gpushare/base/text.h"
 #include "tools/gpushare/report/html_table.h"
+#include "tools/gpushare/report/report_plots.h"
 #include "tools/gpushare/report/report_style.h"
 #include "tools/gpushare/report/svg_plot.h"
 
@@ -55,26 +56,32 @@ std::string PlotOf(const std::vector<const ModelRows*>& family) {
   const Axis axis = AxisOf("measured", family);
   Axis predicted = axis;
   predicted.label = "predicted";
-  SvgPlot plot(520, 420, axis, predicted);
+  SvgPlot plot(kPlotWidth, kPlotHeight, axis, predicted);
   const auto diagonal = [&](const char* css_class, double factor, const std::string& title) {
     const double low = std::max(axis.low, axis.low / factor);
     const double high = std::min(axis.high, axis.high / factor);
     plot.Line(css_class, title, {{low, low * factor}, {high, high * factor}});
   };
-  diagonal("muted", 1, "predicted as measured");
-  diagonal("limit", 1 + kBand, "10 % above");
-  diagonal("limit", 1 - kBand, "10 % below");
   for (size_t m = 0; m < family.size(); ++m) {
-    const auto series = static_cast<int>(m % kSeriesMax);
+    // Beyond eight models a colour comes again, with another shape.
+    const std::string series = "s" + std::to_string(m % kSeriesMax);
+    const auto shape = static_cast<int>((m + m / kSeriesMax) % kSeriesMax);
+    plot.KeyPoint(series, shape, family[m]->model);
     for (const JudgedRow& row : family[m]->rows) {
       // A prediction far outside is drawn at the edge.
       const double y = std::clamp(row.predicted, axis.low, axis.high);
-      plot.Point("s" + std::to_string(series), series,
+      plot.Point(series, shape,
                  row.subject + ": " + ValueText(row.predicted) + " for " + ValueText(row.measured),
                  row.measured, y);
     }
   }
-  return plot.Finish("Predicted against measured, " + family[0]->family);
+  diagonal("muted", 1, "predicted as measured");
+  diagonal("limit", 1 + kBand, "10 % above");
+  diagonal("limit", 1 - kBand, "10 % below");
+  plot.KeyLine("muted", "as measured");
+  plot.KeyLine("limit", "10 % off");
+  return plot.Finish("Predicted against measured, " + family[0]->family,
+                     "The table has the errors of each model.");
 }
 
 // Models of one family, in the order of the first of each.
@@ -91,24 +98,22 @@ std::vector<std::vector<const ModelRows*>> FamiliesOf(const std::vector<ModelRow
   return families;
 }
 
-std::string LegendOf(const std::vector<const ModelRows*>& family) {
-  std::string legend = "<p class=\"soft\">";
-  for (size_t m = 0; m < family.size(); ++m) {
-    const auto series = static_cast<int>(m % kSeriesMax);
-    legend += MarkerSvg("s" + std::to_string(series), series) + " " + EscapeHtml(family[m]->model) +
-              "&ensp;";
-  }
-  return legend + "</p>";
-}
-
 std::string HtmlTableOf(const std::vector<ModelRows>& models) {
-  HtmlTable table({"what", "model", "rows", "mean", "95 %", "worst", "the worst row"});
+  HtmlTable table("Errors of the models", {{"what"},
+                                           {"model", true},
+                                           {"rows"},
+                                           {"mean"},
+                                           {"median"},
+                                           {"95 %"},
+                                           {"worst"},
+                                           {"the worst row: predicted for measured", true}});
   for (const ModelRows& model : models) {
     table.Row();
     table.Cell(model.family);
     table.Cell(model.model);
     table.Cell(std::to_string(model.rows.size()));
     table.Cell(Percent(model.MeanError()));
+    table.Cell(Percent(model.ErrorAt(0.5)));
     table.Cell(Percent(model.ErrorAt(0.95)));
     table.Cell(Percent(model.ErrorAt(1)));
     table.Cell(WorstText(model));
@@ -152,15 +157,18 @@ std::string EvaluationPage(const std::vector<ModelRows>& models, const std::stri
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
       "<title>Models against measurements</title><style>" +
-      std::string(kReportStyle) + "</style></head><body><main>\n";
+      std::string(kChartStyle) + kPageStyle + "</style></head><body><main>\n";
   page += "<h1>Models against measurements</h1>\n<p class=\"soft\">" + EscapeHtml(samples) +
           ". Only rows that trained no model. Errors are shares of what was measured.</p>\n";
-  page += "<section class=\"card scroll\">" + HtmlTableOf(models) + "</section>\n";
+  page += "<section class=\"card\"><h2>Errors</h2>" + HtmlTableOf(models) + "</section>\n";
+  page +=
+      "<section class=\"card\"><h2>Predicted against measured</h2><p class=\"soft\">A mark for "
+      "each "
+      "row; one far outside is drawn at the edge.</p><div class=\"plots\">";
   for (const std::vector<const ModelRows*>& family : FamiliesOf(models)) {
-    page += "<section class=\"card\"><h2>" + EscapeHtml(family[0]->family) + "</h2>" +
-            LegendOf(family) + PlotOf(family) + "</section>\n";
+    page += "<div><h3>" + EscapeHtml(family[0]->family) + "</h3>" + PlotOf(family) + "</div>\n";
   }
-  return page + "</main></body></html>\n";
+  return page + "</div></section></main></body></html>\n";
 }
 
 std::string EvaluationJson(const std::vector<ModelRows>& models, const std::string& samples) {

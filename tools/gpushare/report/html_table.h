@@ -1,5 +1,6 @@
 // A table as HTML that a narrow screen shows as blocks: each cell carries its column's name, and
-// the style sheet stacks the cells of a row (report_style.h, ".stack").
+// the style sheet stacks the cells of a row (report_style.h, ".stack"). On a wide screen numbers
+// keep to one line and texts wrap, so that no column is cut off.
 //
 // Pure.
 
@@ -12,9 +13,16 @@
 
 namespace gpushare::tool {
 
+struct HtmlColumn {
+  std::string name;
+  bool text = false;       // its cells wrap; the first column is always a text
+  std::string group = {};  // neighbours of one group share a heading above theirs
+};
+
 class HtmlTable {
  public:
-  explicit HtmlTable(std::vector<std::string> columns);
+  // `label` says what the table holds, for readers that do not see it.
+  HtmlTable(std::string label, std::vector<HtmlColumn> columns);
 
   // Begins a row. Its cells follow, one a column.
   void Row(const std::string& css_class = "");
@@ -25,7 +33,10 @@ class HtmlTable {
   std::string Finish() const;
 
  private:
-  std::vector<std::string> columns_;
+  std::string Headings() const;
+
+  std::string label_;
+  std::vector<HtmlColumn> columns_;
   std::string rows_;
   size_t next_ = 0;
 };

@@ -44,9 +44,16 @@ std::string HeldText(const BeResult& app) {
 }  // namespace
 
 std::string GuaranteeTables(const std::vector<const RunResult*>& runs) {
-  HtmlTable lc({"policy", "LC app", "promised", "p50 over alone", "p99 over alone",
-                "beyond the bound", "tail account", "late for BE"});
-  HtmlTable be({"policy", "BE app", "rate of solo", "held, by reason"});
+  HtmlTable lc("Guarantees of LC apps", {{"policy"},
+                                         {"LC app", true},
+                                         {"promised", true},
+                                         {"p50 over alone"},
+                                         {"p99 over alone"},
+                                         {"beyond the bound"},
+                                         {"tail account"},
+                                         {"late for BE"}});
+  HtmlTable be("Guarantees of BE apps",
+               {{"policy"}, {"BE app", true}, {"rate of solo"}, {"held, by reason", true}});
   bool any_be = false;
   for (const RunResult* run : runs) {
     if (IsReference(run->policy)) continue;

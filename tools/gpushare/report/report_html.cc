@@ -1,7 +1,7 @@
 #include "tools/gpushare/report/report_html.h"
 
 #include <algorithm>
-#include <map>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -9,6 +9,7 @@
 #include "tools/gpushare/base/text.h"
 #include "tools/gpushare/report/html_table.h"
 #include "tools/gpushare/report/report_guarantees.h"
+#include "tools/gpushare/report/report_plots.h"
 #include "tools/gpushare/report/report_style.h"
 #include "tools/gpushare/report/svg_plot.h"
 #include "tools/gpushare/report/timeline.h"
@@ -18,27 +19,31 @@ namespace gpushare::tool {
 
 namespace {
 
-std::string RatioLabel(double value) {
-  return value < 10 ? Format("%.3gx", value) : Format("%.0fx", value);
-}
+// Most policies beside each other in one table, so that it fits a wide screen.
+constexpr size_t kPoliciesOfTable = 5;
+
 std::string AnttLabel(double value) {
   return value < 1000 ? Format("%.3g", value) : Format("%.0f", value);
 }
-std::string TimeLabel(double ns) {
-  if (ns >= 1e9) return Format("%g s", ns * 1e-9);
-  return ns >= 1e6 ? Format("%g ms", ns * 1e-6) : Format("%g us", ns * 1e-3);
-}
-
-constexpr int kRing = 7;  // SvgPlot's shape for what a GPU measured
 
 std::string RatioText(double over_alone) {
   if (over_alone == 0) return "-";
   return Format(over_alone < 100 ? "%.3f" : "%.0f", over_alone);
 }
 
-// LC p50 and p99 over alone and the BE rate, as the text of one cell.
-std::string CellText(double p50_over_alone, double p99_over_alone, double be) {
-  return RatioText(p50_over_alone) + ", " + RatioText(p99_over_alone) + Format(", %.2f", be);
+const char* Judged(bool kept) { return kept ? "good" : "bad"; }
+
+// The rate of the BE app, or those of the slowest and the fastest of several: each of them is a
+// share of its own rate alone, so they are not added.
+std::string BeRates(const RunResult& run) {
+  if (run.be.empty()) return "-";
+  double least = run.be[0].rate_of_solo;
+  double most = least;
+  for (const BeResult& app : run.be) {
+    least = std::min(least, app.rate_of_solo);
+    most = std::max(most, app.rate_of_solo);
+  }
+  return run.be.size() == 1 ? Format("%.2f", least) : Format("%.2f to %.2f", least, most);
 }
 
 class Report {
@@ -65,24 +70,13 @@ class Report {
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
         "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">"
         "<title>gpushare: " +
-        EscapeHtml(scenario_.name) + "</title><style>" + kReportStyle +
+        EscapeHtml(scenario_.name) + "</title><style>" + kChartStyle + kPageStyle +
         "</style><noscript><style>.case{display:block}</style></noscript></head><body><main>\n";
     page += Title() + Verdict() + Overview() + TradeOff() + Cases() + Excerpt() + Manifest();
     return page + "</main><script>" + kReportScript + "</script></body></html>\n";
   }
 
  private:
-  // The colour and shape of a policy are its place in the list, whatever cases show it.
-  int SeriesOf(const std::string& policy) const {
-    const auto found = std::find(result_.policies.begin(), result_.policies.end(), policy);
-    return static_cast<int>(found - result_.policies.begin()) % 8;
-  }
-  std::string ClassOf(const std::string& policy) const {
-    if (policy == kLcAlone) return "alone";
-    if (policy == kLibraryAlone) return "library";
-    return Format("s%d", SeriesOf(policy));
-  }
-
   std::string Title() const {
     std::string html = "<h1>" + EscapeHtml(scenario_.name);
     if (result_.device.simulated) html += " <span class=\"stamp\">SIMULATED</span>";
@@ -126,10 +120,16 @@ class Report {
           "<b>%.0f %%</b> on average.",
           100 * best.be_rate_least, 100 * best.be_rate_most, 100 * best.be_rate_mean);
     }
-    return Format(
-        "best-effort work runs at <b>%.0f %%</b> of its solo rate on average; together that is "
-        "<b>%.0f %%</b> of what time sharing could do.",
-        100 * best.be_rate_mean, 100 * (1 + best.gain_over_limit_mean));
+    std::string text =
+        Format("best-effort work runs at <b>%.0f %%</b> of its solo rate on average.",
+               100 * best.be_rate_mean);
+    if (best.cases_kept > 0) {
+      text += Format(
+          " In the cases that keep QoS both together do <b>%.2f x</b> the work of perfect "
+          "time sharing.",
+          1 + best.gain_when_kept_mean);
+    }
+    return text;
   }
 
   // The GPU's own misses, beside those of the run.
@@ -137,101 +137,151 @@ class Report {
     const MeasuredVerdict verdict = JudgeMeasured(result_, measured_, policy);
     if (verdict.cases == 0) return "";
     return Format(
-        " The %s kept its bound in <b class=\"%s\">%d of %d</b> of these cases (worst: %s alone).",
-        EscapeHtml(measured_.gpu).c_str(), verdict.cases_met == verdict.cases ? "good" : "bad",
-        verdict.cases_met, verdict.cases, RatioLabel(verdict.worst_p99_over_alone).c_str());
+        " The %s kept its bound in <b class=\"%s\">%d of %d</b> of these cases (worst: %s x "
+        "alone).",
+        EscapeHtml(measured_.gpu).c_str(), Judged(verdict.cases_met == verdict.cases),
+        verdict.cases_met, verdict.cases, RatioText(verdict.worst_p99_over_alone).c_str());
   }
+
+  std::string RunDevice() const { return RunDeviceName(result_); }
 
   std::string Verdict() const {
     std::string html = "<section class=\"card\"><h2>Verdict</h2>\n";
     if (const PolicyVerdict* best = Best()) {
-      const bool all = best->cases_met == best->cases_with_line;
       html += Format(
           "<p class=\"verdict\">Under <b>%s</b> latency-critical p99 stays within its QoS "
-          "line in <b class=\"%s\">%d of %d</b> cases (worst: %s alone), and ",
-          EscapeHtml(best->policy).c_str(), all ? "good" : "bad", best->cases_met,
-          best->cases_with_line, RatioLabel(best->worst_p99_over_alone).c_str());
+          "line in <b class=\"%s\">%d of %d</b> cases (%s; worst: %s x alone), and ",
+          EscapeHtml(best->policy).c_str(), Judged(best->cases_met == best->cases_with_line),
+          best->cases_met, best->cases_with_line, EscapeHtml(RunDevice()).c_str(),
+          RatioText(best->worst_p99_over_alone).c_str());
       html += BeSentence(*best) + MeasuredSentence(best->policy) + "</p>\n";
     }
-    HtmlTable table({"policy", "QoS kept", "worst p50 over alone", "worst p99 over alone",
-                     "mean BE rate of solo", "of one BE app", "mean work over time sharing"});
+    const std::string few = FewQueriesText(result_);
+    if (!few.empty()) html += "<p class=\"bad\">" + EscapeHtml(few) + "</p>\n";
+    return html + VerdictTable() + "</section>\n";
+  }
+
+  // With figures of a GPU, the bounds that each device kept stand beside each other.
+  std::string VerdictTable() const {
+    const std::string device = measured_.empty() ? "" : RunDevice();
+    std::vector<HtmlColumn> columns = {{"policy"}};
+    for (const char* const name : {"QoS kept", "worst p50 over alone", "worst p99 over alone"}) {
+      columns.push_back({name, false, device});
+    }
+    columns.push_back({"mean BE rate of solo", false, device});
+    columns.push_back({"of one BE app", false, device});
+    columns.push_back({"work over time sharing, where QoS was kept", false, device});
+    if (!measured_.empty()) {
+      columns.push_back({"QoS kept", false, measured_.gpu});
+      columns.push_back({"worst p99 over alone", false, measured_.gpu});
+    }
+    HtmlTable table("Verdict on each policy", columns);
     for (const PolicyVerdict& one : verdicts_) {
       table.Row();
-      table.Cell(one.policy, "", MarkerSvg(ClassOf(one.policy), SeriesOf(one.policy)));
+      table.Cell(one.policy, "",
+                 MarkerSvg(SeriesClass(result_.policies, one.policy),
+                           SeriesOf(result_.policies, one.policy)));
       table.Cell(Format("%d of %d", one.cases_met, one.cases_with_line),
-                 one.cases_met == one.cases_with_line ? "good" : "bad");
-      table.Cell(RatioLabel(one.worst_p50_over_alone));
-      table.Cell(RatioLabel(one.worst_p99_over_alone));
+                 Judged(one.cases_met == one.cases_with_line));
+      table.Cell(RatioText(one.worst_p50_over_alone));
+      table.Cell(RatioText(one.worst_p99_over_alone));
       table.Cell(Format("%.3f", one.be_rate_mean));
       table.Cell(one.several_be_apps ? Format("%.3f to %.3f", one.be_rate_least, one.be_rate_most)
                                      : Format("%.3f", one.be_rate_mean));
-      table.Cell(one.several_be_apps ? "-" : Format("%+.3f", one.gain_over_limit_mean));
+      table.Cell(one.several_be_apps || one.cases_kept == 0
+                     ? "-"
+                     : Format("%+.3f", one.gain_when_kept_mean));
+      if (!measured_.empty()) MeasuredCells(one.policy, table);
     }
-    return html + table.Finish() + "</section>\n";
+    return table.Finish();
+  }
+
+  void MeasuredCells(const std::string& policy, HtmlTable& table) const {
+    const MeasuredVerdict verdict = JudgeMeasured(result_, measured_, policy);
+    if (verdict.cases == 0) {
+      table.Cell("-");
+      return table.Cell("-");
+    }
+    table.Cell(Format("%d of %d", verdict.cases_met, verdict.cases),
+               Judged(verdict.cases_met == verdict.cases));
+    table.Cell(RatioText(verdict.worst_p99_over_alone));
   }
 
   // Every case under every policy; below each case what a GPU measured.
   std::string Overview() const {
     if (result_.policies.empty()) return "";
     std::string html =
-        "<section class=\"card\"><h2>All cases</h2><p class=\"soft\">LC p50 and p99 over "
-        "alone, and BE as a share of its rate alone (of several apps the mean).";
+        "<section class=\"card\"><h2>All cases</h2><p class=\"soft\">LC p50 and p99 over alone "
+        "('!': "
+        "above the bound), and BE as a share of its rate alone, of several apps the least and the "
+        "greatest share. Limit: what time sharing leaves BE.";
     if (!measured_.empty()) {
       html += " " + EscapeHtml(MeasuredOrigin(measured_, result_.policies));
     }
-    std::vector<std::string> columns = {"case", "bound", "limit"};
-    columns.insert(columns.end(), result_.policies.begin(), result_.policies.end());
-    HtmlTable table(columns);
-    for (const auto& [name, runs] : cases_) {
-      OverviewRow(name, runs, table);
-      MeasuredRow(name, runs, table);
+    html += "</p>\n";
+    for (size_t first = 0; first < result_.policies.size(); first += kPoliciesOfTable) {
+      const size_t end = std::min(first + kPoliciesOfTable, result_.policies.size());
+      html += OverviewTable({result_.policies.begin() + static_cast<std::ptrdiff_t>(first),
+                             result_.policies.begin() + static_cast<std::ptrdiff_t>(end)});
     }
-    return html + "</p>\n" + table.Finish() + "</section>\n";
+    return html + "</section>\n";
+  }
+
+  std::string OverviewTable(const std::vector<std::string>& policies) const {
+    std::vector<HtmlColumn> columns = {{"case"}, {"bound"}, {"limit"}};
+    for (const std::string& policy : policies) {
+      for (const char* const name : {"p50", "p99", "BE"}) columns.push_back({name, false, policy});
+    }
+    HtmlTable table("All cases", columns);
+    for (const auto& [name, runs] : cases_) {
+      OverviewRow(name, runs, policies, table);
+      MeasuredRow(name, runs, policies, table);
+    }
+    return table.Finish();
   }
 
   void OverviewRow(const std::string& name, const std::vector<const RunResult*>& runs,
-                   HtmlTable& table) const {
+                   const std::vector<std::string>& policies, HtmlTable& table) const {
     const double bound = BoundOf(runs);
     table.Row();
     table.Cell(name);
     table.Cell(bound > 0 ? Format("%.2f", bound) : "-");
     table.Cell(Format("%.3f", TimeSharingLimit(*runs[0])));
-    for (const std::string& policy : result_.policies) {
+    for (const std::string& policy : policies) {
       const auto found = std::find_if(runs.begin(), runs.end(),
                                       [&](const RunResult* run) { return run->policy == policy; });
       if (found == runs.end()) {
-        table.Cell("-");
+        for (int i = 0; i < 3; ++i) table.Cell("-");
         continue;
       }
-      table.Cell(
-          CellText(WorstP50OverAlone(**found), WorstP99OverAlone(**found), MeanBeRate(**found)),
-          bound == 0          ? ""
-          : KeepsQos(**found) ? "good"
-                              : "bad");
+      table.Cell(RatioText(WorstP50OverAlone(**found)));
+      table.Cell(RatioText(WorstP99OverAlone(**found)),
+                 bound == 0 ? "" : Judged(KeepsQos(**found)));
+      table.Cell(BeRates(**found));
     }
   }
 
   // No row if the GPU did not run the case.
   void MeasuredRow(const std::string& name, const std::vector<const RunResult*>& runs,
-                   HtmlTable& table) const {
+                   const std::vector<std::string>& policies, HtmlTable& table) const {
     const double bound = BoundOf(runs);
-    if (std::none_of(
-            result_.policies.begin(), result_.policies.end(),
-            [&](const std::string& policy) { return measured_.Find(name, policy) != nullptr; })) {
+    if (std::none_of(policies.begin(), policies.end(), [&](const std::string& policy) {
+          return measured_.Find(name, policy) != nullptr;
+        })) {
       return;
     }
     table.Row("measured");
     for (const std::string& text : {measured_.gpu, std::string(), std::string()}) table.Cell(text);
-    for (const std::string& policy : result_.policies) {
+    for (const std::string& policy : policies) {
       const auto* row = measured_.Find(name, policy);
       if (row == nullptr) {
-        table.Cell("-");
+        for (int i = 0; i < 3; ++i) table.Cell("-");
         continue;
       }
-      table.Cell(CellText(row->p50_over_alone, row->p99_over_alone, row->be_rate_of_solo),
-                 bound == 0                     ? ""
-                 : row->p99_over_alone <= bound ? "good"
-                                                : "bad");
+      table.Cell(RatioText(row->p50_over_alone));
+      table.Cell(RatioText(row->p99_over_alone),
+                 bound == 0 ? "" : Judged(row->p99_over_alone <= bound));
+      table.Cell(Format("%.2f", row->be_rate_of_solo));
     }
   }
 
@@ -243,98 +293,21 @@ class Report {
     return bound;
   }
 
-  std::string Legend(bool references) const {
-    std::string html = "<div class=\"legend\">";
-    if (references) {
-      html += "<span>" + MarkerSvg("alone", 0) + "LC alone</span><span>" + MarkerSvg("library", 7) +
-              "library alone</span>";
-    }
-    for (const std::string& policy : result_.policies) {
-      html +=
-          "<span>" + MarkerSvg(ClassOf(policy), SeriesOf(policy)) + EscapeHtml(policy) + "</span>";
-    }
-    return html + "</div>\n";
-  }
-
-  // One plot for each set of LC apps and load: only there the time-sharing limit is one line.
   std::string TradeOff() const {
-    std::map<std::pair<std::string, double>, std::vector<const RunResult*>> groups;
-    std::vector<std::pair<std::string, double>> order;
-    for (const RunResult& run : result_.runs) {
-      if (IsReference(run.policy) || run.be.empty()) continue;
-      std::string apps;
-      for (const LcResult& app : run.lc) apps += (apps.empty() ? "" : " + ") + app.app;
-      const std::pair<std::string, double> key = {apps, run.load};
-      if (groups.find(key) == groups.end()) order.push_back(key);
-      groups[key].push_back(&run);
-    }
-    if (order.empty()) return "";
+    const std::vector<TradeOffGroup> groups = TradeOffGroups(result_.runs);
+    if (groups.empty()) return "";
     std::string html =
         "<section class=\"card\"><h2>Latency against best-effort throughput</h2>"
-        "<p class=\"soft\">Each mark is one case under one policy; right and down is better. The "
-        "dashed "
-        "line is what perfect time sharing leaves for BE: 1 - the load that the arrivals "
-        "realised. Right of it, overlap gave more." +
-        (measured_.empty() ? ""
-                           : " Rings in a policy's colour: " + EscapeHtml(measured_.gpu) + ".") +
-        "</p>\n" + Legend(false) + "<div class=\"plots\">";
-    for (const auto& key : order) html += TradeOffPlot(key, groups.at(key));
+        "<p class=\"soft\">Each mark is one BE app in one case under one policy; right and down is "
+        "better. The dashed line is what perfect time sharing leaves for BE: 1 - the load that the "
+        "arrivals realised. Right of it, overlap gave more.";
+    if (!measured_.empty()) html += " Rings: " + EscapeHtml(measured_.gpu) + ".";
+    html += "</p>\n<div class=\"plots\">";
+    for (const TradeOffGroup& group : groups) {
+      html += "<div><h3>" + EscapeHtml(group.title) + "</h3>" +
+              TradeOffPlot(group, result_.policies, measured_) + "</div>";
+    }
     return html + "</div></section>\n";
-  }
-
-  std::string TradeOffPlot(const std::pair<std::string, double>& key,
-                           const std::vector<const RunResult*>& runs) const {
-    double worst = 2;
-    double most = 1;
-    double bound = 0;
-    double least_bound = 1e9;
-    bool one_be_app = true;
-    for (const RunResult* run : runs) {
-      worst = std::max(worst, WorstP99OverAlone(*run));
-      most = std::max(most, MeanBeRate(*run));
-      one_be_app = one_be_app && run->be.size() <= 1;
-      if (const auto* row = measured_.Find(run->case_name, run->policy)) {
-        worst = std::max(worst, row->p99_over_alone);
-        most = std::max(most, row->be_rate_of_solo);
-      }
-      for (const LcResult& app : run->lc) {
-        if (app.p99_bound <= 0) continue;
-        bound = std::max(bound, app.p99_bound);
-        least_bound = std::min(least_bound, app.p99_bound);
-      }
-    }
-    // A mark at 0 keeps clear of the axis and its labels.
-    Axis x{one_be_app ? "BE rate of solo" : "mean BE rate of solo", -0.04 * most, most * 1.05,
-           false, LinearTicks(0, most * 1.05, 5)};
-    Axis y{"LC p99 over alone", 0.9, worst * 1.3, true, LogTicks(0.9, worst * 1.3, &RatioLabel)};
-    SvgPlot plot(380, 300, x, y);
-    if (one_be_app) {
-      plot.Vertical("limit", "time sharing", std::max(0.0, 1 - runs[0]->realised_load));
-    }
-    if (bound > 0) {
-      // Cases with different bounds share a plot: the line is the widest one.
-      plot.Horizontal("qos",
-                      least_bound < bound ? Format("bounds %.2fx to %.2fx", least_bound, bound)
-                                          : Format("bound %.2fx", bound),
-                      bound);
-    }
-    for (const RunResult* run : runs) {
-      plot.Point(
-          ClassOf(run->policy), SeriesOf(run->policy),
-          run->policy + ", " + run->case_name +
-              Format(": p99 %.3f x alone, BE %.3f", WorstP99OverAlone(*run), MeanBeRate(*run)),
-          MeanBeRate(*run), WorstP99OverAlone(*run));
-      const auto* row = measured_.Find(run->case_name, run->policy);
-      if (row == nullptr) continue;
-      plot.Point(
-          ClassOf(run->policy), kRing,
-          measured_.gpu + ", " + run->policy + ", " + run->case_name +
-              Format(": p99 %.3f x alone, BE %.3f", row->p99_over_alone, row->be_rate_of_solo),
-          row->be_rate_of_solo, row->p99_over_alone);
-    }
-    std::string title = key.first;
-    if (key.second > 0) title += Format(", load %.2g", key.second);
-    return "<div><h3>" + EscapeHtml(title) + "</h3>" + plot.Finish(title) + "</div>";
   }
 
   std::string Cases() const {
@@ -344,7 +317,7 @@ class Report {
     for (size_t i = 0; i < cases_.size(); ++i) {
       html += Format("<option value=\"case%zu\">", i) + EscapeHtml(cases_[i].first) + "</option>";
     }
-    html += "</select></p>\n" + Legend(true);
+    html += "</select></p>\n";
     for (size_t i = 0; i < cases_.size(); ++i) {
       html += Format("<div class=\"case%s\" id=\"case%zu\">", i == 0 ? " shown" : "", i) + "<h3>" +
               EscapeHtml(cases_[i].first) + "</h3>" + CaseTable(cases_[i].second) +
@@ -355,9 +328,21 @@ class Report {
   }
 
   std::string CaseTable(const std::vector<const RunResult*>& runs) const {
-    HtmlTable table({"policy", "LC app", "p50", "p50 over alone", "p99", "p99 over alone",
-                     "violations", "BE app", "BE rate", "ANTT", "STP", "SM busy", "pred. error",
-                     "evictions", "eviction p99"});
+    HtmlTable table("Each app under each policy", {{"policy"},
+                                                   {"LC app", true},
+                                                   {"p50"},
+                                                   {"p50 over alone"},
+                                                   {"p99"},
+                                                   {"p99 over alone"},
+                                                   {"violations"},
+                                                   {"BE app", true},
+                                                   {"BE rate"},
+                                                   {"ANTT"},
+                                                   {"STP"},
+                                                   {"SM busy"},
+                                                   {"pred. error"},
+                                                   {"evictions"},
+                                                   {"eviction p99"}});
     for (const RunResult* run : runs) {
       const size_t rows = std::max({size_t{1}, run->lc.size(), run->be.size()});
       for (size_t i = 0; i < rows; ++i) CaseRow(*run, i, table);
@@ -401,57 +386,11 @@ class Report {
   std::string PercentilePlots(const std::vector<const RunResult*>& runs) const {
     std::string html;
     const size_t apps = runs.empty() ? 0 : runs[0]->lc.size();
-    for (size_t i = 0; i < apps; ++i) html += PercentilePlot(runs, i);
+    for (size_t i = 0; i < apps; ++i) {
+      html += "<div><h3>" + EscapeHtml(runs[0]->lc[i].app) + ": latency percentiles</h3>" +
+              PercentilePlot(runs, i, result_.policies) + "</div>";
+    }
     return html;
-  }
-
-  std::string PercentilePlot(const std::vector<const RunResult*>& runs, size_t index) const {
-    double low = 1e18;
-    double high = 1;
-    double tail = 0.1;
-    int64_t qos_ns = 0;
-    for (const RunResult* run : runs) {
-      if (index >= run->lc.size()) continue;
-      const LcResult& app = run->lc[index];
-      qos_ns = std::max(qos_ns, app.qos_ns);
-      for (const CurvePoint& point : app.curve) {
-        low = std::min(low, static_cast<double>(point.latency_ns));
-        high = std::max(high, static_cast<double>(point.latency_ns));
-        if (point.fraction < 1) tail = std::min(tail, 1 - point.fraction);
-      }
-    }
-    low = std::max(1.0, 0.8 * low);
-    high = std::max(2 * low, 1.3 * high);
-    // The x axis shows the tail: 1 / (1 - fraction), logarithmic.
-    Axis x{"percentile of queries", 1, 1 / tail, true, {}};
-    for (const auto& [fraction, label] : {std::pair{0.0, "0"},
-                                          {0.5, "50"},
-                                          {0.9, "90"},
-                                          {0.99, "99"},
-                                          {0.999, "99.9"},
-                                          {0.9999, "99.99"},
-                                          {0.99999, "99.999"}}) {
-      if (1 - fraction >= tail * 0.999) x.ticks.push_back({1 / (1 - fraction), label});
-    }
-    Axis y{"latency", low, high, true, LogTicks(low, high, &TimeLabel)};
-    SvgPlot plot(640, 340, x, y);
-    if (qos_ns > 0) {
-      plot.Horizontal("qos", "QoS line " + DurationText(static_cast<double>(qos_ns)),
-                      static_cast<double>(qos_ns));
-    }
-    std::string name;
-    for (const RunResult* run : runs) {
-      if (index >= run->lc.size()) continue;
-      name = run->lc[index].app;
-      std::vector<std::pair<double, double>> points;
-      for (const CurvePoint& point : run->lc[index].curve) {
-        points.push_back(
-            {1 / std::max(tail, 1 - point.fraction), static_cast<double>(point.latency_ns)});
-      }
-      plot.Line(ClassOf(run->policy), run->policy, points);
-    }
-    return "<div><h3>" + EscapeHtml(name) + ": latency percentiles</h3>" +
-           plot.Finish(name + " latency percentiles") + "</div>";
   }
 
   std::string Excerpt() const {
@@ -462,11 +401,10 @@ class Report {
       if (svg.empty()) return "";
       return "<section class=\"card\"><h2>Timeline excerpt</h2><p class=\"soft\">Case " +
              EscapeHtml(run.case_name) + " under " + EscapeHtml(run.policy) +
-             ". Blue is latency-critical work, amber best-effort work; triangles are LC arrivals, "
-             "dashed red lines evictions. The whole window is in trace.pftrace (open it in "
+             ". The whole window is in trace.pftrace (open it in "
              "Perfetto); "
-             "<code>gpushare explain</code> tells the story of one ticket.</p><div "
-             "class=\"scroll\">" +
+             "<code>gpushare explain</code> tells the story of one ticket.</p>"
+             "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Timeline\">" +
              svg + "</div></section>\n";
     }
     return "";
@@ -492,7 +430,8 @@ class Report {
     std::string html =
         "<section class=\"card\"><h2>Manifest</h2><div class=\"scroll\"><table class=\"manifest\">";
     for (const auto& [name, value] : rows) {
-      html += std::string("<tr><td>") + name + "</td><td>" + EscapeHtml(value) + "</td></tr>";
+      html += std::string("<tr><th scope=\"row\">") + name + "</th><td>" + EscapeHtml(value) +
+              "</td></tr>";
     }
     return html + "</table></div></section>\n";
   }

@@ -9,21 +9,30 @@ namespace gpushare::tool {
 
 namespace {
 
-constexpr double kLeft = 72;
+constexpr double kLeftMin = 64;
 constexpr double kRight = 16;
 constexpr double kTop = 34;
 constexpr double kBottom = 44;
-// The labels above the plot: the line's sample, the gap to the next one, the width of a letter at
-// the largest size that the style sheet gives it.
-constexpr double kNoteTop = 14;
-constexpr double kNoteSample = 22;
-constexpr double kNoteGap = 14;
-constexpr double kNoteLetter = 6.6;
+// The legend above the plot: the base line of its last row, the height of a row, the sample of a
+// line, the gap to the next entry, the width of a letter at the size that the style sheet gives it.
+constexpr double kLegendBottom = 14;
+constexpr double kLegendRow = 17;
+constexpr double kKeyLine = 22;
+constexpr double kKeyPoint = 14;
+constexpr double kLegendGap = 14;
+constexpr double kLetter = 7;
 
 double Position(const Axis& axis, double value) {
   if (!axis.logarithmic) return (value - axis.low) / (axis.high - axis.low);
   const double low = std::log(axis.low);
   return (std::log(std::max(value, 1e-300)) - low) / (std::log(axis.high) - low);
+}
+
+// The labels of the y axis, and the axis' name beside them.
+double LeftOf(const Axis& y) {
+  size_t longest = 0;
+  for (const Tick& tick : y.ticks) longest = std::max(longest, tick.label.size());
+  return std::max(kLeftMin, kLetter * static_cast<double>(longest) + (y.label.empty() ? 12 : 26));
 }
 
 std::string Shape(const std::string& css_class, int shape, double x, double y, double r) {
@@ -92,11 +101,46 @@ std::vector<Tick> LinearTicks(double low, double high, int count) {
   return ticks;
 }
 
+SvgLegend::SvgLegend(double left, double right, double bottom)
+    : left_(left), right_(right), bottom_(bottom), end_(left) {}
+
+void SvgLegend::Add(const std::string& sample, double sample_width, const std::string& label) {
+  const double text = sample_width + 6;
+  const double width = text + kLetter * static_cast<double>(label.size());
+  if (rows_.empty() || (end_ > left_ && end_ + width > right_)) {
+    rows_.emplace_back();
+    end_ = left_;
+  }
+  rows_.back() += Format("<g transform=\"translate(%.1f 0)\">", end_) + sample +
+                  Format("<text class=\"note\" x=\"%.1f\" y=\"11\">", text) + EscapeHtml(label) +
+                  "</text></g>";
+  end_ += width + kLegendGap;
+}
+
+double SvgLegend::ExtraHeight() const {
+  return rows_.size() > 1 ? kLegendRow * static_cast<double>(rows_.size() - 1) : 0;
+}
+
+std::string SvgLegend::Finish() const {
+  if (rows_.empty()) return "";
+  std::string svg = "<g class=\"legend\">";
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    const double y = bottom_ - 11 - kLegendRow * static_cast<double>(rows_.size() - 1 - i);
+    svg += Format("<g transform=\"translate(0 %.1f)\">", y) + rows_[i] + "</g>";
+  }
+  return svg + "</g>";
+}
+
 SvgPlot::SvgPlot(int width, int height, Axis x, Axis y)
-    : width_(width), height_(height), x_(std::move(x)), y_(std::move(y)) {}
+    : width_(width),
+      height_(height),
+      x_(std::move(x)),
+      y_(std::move(y)),
+      left_(LeftOf(y_)),
+      legend_(0, width, kLegendBottom) {}
 
 double SvgPlot::X(double value) const {
-  return kLeft + std::clamp(Position(x_, value), -0.02, 1.02) * (width_ - kLeft - kRight);
+  return left_ + std::clamp(Position(x_, value), -0.02, 1.02) * (width_ - left_ - kRight);
 }
 
 double SvgPlot::Y(double value) const {
@@ -122,55 +166,79 @@ void SvgPlot::Point(const std::string& css_class, int shape, const std::string& 
            Shape(css_class, shape, X(x), Y(y), 4.5) + "</g>";
 }
 
+void SvgPlot::Bar(const std::string& css_class, const std::string& title, double from, double to,
+                  double y, double share) {
+  const double half = 0.5 * share * std::abs(Y(0) - Y(1));
+  body_ +=
+      Format("<rect class=\"mark %s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">",
+             css_class.c_str(), X(from), Y(y) - half, std::max(0.8, X(to) - X(from)), 2 * half) +
+      "<title>" + EscapeHtml(title) + "</title></rect>";
+}
+
+void SvgPlot::KeyPoint(const std::string& css_class, int shape, const std::string& label) {
+  legend_.Add(Shape(css_class, shape, 7, 7, 4.2), kKeyPoint, label);
+}
+
+void SvgPlot::KeyLine(const std::string& css_class, const std::string& label) {
+  legend_.Add(Format("<path class=\"%s\" d=\"M1 7h%.1f\"/>", css_class.c_str(), kKeyLine), kKeyLine,
+              label);
+}
+
+void SvgPlot::KeyBar(const std::string& css_class, const std::string& label) {
+  legend_.Add(Format("<rect class=\"mark %s\" x=\"1\" y=\"2\" width=\"12\" height=\"10\"/>",
+                     css_class.c_str()),
+              kKeyPoint, label);
+}
+
 void SvgPlot::Vertical(const std::string& css_class, const std::string& label, double x) {
   body_ += Format("<path class=\"%s\" d=\"M%.1f %.1fV%.1f\"/>", css_class.c_str(), X(x), kTop,
                   height_ - kBottom);
-  Note(css_class, label);
+  KeyLine(css_class, label);
 }
 
 void SvgPlot::Horizontal(const std::string& css_class, const std::string& label, double y) {
-  body_ += Format("<path class=\"%s\" d=\"M%.1f %.1fH%.1f\"/>", css_class.c_str(), kLeft, Y(y),
+  body_ += Format("<path class=\"%s\" d=\"M%.1f %.1fH%.1f\"/>", css_class.c_str(), left_, Y(y),
                   width_ - kRight);
-  Note(css_class, label);
+  KeyLine(css_class, label);
 }
 
-void SvgPlot::Note(const std::string& css_class, const std::string& label) {
-  const double text = notes_end_ + kNoteSample + 6;
-  notes_ += Format("<path class=\"%s\" d=\"M%.1f %.1fh%.1f\"/>", css_class.c_str(), notes_end_ + 1,
-                   kNoteTop - 4, kNoteSample) +
-            Format("<text class=\"note\" x=\"%.1f\" y=\"%.1f\">", text, kNoteTop) +
-            EscapeHtml(label) + "</text>";
-  notes_end_ = text + kNoteLetter * static_cast<double>(label.size()) + kNoteGap;
-}
-
-std::string SvgPlot::Finish(const std::string& title) const {
-  std::string svg = Format("<svg viewBox=\"0 0 %d %d\" role=\"img\">", width_, height_) +
+std::string SvgPlot::Finish(const std::string& title, const std::string& description) const {
+  const double extra = legend_.ExtraHeight();
+  std::string svg = Format("<svg class=\"plot\" viewBox=\"0 %.0f %d %.0f\" role=\"img\">", -extra,
+                           width_, height_ + extra) +
                     "<title>" + EscapeHtml(title) + "</title>";
+  if (!description.empty()) svg += "<desc>" + EscapeHtml(description) + "</desc>";
+  double labelled = -kLetter;  // x where the last label ends
   for (const Tick& tick : x_.ticks) {
-    svg += Format("<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>", X(tick.value), kTop,
-                  height_ - kBottom) +
-           Format("<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">",
-                  X(tick.value), height_ - kBottom + 15) +
+    const double x = X(tick.value);
+    svg += Format("<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>", x, kTop, height_ - kBottom);
+    // A label at the right edge ends there; one that would touch its neighbour is left out.
+    const double width = kLetter * static_cast<double>(tick.label.size());
+    const double end = std::min(x + 0.5 * width, width_ - 1.0);
+    if (end - width < labelled + kLetter) continue;
+    labelled = end;
+    svg += Format("<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">",
+                  end - 0.5 * width, height_ - kBottom + 15) +
            EscapeHtml(tick.label) + "</text>";
   }
   for (const Tick& tick : y_.ticks) {
-    svg += Format("<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", kLeft, Y(tick.value),
+    svg += Format("<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", left_, Y(tick.value),
                   width_ - kRight) +
-           Format("<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">", kLeft - 6,
+           Format("<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">", left_ - 6,
                   Y(tick.value) + 4) +
            EscapeHtml(tick.label) + "</text>";
   }
-  svg += Format("<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>", kLeft, kTop, height_ - kBottom,
+  svg += Format("<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>", left_, kTop, height_ - kBottom,
                 width_ - kRight);
   svg += Format("<text class=\"label\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">",
-                0.5 * (kLeft + width_ - kRight), height_ - 8) +
+                0.5 * (left_ + width_ - kRight), height_ - 8) +
          EscapeHtml(x_.label) + "</text>";
   svg += Format(
              "<text class=\"label\" x=\"%.1f\" y=\"14\" text-anchor=\"middle\" "
              "transform=\"rotate(-90)\">",
              -0.5 * (kTop + height_ - kBottom)) +
          EscapeHtml(y_.label) + "</text>";
-  return svg + body_ + notes_ + "</svg>";
+  return svg + body_ + legend_.Finish() + "</svg>";
 }
 
 std::string MarkerSvg(const std::string& css_class, int shape) {

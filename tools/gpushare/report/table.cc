@@ -198,6 +198,8 @@ std::string FormatTable(const Scenario& scenario, const ColocateResult& result,
       "leaves BE. 'evicted': evictions,\nand how long they took. docs/result-schema.md has the "
       "rest.\n";
   text += Overview(result, measured) + "Over all cases:\n";
+  const std::string few = FewQueriesText(result);
+  if (!few.empty()) text += "  " + few + "\n";
   for (const PolicyVerdict& verdict : JudgePolicies(result)) {
     text += Format(
         "  %-24s QoS kept in %d of %d cases, worst p50 %s and p99 %s x alone, mean BE rate %.3f, "

@@ -26,6 +26,7 @@ constexpr Drawing kNarrow = {"timeline narrow", 430, 16, 38, 17, false, 4};
 constexpr double kBarHeight = 18;
 constexpr double kRight = 14;
 constexpr double kTop = 22;
+constexpr double kLegendHeight = 24;
 constexpr double kBottom = 30;
 constexpr size_t kSlicesMax = 1500;
 constexpr size_t kQueriesShown = 5;
@@ -83,13 +84,14 @@ class Timeline {
     CollectRows();
     if (rows_.empty()) return "";
     const double height = kTop + drawing_.row_height * static_cast<double>(rows_.size()) + kBottom;
-    std::string svg = Format("<svg class=\"%s\" viewBox=\"0 0 %d %.0f\" role=\"img\">",
-                             drawing_.css_class, drawing_.width, height) +
-                      "<title>Timeline excerpt</title>" + Grid(height);
+    std::string svg =
+        Format("<svg class=\"%s\" viewBox=\"0 %.0f %d %.0f\" role=\"img\">", drawing_.css_class,
+               -kLegendHeight, drawing_.width, height + kLegendHeight) +
+        "<title>Timeline excerpt</title>" + Grid(height);
     for (size_t i = 0; i < rows_.size(); ++i) svg += DrawBars(i);
     svg += Marks(height);
     for (size_t i = 0; i < rows_.size(); ++i) svg += DrawLabel(i);
-    return svg + "</svg>";
+    return svg + Legend() + "</svg>";
   }
 
  private:
@@ -129,6 +131,16 @@ class Timeline {
       });
       for (Row& row : rows) rows_.push_back(std::move(row));
     }
+  }
+
+  // Above the rows, in the space that Draw leaves for it.
+  std::string Legend() const {
+    SvgLegend legend(0, drawing_.width, -8);
+    legend.Add("<rect class=\"lc\" x=\"1\" y=\"2\" width=\"12\" height=\"10\"/>", 14, "LC work");
+    legend.Add("<rect class=\"be\" x=\"1\" y=\"2\" width=\"12\" height=\"10\"/>", 14, "BE work");
+    legend.Add("<path class=\"arrival\" d=\"M7 11l-4 -7h8z\"/>", 14, "LC arrival");
+    legend.Add("<path class=\"eviction\" d=\"M7 1v12\"/>", 14, "eviction");
+    return legend.Finish();
   }
 
   std::string TitleOf(const gpushare_event& event) const {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tools/gpushare/base/text.h"
+
 namespace gpushare::tool {
 
 std::vector<PolicyVerdict> JudgePolicies(const ColocateResult& result) {
@@ -26,11 +28,14 @@ std::vector<PolicyVerdict> JudgePolicies(const ColocateResult& result) {
             rates++ == 0 ? app.rate_of_solo : std::min(verdict.be_rate_least, app.rate_of_solo);
         verdict.be_rate_most = std::max(verdict.be_rate_most, app.rate_of_solo);
       }
-      verdict.gain_over_limit_mean += run.work_rate - 1;
+      if (KeepsQos(run)) {
+        ++verdict.cases_kept;
+        verdict.gain_when_kept_mean += run.work_rate - 1;
+      }
     }
     if (verdict.cases > 0) {
       verdict.be_rate_mean /= verdict.cases;
-      verdict.gain_over_limit_mean /= verdict.cases;
+      if (verdict.cases_kept > 0) verdict.gain_when_kept_mean /= verdict.cases_kept;
       verdicts.push_back(verdict);
     }
   }
@@ -50,6 +55,31 @@ MeasuredVerdict JudgeMeasured(const ColocateResult& result, const MeasuredResult
     verdict.worst_p99_over_alone = std::max(verdict.worst_p99_over_alone, row->p99_over_alone);
   }
   return verdict;
+}
+
+std::string FewQueriesText(const ColocateResult& result) {
+  size_t few = 0;
+  size_t all = 0;
+  int64_t least = kQueriesForP99;
+  for (const RunResult& run : result.runs) {
+    if (IsReference(run.policy) || run.lc.empty()) continue;
+    ++all;
+    int64_t queries = kQueriesForP99;
+    for (const LcResult& app : run.lc) queries = std::min(queries, app.queries);
+    few += queries < kQueriesForP99;
+    least = std::min(least, queries);
+  }
+  if (few == 0) return "";
+  return Format(
+      "%zu of %zu runs have an LC app with fewer than %lld queries (the least: %lld), too few for "
+      "a "
+      "p99: it is the slowest query, and a bound that it keeps shows little.",
+      few, all, static_cast<long long>(kQueriesForP99), static_cast<long long>(least));
+}
+
+std::string RunDeviceName(const ColocateResult& result) {
+  if (result.device.simulated) return "simulated";
+  return result.hardware.gpu.empty() ? result.device.name : result.hardware.gpu;
 }
 
 double MeanBeRate(const RunResult& run) {

@@ -3,6 +3,7 @@
 #ifndef GPUSHARE_TOOLS_GPUSHARE_REPORT_VERDICT_H_
 #define GPUSHARE_TOOLS_GPUSHARE_REPORT_VERDICT_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,11 @@ struct PolicyVerdict {
   double be_rate_least = 0;  // of one BE app in one case
   double be_rate_most = 0;
   bool several_be_apps = false;  // in some case
-  // Work rate - 1: above 0, overlap gave more than time sharing. Rates of several BE apps do not
-  // add up to a share of the device, because copies take no time of its SMs.
-  double gain_over_limit_mean = 0;
+  int cases_kept = 0;            // no LC app missed its line; one without a line cannot
+  // Work rate - 1 over these cases: above 0, overlap gave more than time sharing. A policy that
+  // breaks its bounds gives BE more, so its other cases compare with nothing. Rates of several BE
+  // apps do not add up to a share of the device, because copies take no time of its SMs.
+  double gain_when_kept_mean = 0;
   double worst_p50_over_alone = 0;
   double worst_p99_over_alone = 0;
 };
@@ -38,6 +41,14 @@ struct MeasuredVerdict {
 };
 MeasuredVerdict JudgeMeasured(const ColocateResult& result, const MeasuredResults& measured,
                               const std::string& policy);
+
+// Fewer queries than this have no p99: the nearest rank is then the slowest query.
+inline constexpr int64_t kQueriesForP99 = 100;
+// A sentence if runs that judge a policy have fewer queries than that; "" if none has.
+std::string FewQueriesText(const ColocateResult& result);
+
+// "simulated", else the GPU, else the name of the device.
+std::string RunDeviceName(const ColocateResult& result);
 
 // The mean of the BE apps' rates of solo; 0 without any.
 double MeanBeRate(const RunResult& run);
