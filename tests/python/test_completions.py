@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import os
+import time
 
 import pytest
 
@@ -54,6 +55,153 @@ def test_a_cancelled_wait_leaves_the_task_and_other_waits_alone(service, chain):
         return await ticket
 
     assert asyncio.run(ask()).verdict is gpushare.Verdict.OK
+
+
+@pytest.fixture
+def open_task(polled):
+    """A function that submits a task, which is complete once the test drives the runtime."""
+    app = polled.create_app('service', gpushare.LATENCY_CRITICAL)
+    kernel = polled.register_kernel('chain1')
+    return lambda: app.submit(kernel)
+
+
+def descriptors():
+    return len(os.listdir('/proc/self/fd'))
+
+
+async def turns(count=3):
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+def test_an_await_is_the_loops_own_and_leaves_no_descriptor(polled, open_task, monkeypatch):
+    monkeypatch.setattr(type(polled._completions()), 'add', lambda *arguments: pytest.fail('The thread waits for it.'))
+
+    async def ask():
+        before = descriptors()
+        for _ in range(3):
+            tickets = [open_task() for _ in range(20)]
+            asked = [asyncio.ensure_future(one) for one in map(_awaited, tickets)]
+            await turns()
+            assert descriptors() == before + 2 * 20
+            polled.drain()
+            assert await asyncio.gather(*asked) == [ticket.record() for ticket in tickets]
+            assert descriptors() == before
+        assert not polled._waiter._watched and polled._waiter._lanes[tickets[0]._queue.handle].armed == 0
+
+    asyncio.run(ask())
+
+
+async def _awaited(ticket):
+    return await ticket
+
+
+def test_an_await_of_a_complete_task_gives_other_work_its_turn(polled, open_task):
+    async def ask():
+        ticket = open_task()
+        polled.drain()
+        ran = []
+        asyncio.get_running_loop().call_soon(ran.append, 1)
+        await ticket
+        return list(ran)
+
+    assert asyncio.run(ask()) == [1]
+
+
+@pytest.mark.parametrize('cancel', [True, False])
+def test_who_asks_behind_a_wait_that_ended_gets_the_record(polled, open_task, cancel):
+    """Cancelled, or with its loop: the package's thread watches the ticket from then on."""
+    before = descriptors()
+    polled._completions()
+    at_rest = descriptors()
+    ticket = open_task()
+    loop = asyncio.new_event_loop()
+    waits = loop.create_task(_awaited(ticket))
+    loop.run_until_complete(turns())
+    if cancel:
+        waits.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            loop.run_until_complete(waits)
+    else:
+        waits._log_destroy_pending = False
+        waits.get_coro().close()
+    loop.close()
+    del waits, loop
+    polled.drain()
+    assert ticket.future().result(timeout=30) is ticket.record()
+    for _ in range(3000):  # the other thread closes it
+        if descriptors() <= at_rest:
+            break
+        time.sleep(0.01)
+    assert descriptors() == at_rest > before
+    assert not polled._waiter._watched and not polled._waiter._armed
+
+
+def test_several_wait_for_one_ticket_wherever_they_are(polled, open_task):
+    async def ask():
+        ticket = open_task()
+        waits = [asyncio.ensure_future(_awaited(ticket)) for _ in range(3)]
+        await turns()
+        future = ticket.future()
+        elsewhere = loop_of_thread.submit(asyncio.run, _awaited(ticket))
+        waits[0].cancel()  # that which watches the ticket
+        await turns()
+        polled.drain()
+        assert isinstance((await asyncio.gather(waits[0], return_exceptions=True))[0], asyncio.CancelledError)
+        records = [await waits[1], await waits[2], await asyncio.wrap_future(future),
+                   await asyncio.wrap_future(elsewhere)]
+        assert records == [ticket.record()] * 4
+        assert not polled._waiter._watched
+
+    with concurrent.futures.ThreadPoolExecutor(1) as loop_of_thread:
+        asyncio.run(ask())
+
+
+def test_a_future_of_an_awaited_ticket_does_not_need_the_loop(polled, open_task):
+    async def ask():
+        ticket = open_task()
+        waits = asyncio.ensure_future(_awaited(ticket))
+        await turns()
+        future = ticket.future()
+        polled.drain()
+        assert future.result(timeout=30) is ticket.record()  # and the loop stands still
+        assert await waits is ticket.record()
+
+    asyncio.run(ask())
+
+
+def test_a_close_leaves_the_record_to_the_coroutine_that_waits(run_python):
+    said = run_python('''
+        import asyncio, gpushare
+        async def awaited(ticket):
+            return await ticket
+        async def ask():
+            with gpushare.Runtime(device='sim') as runtime:
+                app = runtime.create_app('training', gpushare.BEST_EFFORT)
+                ticket = app.submit(runtime.register_kernel('sincos_27us'), block_tasks=1000)
+                waits = asyncio.ensure_future(awaited(ticket))
+                await asyncio.sleep(0)
+            print((await waits).verdict.name)
+        asyncio.run(ask())
+    ''')
+    assert said == 'OK\n'
+
+
+def test_awaits_beyond_the_descriptors_of_a_queue_go_to_the_thread(polled, open_task):
+    async def ask():
+        waits = [asyncio.ensure_future(_awaited(open_task())) for _ in range(100)]
+        await turns()
+        assert descriptors() - before <= 2 * 32
+        assert len(polled._waiter._watched) == 32
+        polled.drain()
+        assert {record.verdict for record in await asyncio.gather(*waits)} == {gpushare.Verdict.OK}
+
+    async def count():  # with what a loop has open
+        return descriptors()
+
+    polled._completions()
+    before = asyncio.run(count())
+    asyncio.run(ask())
 
 
 def test_a_task_that_fails_raises_where_it_is_awaited(runtime, training, sincos):

@@ -1,11 +1,18 @@
-"""Resolves the futures of a runtime's tickets, on one thread of its own.
+"""Resolves the futures of a runtime's tickets, on one thread of its own, and gives event loops what they watch.
 
 A ticket has an eventfd, which the library makes readable when the task is complete. The thread waits for these
 eventfds. A Python callback would instead run on the thread that drives the flow, and would delay launches while it
 waits for the interpreter's lock. A queue launches its tasks in order. So only the oldest ARMED_MAX awaited
 tickets of a queue have an eventfd, which bounds the open file descriptors.
 
-Threads: add and close may be called from any. Futures are resolved on the thread `gpushare-completions`.
+An event loop watches the eventfd of a ticket by itself, so that an `await` is one wake-up and not two:
+
+    watch -> the loop adds a reader -> unwatch behind the end
+                                    -> hand_over where the wait ends first: the thread watches from then on
+
+Invariant: a descriptor is open while the thread (_armed) or a loop (_watched) has it, and both may.
+
+Threads: any. Futures are resolved on the thread `gpushare-completions`.
 """
 
 from __future__ import annotations
@@ -43,6 +50,8 @@ class Awaited(Protocol):
     @property
     def c_value(self) -> abi.gpushare_ticket: ...
 
+    def record(self) -> CompletionRecord: ...
+
     def result(self) -> CompletionRecord: ...
 
 
@@ -59,6 +68,7 @@ class Completions:
         self._lock = threading.Lock()
         self._lanes: dict[int, _Lane] = collections.defaultdict(_Lane)
         self._armed: dict[int, tuple[int, Awaited, RecordFuture]] = {}  # by file descriptor
+        self._watched: dict[Awaited, tuple[int, int]] = {}  # by a loop: the queue and the file descriptor
         self._epoll = select.epoll()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._epoll.register(self._wake, select.EPOLLIN)
@@ -70,12 +80,13 @@ class Completions:
 
     def add(self, queue: int, ticket: Awaited) -> RecordFuture:
         """A future of the ticket's record. It keeps the ticket until it is resolved."""
-        future: RecordFuture = concurrent.futures.Future()
-        # A future that runs cannot be cancelled. Cancelling it would not stop the task.
-        future.set_running_or_notify_cancel()
+        future = _new_future()
+        refused: list[tuple[RecordFuture, BaseException]] = []
         with self._lock:
             if self._ended is not None:
                 refused = [(future, self._ended)]
+            elif ticket in self._watched:
+                self._share(ticket, future)
             else:
                 lane = self._lanes[queue]
                 lane.waiting.append((ticket, future))
@@ -87,6 +98,48 @@ class Completions:
             future.set_exception(error)
         return future
 
+    def watch(self, queue: int, ticket: Awaited) -> int | None:
+        """The eventfd of a ticket without a future, for an event loop. None: the thread must watch it (add)."""
+        with self._lock:
+            lane = self._lanes[queue]
+            if (self._ended is not None or self._closing or ticket in self._watched or lane.waiting
+                    or lane.armed >= ARMED_MAX):
+                return None
+            descriptor = _eventfd_of(ticket)
+            if descriptor is not None:
+                self._watched[ticket] = queue, descriptor
+                lane.armed += 1
+            return descriptor
+
+    def unwatch(self, ticket: Awaited) -> None:
+        """The task is complete, and the loop has no reader of the eventfd any more."""
+        refused: list[tuple[RecordFuture, BaseException]] = []
+        with self._lock:
+            queue, descriptor = self._watched.pop(ticket)
+            if descriptor not in self._armed:
+                self._close_armed(queue, descriptor)
+                if self._ended is None and self._lanes[queue].waiting:
+                    refused = self._arm(queue)
+        for future, error in refused:
+            _settle(future.set_exception, error)
+
+    def hand_over(self, ticket: Awaited) -> RecordFuture | None:
+        """As unwatch, of a task that is not complete: its future from now on. None: it has one, or the thread ended."""
+        with self._lock:
+            if ticket not in self._watched:
+                return None
+            queue, descriptor = self._watched[ticket]
+            future = None
+            try:
+                if descriptor not in self._armed and self._ended is None:
+                    self._share(ticket, unshared := _new_future())
+                    future = unshared
+            finally:
+                del self._watched[ticket]
+                if descriptor not in self._armed:
+                    self._close_armed(queue, descriptor)
+        return future
+
     def on_thread(self) -> bool:
         """Whether the caller is the thread that resolves futures."""
         return threading.current_thread() is self._thread
@@ -95,6 +148,13 @@ class Completions:
         """Resolves what is left and ends the thread. Every task must be complete."""
         with self._lock:
             self._closing = True
+            watched = list(self._watched)
+        for ticket in watched:  # their loops read the records later, when the runtime is closed
+            try:
+                ticket.record()
+            except Exception:  # the loop gets the same one
+                logging.getLogger(__name__).debug('An awaited ticket has no record.', exc_info=True)
+        with self._lock:
             if self._ended is None:
                 os.eventfd_write(self._wake, 1)
         if not self.on_thread():
@@ -106,26 +166,34 @@ class Completions:
         refused: list[tuple[RecordFuture, BaseException]] = []
         while lane.waiting and lane.armed < ARMED_MAX:
             ticket, future = lane.waiting[0]
-            descriptor = ctypes.c_int()
             try:
-                with ticket.runtime_use as handle:
-                    status = library().gpushare_ticket_eventfd(handle, ticket.c_value, ctypes.byref(descriptor))
-                    if status == Status.RESOURCE_EXHAUSTED:
-                        break
-                    lane.waiting.popleft()
-                    check(status)
+                descriptor = _eventfd_of(ticket)
             except Exception as error:
+                lane.waiting.popleft()
                 refused.append((future, error))
                 continue
+            if descriptor is None:
+                break
+            lane.waiting.popleft()
             try:
-                self._epoll.register(descriptor.value, select.EPOLLIN)
+                self._epoll.register(descriptor, select.EPOLLIN)
             except Exception as error:
-                os.close(descriptor.value)
+                os.close(descriptor)
                 refused.append((future, error))
                 continue
-            self._armed[descriptor.value] = (queue, ticket, future)
+            self._armed[descriptor] = (queue, ticket, future)
             lane.armed += 1
         return refused
+
+    def _share(self, ticket: Awaited, future: RecordFuture) -> None:
+        """The thread watches what a loop watches."""
+        queue, descriptor = self._watched[ticket]
+        self._epoll.register(descriptor, select.EPOLLIN)
+        self._armed[descriptor] = queue, ticket, future
+
+    def _close_armed(self, queue: int, descriptor: int) -> None:
+        os.close(descriptor)
+        self._lanes[queue].armed -= 1
 
     def _run(self) -> None:
         try:
@@ -144,7 +212,8 @@ class Completions:
             self._ended = error
             left = [future for _, _, future in self._armed.values()] + [future for _, future in self._ready]
             left += [future for lane in self._lanes.values() for _, future in lane.waiting]
-            for descriptor in self._armed:
+            watched = {descriptor for _, descriptor in self._watched.values()}
+            for descriptor in self._armed.keys() - watched:
                 os.close(descriptor)
             self._armed.clear()
             self._ready.clear()
@@ -169,8 +238,8 @@ class Completions:
                         continue
                     queue, ticket, future = self._armed.pop(descriptor)
                     self._epoll.unregister(descriptor)
-                    os.close(descriptor)
-                    self._lanes[queue].armed -= 1
+                    if ticket not in self._watched:
+                        self._close_armed(queue, descriptor)
                     self._ready.append((ticket, future))
                 for queue in list(self._lanes):
                     refused += self._arm(queue)
@@ -182,6 +251,24 @@ class Completions:
                 self._ready.popleft()
             del refused
             ticket = future = error = None  # type: ignore[assignment]  # a thread that waits keeps no ticket alive
+
+
+def _new_future() -> RecordFuture:
+    """One that runs cannot be cancelled. Cancelling it would not stop the task."""
+    future: RecordFuture = concurrent.futures.Future()
+    future.set_running_or_notify_cancel()
+    return future
+
+
+def _eventfd_of(ticket: Awaited) -> int | None:
+    """None: the process has no file descriptor left, or the runtime no callback slot."""
+    descriptor = ctypes.c_int()
+    with ticket.runtime_use as handle:
+        status = library().gpushare_ticket_eventfd(handle, ticket.c_value, ctypes.byref(descriptor))
+        if status == Status.RESOURCE_EXHAUSTED:
+            return None
+        check(status)
+    return descriptor.value
 
 
 def _resolve(ticket: Awaited, future: RecordFuture) -> None:

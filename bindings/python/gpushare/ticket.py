@@ -9,7 +9,8 @@ import threading
 from collections.abc import Generator
 from typing import Any
 
-from gpushare import _by_ctypes, _library, _waits, abi
+from gpushare import _by_ctypes, _callbacks, _library, _waits, abi
+from gpushare._completions import Completions
 from gpushare._handle import Handle
 from gpushare._library import check, library
 from gpushare._runtime_base import RuntimeBase
@@ -151,17 +152,53 @@ class Ticket:
                     self._future = self._runtime._completions().add(self._queue.handle, self)
         return self._future
 
-    def _check_usable(self) -> None:
-        """Raises if the ticket cannot be used, with FailedPreconditionError if its runtime is being closed."""
+    def _check_usable(self) -> bool:
+        """Whether the task is complete. Raises if the ticket cannot be used, with FailedPreconditionError if its
+        runtime is being closed."""
         try:
-            self.done()
+            return self.done()
         except InvalidArgumentError:
             if self._runtime.closing:
                 raise FailedPreconditionError(Status.FAILED_PRECONDITION, 'This Runtime is closed.') from None
             raise
 
     def __await__(self) -> Generator[Any, None, CompletionRecord]:
-        return asyncio.wrap_future(self.future()).__await__()
+        """Gives the loop's other work a turn in every case. A cancelled wait leaves the task alone."""
+        complete = self._check_usable()
+        if self._future is None:
+            completions = self._runtime._completions()  # raises where the runtime is closed
+            if complete:
+                yield
+                return self.result()
+            if (yield from self._await_here(asyncio.get_running_loop(), completions)):
+                return self.result()
+        return (yield from asyncio.wrap_future(self.future()).__await__())
+
+    def _await_here(self, loop: asyncio.AbstractEventLoop, completions: Completions) -> Generator[Any, None, bool]:
+        """Waits with a reader of the running loop. False: another one watches the ticket, or too many are watched."""
+        with _future_lock:
+            descriptor = completions.watch(self._queue.handle, self) if self._future is None else None
+        if descriptor is None:
+            return False
+        ready = loop.create_future()
+        try:
+            loop.add_reader(descriptor, _note_ready, loop, descriptor, ready)
+            yield from ready
+        except BaseException as error:
+            if not ready.done() or ready.cancelled():
+                loop.remove_reader(descriptor)
+            if isinstance(error, GeneratorExit):  # from a finalizer, perhaps, whose thread has a lock
+                _callbacks.elsewhere(lambda: self._hand_over(completions))
+            else:
+                self._hand_over(completions)
+            raise
+        completions.unwatch(self)
+        return True
+
+    def _hand_over(self, completions: Completions) -> None:
+        """The wait ended before the task: the package's thread watches it, for those who ask later."""
+        with _future_lock:
+            self._future = completions.hand_over(self) or self._future
 
     def release(self) -> None:
         """Releases the ticket now and not by garbage collection. A record that was read before stays."""
@@ -180,3 +217,9 @@ class Ticket:
 
     def __repr__(self) -> str:
         return f'<gpushare.Ticket {self._value}>'
+
+
+def _note_ready(loop: asyncio.AbstractEventLoop, descriptor: int, ready: asyncio.Future[None]) -> None:
+    loop.remove_reader(descriptor)
+    if not ready.done():
+        ready.set_result(None)

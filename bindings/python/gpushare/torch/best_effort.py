@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
@@ -102,5 +101,5 @@ class Results:
         return self._tensors
 
     def __await__(self) -> Generator[Any, None, Any]:
-        yield from asyncio.wrap_future(self.ticket.future()).__await__()
+        yield from self.ticket.__await__()
         return self._tensors
