@@ -96,6 +96,12 @@ class EagerGate::Waiting {
   void Begin() {
     if (!std::exchange(began_, true)) released_ = host_.release();
   }
+  // Without the gate's lock: launches of other threads find that the gate is closing.
+  void Pause(int64_t waited_ns) {
+    lock_.unlock();
+    host_.pause(waited_ns);
+    lock_.lock();
+  }
   // Whether a signal ends the wait. Its handler may call the gate, so that nobody has its lock.
   bool IsInterrupted() {
     Begin();
@@ -149,15 +155,26 @@ void EagerGate::Launched() {
   if (closing_.load() || failed_ != GPUSHARE_OK) return;
   if (measures_ >= 0) FinishMeasurement(waiting);
   // It has its one operation. A query that comes later does not meet it.
-  if (region_on_credit_) EndRegion(waiting);
+  if (region_on_credit_) EndRegion();  // or the next launch does
 }
 
 gpushare_status EagerGate::Close() {
   closing_.store(true);
   Waiting waiting(*this, Waiting::Released());
   if (std::exchange(closed_, true)) return failed_;
-  if (region_open_) EndRegion(waiting);
-  for (Lane& lane : lanes_) Leave(lane);
+  const int64_t began_ns = host_.now_ns();
+  const auto goes_on = [&] {
+    const int64_t waited_ns = host_.now_ns() - began_ns;
+    if (waited_ns < kCloseNs) waiting.Pause(waited_ns);
+    return waited_ns < kCloseNs;
+  };
+  while (region_open_ && !EndRegion() && goes_on()) {
+  }
+  for (Lane& lane : lanes_) {
+    while (!Leave(lane) && goes_on()) {
+    }
+    GiveUp(lane);
+  }
   for (Group& group : groups_) DestroyEvent(group);
   DestroyEvent(group_);
   return failed_;
@@ -212,7 +229,7 @@ bool EagerGate::TryToGo(uint16_t slot, Waiting& waiting, bool& progress) {
   const int64_t now_ns = host_.now_ns();
   if (region_open_ &&
       (room_ns <= 0 || region_on_credit_ || now_ns - region_began_ns_ > kRegionNs)) {
-    EndRegion(waiting);
+    if (!EndRegion()) return false;
   }
   if (room_ns <= 0) return false;
   const int64_t expected_ns = times_.Of(slot);
@@ -244,7 +261,7 @@ bool EagerGate::TryAlone(int64_t needs_ns, int64_t room_ns, Waiting& waiting, bo
   const int64_t now_ns = host_.now_ns();
   if (now_ns - credit_asked_ns_ < kCreditAskNs) return false;
   credit_asked_ns_ = now_ns;
-  if (region_open_) EndRegion(waiting);
+  if (region_open_ && !EndRegion()) return false;
   if (!BeginRegion(needs_ns, waiting)) return false;
   Add(counts_.on_credit);
   return region_on_credit_ = true;
@@ -303,7 +320,7 @@ int64_t EagerGate::StandingNs(int64_t room_ns) const {
 bool EagerGate::BeginRegion(int64_t bound_ns, Waiting& waiting) {
   waiting.Begin();
   Lane& lane = lanes_[1];
-  Leave(lane);
+  if (!Leave(lane)) return false;
   gpushare_region_options options = GPUSHARE_REGION_OPTIONS_INIT;
   options.bound_ns = std::max<int64_t>(1, bound_ns);
   const gpushare_status status =
@@ -322,29 +339,38 @@ bool EagerGate::BeginRegion(int64_t bound_ns, Waiting& waiting) {
   return false;
 }
 
-// The region completes behind what was launched in it.
-void EagerGate::EndRegion(Waiting& waiting) {
+// The region completes behind what was launched in it. False: the device is full of launches, which
+// end by themselves, and the region is still open.
+bool EagerGate::EndRegion() {
   CloseGroup();
   Lane& lane = lanes_[0];
   if (pending_ > 0 && lane.stream != nullptr) {
     const RelaxedCapture relaxed(driver_);
     if (driver_.stream_wait_event(lane.stream, last_event_, 0) != 0) Fail(GPUSHARE_INTERNAL);
   }
-  gpushare_status status = GPUSHARE_OK;
-  // The device is full of launches, which end by themselves.
-  while ((status = library_.region_end(options_.runtime, lane.ticket)) ==
-         GPUSHARE_RESOURCE_EXHAUSTED) {
-    waiting.Begin();
-    host_.pause(0);
-  }
+  const gpushare_status status = library_.region_end(options_.runtime, lane.ticket);
+  if (status == GPUSHARE_RESOURCE_EXHAUSTED) return false;
   Fail(status);
   region_open_ = region_on_credit_ = false;
+  return true;
 }
 
-// The last region of the lane is complete, so that the next one may begin.
-void EagerGate::Leave(Lane& lane) {
+// Whether the last region of the lane is complete, so that the next one may begin. A deadline that
+// has passed: the library looks once, and drives the flow where no thread of its own does.
+bool EagerGate::Leave(Lane& lane) {
+  if (lane.ticket.value == 0) return true;
+  if (library_.ticket_wait(options_.runtime, lane.ticket, 0) == GPUSHARE_DEADLINE_EXCEEDED) {
+    return false;
+  }
+  library_.ticket_release(options_.runtime, lane.ticket);
+  lane.ticket.value = 0;
+  return true;
+}
+
+// A ticket that is left is of a region that is not complete.
+void EagerGate::GiveUp(Lane& lane) {
   if (lane.ticket.value == 0) return;
-  library_.ticket_wait(options_.runtime, lane.ticket, GPUSHARE_NEVER);
+  Fail(GPUSHARE_DEADLINE_EXCEEDED);
   library_.ticket_release(options_.runtime, lane.ticket);
   lane.ticket.value = 0;
 }

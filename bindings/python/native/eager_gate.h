@@ -3,8 +3,8 @@
 //
 //   gate.Launch(key)     before each launch; returns when it may go to the GPU
 //   gate.Launched()      behind it, if WantsLaunched()
-//   gate.Close()         launches that wait end; so does the open region; waits for what was
-//   launched
+//   gate.Close()         launches that wait end; so does the open region; waits for the regions,
+//                        at most kCloseNs
 //
 // A BE region is open while launches go on. Mostly a launch finds it open with room, and costs a
 // clock, a call of gpushare_region_room and a few sums. Otherwise:
@@ -22,6 +22,7 @@
 // Invariants: with known times at most outstanding_ns are outstanding, or one operation. An error
 // of the library opens the gate for good: a launch cannot fail, and the loop's end reports it.
 // A wait ends with room, with an error, with Close of any thread, or with a signal (HostCalls).
+// None is inside a call of the library: each asks and comes back, so that these can end it.
 // Threads: any; the interpreter's lock is released while a launch waits. Close is called without
 // it.
 
@@ -107,8 +108,11 @@ class EagerGate {
   gpushare_status Launch(uint64_t key);
   bool WantsLaunched() const { return follows_.load(std::memory_order_relaxed); }
   void Launched();
-  // Without the interpreter's lock.
+  // Without the interpreter's lock. GPUSHARE_DEADLINE_EXCEEDED: a region was not complete, or could
+  // not be ended, within kCloseNs; what was launched goes on.
   gpushare_status Close();
+  // Longer than the library's hang limit of a short task, 10 s, behind which the task completes.
+  static constexpr int64_t kCloseNs = 30'000'000'000;
 
   const EagerCounts& counts() const { return counts_; }
   void* stream() const { return options_.stream; }
@@ -148,8 +152,9 @@ class EagerGate {
   int64_t Room();
   int64_t StandingNs(int64_t room_ns) const;
   bool BeginRegion(int64_t bound_ns, Waiting& waiting);
-  void EndRegion(Waiting& waiting);
-  void Leave(Lane& lane);
+  bool EndRegion();
+  bool Leave(Lane& lane);
+  void GiveUp(Lane& lane);
 
   void DestroyEvent(Group& group);
   bool HasEvents() const { return driver_.event_record != nullptr; }

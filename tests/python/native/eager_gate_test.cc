@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <future>
 #include <map>
 #include <optional>
@@ -50,6 +51,10 @@ struct World {
   bool stuck = false;  // the GPU completes nothing
   bool capturing = false;
   int64_t lc_ends_ns = 0;  // the room comes back then
+  int64_t pause_ns = kUs;
+  std::function<void()> on_pause;
+  bool completes = true;  // regions that ended
+  int tickets = 0;        // not released
 
   static World* it;
 };
@@ -61,6 +66,7 @@ gpushare_status BeginRegion(gpushare_queue*, const gpushare_region_options* opti
   if (world.refusals_left > 0) return --world.refusals_left, GPUSHARE_UNAVAILABLE;
   world.bounds_ns.push_back(options->bound_ns);
   ++world.open;
+  ++world.tickets;
   out_ticket->value = world.bounds_ns.size();
   *out_stream = &world;
   return GPUSHARE_OK;
@@ -84,8 +90,14 @@ gpushare_status RoomNow(gpushare_runtime*, int64_t* out_room_ns) noexcept {
   return world.room_status;
 }
 
-gpushare_status Wait(gpushare_runtime*, gpushare_ticket, int64_t) noexcept { return GPUSHARE_OK; }
-gpushare_status Release(gpushare_runtime*, gpushare_ticket) noexcept { return GPUSHARE_OK; }
+gpushare_status Wait(gpushare_runtime*, gpushare_ticket, int64_t deadline_ns) noexcept {
+  EXPECT_LT(deadline_ns, GPUSHARE_NEVER) << "it would wait inside the library";
+  return World::it->completes ? GPUSHARE_OK : GPUSHARE_DEADLINE_EXCEEDED;
+}
+gpushare_status Release(gpushare_runtime*, gpushare_ticket) noexcept {
+  --World::it->tickets;
+  return GPUSHARE_OK;
+}
 
 std::deque<int> events;
 int CreateEvent(void** out, unsigned) {
@@ -122,7 +134,11 @@ int Capturing(void*, int* out) {
 }
 
 HostCalls Host() {
-  return {[] { return World::it->now_ns; }, [](int64_t) { World::it->now_ns += kUs; },
+  return {[] { return World::it->now_ns; },
+          [](int64_t) {
+            World::it->now_ns += World::it->pause_ns;
+            if (World::it->on_pause) World::it->on_pause();
+          },
           []() -> void* {
             ++World::it->releases;
             ++World::it->released_ever;
@@ -266,6 +282,61 @@ TEST_F(EagerGateTest, TheEndOfARegionIsTriedAgain) {
   EXPECT_EQ(world_.open, 0);
   EXPECT_EQ(world_.events, 0);
   EXPECT_EQ(gate_->Launch(1), GPUSHARE_FAILED_PRECONDITION) << "closed";
+}
+
+// LC work runs, so that the region ends. Until that succeeds the launch waits as for room.
+TEST_F(EagerGateTest, ALaunchThatEndsARegionTriesAgainUntilASignalComes) {
+  Open(200 * kUs);
+  Run(1, kUs);
+  world_.room_ns = 0;
+  world_.full_left = 1 << 30;
+  world_.interrupted = true;
+  EXPECT_EQ(gate_->Launch(1), GPUSHARE_CANCELLED);
+  EXPECT_EQ(world_.open, 1);
+  world_.full_left = 2;
+  world_.interrupted = false;
+  world_.lc_ends_ns = world_.now_ns + 100 * kUs;
+  Run(1, kUs);
+  EXPECT_EQ(world_.bounds_ns.size(), 2U) << "a region of its own behind the LC work";
+}
+
+// Of the queue whose turn it is: regions take turns on two.
+TEST_F(EagerGateTest, ALaunchWaitsForTheLastRegionOfTheQueueAndASignalEndsThat) {
+  Open(200 * kUs);
+  world_.completes = false;
+  for (int i = 0; i < 2; ++i) {
+    Run(1, kUs);
+    world_.now_ns += 30 * kMs;  // then a region has been open for long enough
+  }
+  world_.interrupted = true;
+  EXPECT_EQ(gate_->Launch(1), GPUSHARE_CANCELLED);
+  EXPECT_EQ(world_.bounds_ns.size(), 2U);
+  world_.completes = true;
+  Run(1, kUs);
+  EXPECT_EQ(world_.bounds_ns.size(), 3U);
+}
+
+TEST_F(EagerGateTest, CloseGivesUpWhatDoesNotEndAndLaunchesNeedNotWaitForIt) {
+  for (const bool full : {false, true}) {
+    Open(200 * kUs);
+    world_ = World();
+    Run(1, kUs);
+    world_.completes = false;
+    world_.full_left = full ? 1 << 30 : 0;
+    world_.pause_ns = 100 * kMs;
+    int refused = 0;
+    world_.on_pause = [&] {
+      if (gate_->Launch(1) == GPUSHARE_FAILED_PRECONDITION) ++refused;
+    };
+    const int64_t began_ns = world_.now_ns;
+    EXPECT_EQ(gate_->Close(), GPUSHARE_DEADLINE_EXCEEDED);
+    EXPECT_GE(world_.now_ns - began_ns, EagerGate::kCloseNs);
+    EXPECT_LE(world_.now_ns - began_ns, EagerGate::kCloseNs + 2 * world_.pause_ns);
+    EXPECT_GT(refused, 0);
+    EXPECT_EQ(world_.tickets, 0);
+    world_.on_pause = nullptr;
+    EXPECT_EQ(gate_->Close(), GPUSHARE_DEADLINE_EXCEEDED) << "a second time";
+  }
 }
 
 TEST_F(EagerGateTest, ALostDeviceOpensTheGateForGood) {
