@@ -114,8 +114,10 @@ class SimDevice final : public core::Device {
   void* LaneStream(core::LaneIndex) override { return nullptr; }
 
   size_t PollCompletions(absl::Span<core::DeviceCompletion> out) override {
+    if (IsQuiet()) return 0;
     const Present present(*this);
     const size_t count = engine_.Poll(out);
+    if (count < out.size()) present.NoteQuiet();
     for (core::DeviceCompletion& completion : out.first(count)) {
       completion.start_ns += begin_ns_.load();
       completion.end_ns += begin_ns_.load();
@@ -142,9 +144,13 @@ class SimDevice final : public core::Device {
 
   core::TimeNs NextLookNs() override {
     if (!real_time_) return core::kNever;
+    if (const core::TimeNs known = look_ns_.load(); known != kUnknown && IsQuiet()) return known;
     const Present present(*this);
-    const core::TimeNs next = engine_.NextLookNs();
-    return next == core::kNever ? next : next + begin_ns_.load();
+    core::TimeNs next = engine_.NextLookNs();
+    if (next > engine_.NowNs()) present.NoteQuiet();  // otherwise a completion is there
+    if (next != core::kNever) next += begin_ns_.load();
+    present.NoteLook(next);
+    return next;
   }
 
   int64_t BusySmNs() const override {
@@ -161,19 +167,54 @@ class SimDevice final : public core::Device {
     explicit Present(const SimDevice& device) ABSL_EXCLUSIVE_LOCK_FUNCTION(device.mutex_)
         : device_(device) {
       const core::TimeNs called_ns = device.real_time_ ? device.wall_->NowNs() : 0;
-      device.mutex_.Lock();
+      device.Lock();
       if (device.real_time_) device.engine_.AdvanceTo(called_ns - device.begin_ns_.load());
     }
-    ~Present() ABSL_UNLOCK_FUNCTION() { device_.mutex_.Unlock(); }
+    ~Present() ABSL_UNLOCK_FUNCTION() {
+      if (device_.real_time_) {
+        device_.look_ns_.store(look_ns_);
+        device_.quiet_until_ns_.store(quiet_ ? device_.engine_.NextEventNs() : 0);
+      }
+      device_.mutex_.Unlock();
+    }
     Present(const Present&) = delete;
     Present& operator=(const Present&) = delete;
+    // There is no completion to be told, until the next event.
+    void NoteQuiet() const { quiet_ = true; }
+    // The next look, until another call.
+    void NoteLook(core::TimeNs look_ns) const { look_ns_ = look_ns; }
 
    private:
     const SimDevice& device_;
+    mutable bool quiet_ = false;
+    mutable core::TimeNs look_ns_ = kUnknown;
   };
+
+  static constexpr core::TimeNs kUnknown = -1;
+  // A call takes a few microseconds with the mutex, and a sleep in front of it 10 more.
+  static constexpr int64_t kSpinNs = 20'000;
+
+  // In real time it spins first: the thread that looks and the one that launches meet at each end.
+  void Lock() const ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex_) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    if (mutex_.TryLock()) return;
+    if (real_time_) {
+      const core::TimeNs began_ns = spin_clock_.NowNs();
+      while (spin_clock_.NowNs() - began_ns < kSpinNs) {
+        if (mutex_.TryLock()) return;
+      }
+    }
+    mutex_.Lock();
+  }
+
+  // Real time: whether nothing has happened since a call that found nothing. The scheduler's thread
+  // looks all the time, and with the mutex it would hold up each launch by a wake-up.
+  bool IsQuiet() const {
+    return real_time_ && wall_->NowNs() - begin_ns_.load() < quiet_until_ns_.load();
+  }
 
   const bool real_time_;
   const std::unique_ptr<const core::Clock> wall_;
+  const core::SteadyClock spin_clock_;
   mutable core::Mutex mutex_;
   // NowNs reads its clock without the mutex. Mutable: in real time it moves whoever looks.
   mutable Engine engine_ ABSL_GUARDED_BY(mutex_);
@@ -183,6 +224,9 @@ class SimDevice final : public core::Device {
   const int64_t step_back_ns_;
   // What the device's clock shows when the engine's shows 0: in real time the time of creation.
   std::atomic<core::TimeNs> begin_ns_;
+  // Real time. Until when nothing happens on the engine's clock, and nothing is to be told.
+  mutable std::atomic<core::TimeNs> quiet_until_ns_{0};
+  mutable std::atomic<core::TimeNs> look_ns_{kUnknown};  // of the last call, if it was NextLookNs
 };
 
 absl::Status Outside(absl::string_view field, double value, double low, double high) {

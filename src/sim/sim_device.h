@@ -6,7 +6,7 @@
 // Invariants: equal options and equal calls give equal completions. Every accepted launch is
 // reported exactly once unless a fault prevents it. Every block task of a counter runs exactly
 // once. Launch, Evict and PollCompletions allocate nothing.
-// Threads: any for every call (one mutex inside); NowNs takes no lock.
+// Threads: any for every call. One mutex inside; NowNs, and looks that find nothing new, take none.
 
 #ifndef GPUSHARE_SRC_SIM_SIM_DEVICE_H_
 #define GPUSHARE_SRC_SIM_SIM_DEVICE_H_

@@ -145,6 +145,45 @@ TEST(RealTimeTest, TheNextLookIsWhenTheCompletionIsVisible) {
   EXPECT_TRUE(seen);
 }
 
+// Counts who asks: a look that takes the mutex reads the clock a second time.
+class CountingClock final : public core::Clock {
+ public:
+  explicit CountingClock(int* reads) : reads_(reads) {}
+  core::TimeNs NowNs() const override {
+    ++*reads_;
+    return 0;  // time stands still, so that nothing happens
+  }
+
+ private:
+  int* const reads_;
+};
+
+TEST(RealTimeTest, LooksThatFindNothingNewTakeNoMutexAndALaunchEndsThat) {
+  int reads = 0;
+  SimOptions options;
+  options.profile = H200().device;
+  options.real_time = true;
+  const auto device = MakeSimDevice(options, std::make_unique<CountingClock>(&reads)).value();
+  ASSERT_TRUE(device->PrepareKernel(Kernel(kGraph)).ok());
+  const core::LaneIndex lane = *device->CreateLane({});
+  const auto looks = [&] {
+    reads = 0;
+    for (int i = 0; i < 100; ++i) {
+      std::array<core::DeviceCompletion, 8> some;
+      EXPECT_EQ(device->PollCompletions(absl::MakeSpan(some)), 0U);
+      device->NextLookNs();
+    }
+    return reads;
+  };
+  looks();
+  EXPECT_EQ(looks(), 200);
+  EXPECT_EQ(device->NextLookNs(), core::kNever);
+  ASSERT_TRUE(device->Launch(Graph(lane, 1)).ok());
+  EXPECT_NE(device->NextLookNs(), core::kNever);
+  looks();
+  EXPECT_EQ(looks(), 200);
+}
+
 // Two chains share the SMs, so that each of their 144 nodes is an event of the device.
 TEST(RealTimeTest, EventsThatEndNothingAskForNoLook) {
   const auto device = Open(true);
