@@ -134,6 +134,8 @@ LAYERS = (
     Layer('sim', 'src/sim', (own('src/sim'), CORE, ABSEIL)),
     Layer('null', 'src/null', (own('src/null'), CORE, ABSEIL, ATOMIC_QUEUE)),
     Layer('trace', 'src/trace', (own('src/trace'), CORE, ABSEIL, PROTOZERO)),
+    # The standard library alone, and the layout of the launch header, which is plain C.
+    Layer('ptx', 'src/ptx', (own('src/ptx'), re.compile(r'^gpushare/device/launch\.h$'))),
     # The CUDA device, by room; the device and its launcher at the root use them all. Device code: no Abseil
     # and no Eigen, not even through a header of ours.
     *(layer
