@@ -27,7 +27,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/ptx/refusal.h"
+#include "src/ptx/base/refusal.h"
 
 namespace gpushare::ptx {
 

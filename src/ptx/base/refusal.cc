@@ -1,4 +1,4 @@
-#include "src/ptx/refusal.h"
+#include "src/ptx/base/refusal.h"
 
 #include <array>
 #include <cstddef>

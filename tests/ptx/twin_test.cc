@@ -1,0 +1,151 @@
+// What twins keep of the text, and which kernels get none, each with its reason and line.
+
+#include "src/ptx/twin.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/ptx/kernels.h"
+
+namespace gpushare::ptx {
+namespace {
+
+constexpr uint32_t kFirstBodyLine = 16;  // of KernelText without directives
+
+TEST(Twin, OriginalAloneComesBackByteForByte) {
+  const std::string text = KernelText(kBlockSum, ".reqntid 32\n");
+  EXPECT_EQ(Transform(text, "k", {}).text, text);
+}
+
+TEST(Twin, TwinsStandBehindTheUntouchedOriginal) {
+  const std::string text = KernelText(kBlockSum, ".reqntid 32\n");
+  const Twin twin = Transform(text, "", {.workers = true, .slice = true});
+  ASSERT_TRUE(twin.ok()) << twin.refusal.message;
+  EXPECT_TRUE(twin.text.starts_with(text.substr(0, text.size() - 1)));
+  EXPECT_EQ(Entries(twin.text),
+            (std::vector<std::string>{"k", "k_gpushare_workers", "k_gpushare_slice"}));
+  const Twin alone = Transform(text, "", {.original = false, .workers = true});
+  EXPECT_EQ(Entries(alone.text), std::vector<std::string>{"k_gpushare_workers"});
+}
+
+TEST(Twin, FactsSayWhatALaunchNeeds) {
+  const Checked checked = Check(KernelText(kThreeDimensions, ".maxntid 64, 2\n"), "k");
+  ASSERT_TRUE(checked.ok()) << checked.refusal.message;
+  ASSERT_EQ(checked.facts.parameters.size(), 1u);
+  EXPECT_EQ(checked.facts.parameters[0].size_bytes, 8u);
+  EXPECT_EQ(checked.facts.block_max, (std::array<uint32_t, 3>{64, 2, 1}));
+  EXPECT_EQ(checked.facts.static_shared_bytes, 256u);
+  EXPECT_TRUE(checked.facts.uses_grid_size);
+  EXPECT_FALSE(checked.facts.early_exits);
+}
+
+TEST(Twin, EarlyExitsBeforeABarrierAreFound) {
+  EXPECT_TRUE(Check(KernelText(kEarlyReturn), "k").facts.early_exits);
+  // The last `ret` for some threads has no barrier behind it.
+  EXPECT_FALSE(Check(KernelText(kBlockSum, ".reqntid 32\n"), "k").facts.early_exits);
+}
+
+TEST(Twin, DynamicSharedMemoryKeepsItsAlignment) {
+  const std::string text =
+      ".version 8.0\n.target sm_90a\n.address_size 64\n"
+      ".extern .shared .align 16 .b8 dynamic[];\n.visible .entry k() { ret; }\n";
+  const Twin twin = Transform(text, "k", {.workers = true});
+  ASSERT_TRUE(twin.ok()) << twin.refusal.message;
+  EXPECT_EQ(twin.facts.twin_shared_bytes, 1024u);
+  EXPECT_NE(twin.text.find("gpushare_shared[1024]"), std::string::npos);
+}
+
+TEST(Twin, RegistersAreBoundedOnRequest) {
+  const std::string text = KernelText(kBlockSum, ".reqntid 32\n");
+  const Twin twin = Transform(text, "k", {.workers = true}, {.worker_registers_max = 40});
+  EXPECT_NE(twin.text.find(".maxnreg 40"), std::string::npos);
+}
+
+struct Refused {
+  std::string_view body;
+  Reason reason;
+  uint32_t line;  // of the body, from 1; 0: any
+};
+
+TEST(Twin, RefusalsNameTheReasonAndTheLine) {
+  const std::vector<Refused> rows = {
+      {"frobnicate.b32 %r1, %r2;\nret;", Reason::kUnknownOpcode, 1},
+      {"mov.u32 %r1, %r99;\nret;", Reason::kUnknownSymbol, 1},
+      {"bra $nowhere;\nret;", Reason::kUnknownSymbol, 1},
+      {"mov.u32 %r1, %smid;\nret;", Reason::kSpecialRegister, 1},
+      {"add.u32 %r1, %r1, 1;\nmov.u64 %rd2, %gridid;\nret;", Reason::kSpecialRegister, 2},
+      {"mov.u32 %r1, %cluster_ctaid.x;\nret;", Reason::kCluster, 1},
+      {"barrier.cluster.arrive;\nret;", Reason::kCluster, 1},
+      {"setmaxnreg.dec.sync.aligned.u32 40;\nret;", Reason::kSetMaxNReg, 1},
+      {"mbarrier.init.shared.b64 [area], 1;\nret;", Reason::kMbarrier, 1},
+      {"call.uni vprintf, (%rd1);\nret;", Reason::kCall, 1},
+      {"$spin:\nld.acquire.gpu.global.u32 %r1, [%rd1];\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra "
+       "$spin;\nret;",
+       Reason::kGridSync, 2},
+      {"$spin:\natom.global.cas.b32 %r1, [%rd1], 0, 1;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra "
+       "$spin;\nret;",
+       Reason::kGridSync, 2},
+      {"mov.u32 %r1, %tid.x;\nsetp.eq.u32 %p1, %r1, 3;\n@%p1 ret;\nbar.sync 1, 64;\nret;",
+       Reason::kPartialBarrier, 4},
+      {"mov.u32 %r1, %tid.x;\nsetp.eq.u32 %p1, %r1, 3;\n@%p1 ret;\nshfl.sync.bfly.b32 %r2, %r1, "
+       "1, 31, -1;\nret;",
+       Reason::kWarpSync, 4},
+      {"mov.u32 %r1, [%r2;\nret;", Reason::kSyntax, 0},
+  };
+  for (const Refused& row : rows) {
+    SCOPED_TRACE(row.body);
+    const std::string text = KernelText(row.body);
+    const Refusal refusal = Check(text, "k").refusal;
+    EXPECT_STREQ(Name(refusal.reason), Name(row.reason)) << refusal.message;
+    if (row.line != 0) {
+      EXPECT_EQ(refusal.line, kFirstBodyLine - 1 + row.line) << refusal.message;
+    }
+  }
+}
+
+TEST(Twin, NeighboursOfRefusalsAreAccepted) {
+  const std::vector<std::string_view> bodies = {
+      // An mbarrier that is invalidated on every way.
+      "mbarrier.init.shared.b64 [area], 1;\nmbarrier.inval.shared.b64 [area];\nret;",
+      // An update that is tried again, not a lock.
+      "$again:\nld.global.u32 %r3, [%rd1];\nadd.u32 %r4, %r3, 1;\n"
+      "atom.global.cas.b32 %r1, [%rd1], %r3, %r4;\nsetp.ne.u32 %p1, %r1, %r3;\n@%p1 bra "
+      "$again;\nret;",
+      // Whole warps leave before the others shuffle.
+      "mov.u32 %r1, %tid.x;\nsetp.ge.u32 %p1, %r1, 64;\n@%p1 ret;\nshfl.sync.bfly.b32 %r2, %r1, "
+      "1, 31, -1;\nret;",
+      // All threads of the block leave together.
+      "mov.u32 %r1, %ctaid.x;\nsetp.ge.u32 %p1, %r1, 64;\n@%p1 ret;\nbar.sync 1, 64;\nret;",
+  };
+  for (const std::string_view body : bodies) {
+    SCOPED_TRACE(body);
+    const Checked checked = Check(KernelText(body), "k");
+    EXPECT_TRUE(checked.ok()) << checked.refusal.message;
+    EXPECT_FALSE(checked.facts.early_exits);
+  }
+}
+
+TEST(Twin, ModulesAreRefusedAsAWhole) {
+  EXPECT_EQ(Check("", "k").refusal.reason, Reason::kNoEntry);
+  const std::string text = KernelText("ret;");
+  EXPECT_EQ(Check(text, "other").refusal.reason, Reason::kNoEntry);
+  const Twin twin = Transform(text, "k", {.workers = true});
+  EXPECT_EQ(Check(twin.text, "").refusal.reason, Reason::kNoEntry);  // which of the two?
+  EXPECT_EQ(Check(twin.text, "k").refusal.reason, Reason::kAlreadyTwin);
+  std::string old = text;
+  old.replace(old.find("8.0"), 3, "6.5");
+  EXPECT_EQ(Check(old, "k").refusal.reason, Reason::kVersion);
+}
+
+TEST(Twin, EveryPrefixOfATextGetsAnAnswer) {
+  const std::string text = KernelText(kEarlyReturn, ".maxntid 32, 1, 1\n");
+  for (size_t size = 0; size < text.size() - 2; size += 7) {
+    EXPECT_FALSE(Check(std::string_view(text).substr(0, size), "k").ok()) << size;
+  }
+}
+
+}  // namespace
+}  // namespace gpushare::ptx
