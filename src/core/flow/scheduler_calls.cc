@@ -182,6 +182,7 @@ namespace {
 // Prepares the staged kernel, and takes over what the device made of a graph and measured of it.
 absl::Status Prepare(Device& device, KernelDesc& kernel) {
   absl::Status status = device.PrepareKernel(kernel);
+  if (PtxCode* const ptx = kernel.ptx(); ptx != nullptr) ptx->DropTexts();
   GraphCode* const graph = kernel.graph();
   if (!status.ok() || graph == nullptr) return status;
   graph->function_images.clear();

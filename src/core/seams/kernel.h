@@ -122,11 +122,15 @@ struct KernelDesc {
   SimulationRecord simulation;
 
   TaskKind kind() const { return KindOf(code); }
-  // The code as one of its forms; null: it has another form.
-  const FunctionCode* functions() const { return std::get_if<FunctionCode>(&code); }
+  // The code as one of its forms; null: it has another form. A kernel of PTX has functions too.
+  const FunctionCode* functions() const {
+    const PtxCode* const text = ptx();
+    return text != nullptr ? &text->functions : std::get_if<FunctionCode>(&code);
+  }
+  const PtxCode* ptx() const { return std::get_if<PtxCode>(&code); }
   const GraphCode* graph() const { return std::get_if<GraphCode>(&code); }
   const LibraryCall* library_call() const { return std::get_if<LibraryCall>(&code); }
-  FunctionCode* functions() { return std::get_if<FunctionCode>(&code); }
+  PtxCode* ptx() { return std::get_if<PtxCode>(&code); }
   GraphCode* graph() { return std::get_if<GraphCode>(&code); }
   LibraryCall* library_call() { return std::get_if<LibraryCall>(&code); }
 

@@ -11,7 +11,8 @@ KernelCode CodeOfKind(TaskKind kind) {
 }
 
 void DropHandles(KernelCode& code) {
-  if (std::holds_alternative<FunctionCode>(code)) code = FunctionCode();
+  const bool functions = std::holds_alternative<FunctionCode>(code);
+  if (functions || std::holds_alternative<PtxCode>(code)) code = FunctionCode();
   if (GraphCode* const graph = std::get_if<GraphCode>(&code)) {
     graph->capture = nullptr;
     graph->capture_user = nullptr;

@@ -1,4 +1,4 @@
-// The code of a registered kernel, in one of its forms: functions, a graph or a library call.
+// The code of a registered kernel, in one of its forms: functions, PTX, a graph or a library call.
 //
 // The form decides the kind of the kernel's tasks. A new form is one more alternative of KernelCode
 // with its kKind. Readers that serve a single form ask for it (KernelDesc::graph()).
@@ -6,6 +6,7 @@
 #ifndef GPUSHARE_SRC_CORE_SEAMS_KERNEL_CODE_H_
 #define GPUSHARE_SRC_CORE_SEAMS_KERNEL_CODE_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -25,6 +26,37 @@ struct FunctionCode {
   void* original = nullptr;
   void* worker = nullptr;
   void* slice = nullptr;  // null: the worker function runs slices
+};
+
+// The worker or slice form of a kernel of PTX.
+struct PtxForm {
+  std::string entry = {};    // in the module; empty: the kernel has no such form
+  std::string refusal = {};  // a sentence with the kernel and the line, where it was refused
+  uint32_t line = 0;         // of the refusal, in the given text; 0: none, or the text as a whole
+
+  bool made() const { return !entry.empty(); }
+};
+
+// A kernel of which only the PTX is known. Its twins stand in a module behind the original, so that
+// they share its variables. The texts are for the registration only; the forms stay.
+struct PtxCode {
+  static constexpr TaskKind kKind = TaskKind::kKernel;
+
+  std::string text = {};   // as given
+  std::string entry = {};  // of the original
+  std::string module =
+      {};  // the original and its twins; empty: there are none, and the text serves
+  PtxForm worker = {};
+  PtxForm slice = {};
+  std::array<int32_t, 3> block = {};  // the shape that the text requires; zeros: it says none
+  // The caller's own original, then what a device loaded; all null on the simulated device.
+  FunctionCode functions = {};
+
+  bool RunsSlices() const { return slice.made() || worker.made(); }
+  void DropTexts() {
+    text = {};
+    module = {};
+  }
 };
 
 // Enqueues the graph's work for a place of `sm_count` SMs on `stream`, which is being captured.
@@ -71,7 +103,7 @@ struct GraphCode {
   GraphCut cut = {};
 };
 
-using KernelCode = std::variant<FunctionCode, GraphCode, LibraryCall>;
+using KernelCode = std::variant<FunctionCode, GraphCode, LibraryCall, PtxCode>;
 
 inline TaskKind KindOf(const KernelCode& code) {
   return std::visit([](const auto& form) { return form.kKind; }, code);
@@ -80,7 +112,8 @@ inline TaskKind KindOf(const KernelCode& code) {
 // The code of a kernel of which only the kind is known: a graph, a library call, else functions.
 KernelCode CodeOfKind(TaskKind kind);
 
-// Forgets what has no meaning in another process: native handles and addresses.
+// Forgets what has no meaning in another process: native handles, addresses and texts. PTX becomes
+// functions.
 void DropHandles(KernelCode& code);
 
 }  // namespace gpushare::core

@@ -3,6 +3,7 @@
 #include "src/core/seams/kernel_code.h"
 
 #include <cstdint>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -39,6 +40,24 @@ TEST(KernelCodeTest, AKernelShowsItsCodeInOneFormOnly) {
   }
 }
 
+TEST(KernelCodeTest, AKernelOfPtxHasTheFunctionsThatADeviceMadeOfIt) {
+  int object = 0;
+  KernelDesc kernel;
+  EXPECT_EQ(kernel.ptx(), nullptr);
+  kernel.code = PtxCode{.text = "text", .module = "module", .worker = {.entry = "twin"}};
+  EXPECT_EQ(kernel.kind(), TaskKind::kKernel);
+  ASSERT_NE(kernel.ptx(), nullptr);
+  EXPECT_EQ(kernel.functions(), &kernel.ptx()->functions);
+  kernel.ptx()->functions.worker = &object;
+  EXPECT_EQ(std::as_const(kernel).functions()->worker, &object);
+  EXPECT_TRUE(kernel.ptx()->RunsSlices()) << "workers run them too";
+  kernel.ptx()->worker = {.refusal = "No."};
+  EXPECT_FALSE(kernel.ptx()->RunsSlices());
+  kernel.ptx()->DropTexts();
+  EXPECT_EQ(kernel.ptx()->text + kernel.ptx()->module, "");
+  EXPECT_EQ(kernel.ptx()->worker.refusal, "No.");
+}
+
 TEST(KernelCodeTest, OnlyAGraphThatWasCutHasSegments) {
   KernelDesc kernel;
   EXPECT_EQ(kernel.segments(), 1);
@@ -59,6 +78,11 @@ TEST(KernelCodeTest, HandlesAndAddressesAreDroppedAndOptionsStay) {
   EXPECT_EQ(std::get<FunctionCode>(functions).original, nullptr);
   EXPECT_EQ(std::get<FunctionCode>(functions).worker, nullptr);
   EXPECT_EQ(std::get<FunctionCode>(functions).slice, nullptr);
+
+  KernelCode text = PtxCode{.text = "ptx", .functions = {&object, nullptr, nullptr}};
+  DropHandles(text);
+  ASSERT_TRUE(std::holds_alternative<FunctionCode>(text));
+  EXPECT_EQ(std::get<FunctionCode>(text).original, nullptr);
 
   KernelCode code = GraphCode{.capture = [](void*, void*, int32_t) { return 0; },
                               .capture_user = &object,

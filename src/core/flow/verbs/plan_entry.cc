@@ -8,8 +8,10 @@ namespace gpushare::core {
 namespace {
 
 // A CUDA kernel runs slices by its slice function or its worker function. On the simulated device
-// there are no functions, and every kernel with block tasks runs slices.
+// there are no functions, and every kernel with block tasks runs slices, unless its PTX was
+// refused.
 bool RunsSlices(const KernelDesc& kernel) {
+  if (kernel.ptx() != nullptr) return kernel.ptx()->RunsSlices();
   const FunctionCode* const functions = kernel.functions();
   const bool native = functions != nullptr && functions->original != nullptr;
   return !native || functions->slice != nullptr || functions->worker != nullptr;
