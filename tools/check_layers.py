@@ -54,6 +54,7 @@ VERBS = re.compile(r'^src/core/flow/verbs/')
 FUSED = re.compile(r'^src/core/flow/fused/')
 WAITING = re.compile(r'^src/core/flow/waiting/')
 FLOW = re.compile(r'^src/core/flow/')
+PTX = re.compile(r'^src/ptx/twin\.h$')
 SRC = re.compile(r'^src/')
 PUBLIC_C = re.compile(r'^gpushare/gpushare\.h$')
 PUBLIC = re.compile(r'^gpushare/')
@@ -150,7 +151,8 @@ LAYERS = (
                 (*rooms('src/cuda', f'{name} {below}'), CORE, CUDA, PUBLIC),
                 pattern=r'\.cuh?$', may_reach=(ABSEIL, EIGEN)),
           Layer(f'cuda {name}', f'src/cuda/{name}',
-                (*rooms('src/cuda', f'{name} {below}'), CORE, ABSEIL, CUDA, KERNEL_CONTRACT)))),
+                (*rooms('src/cuda', f'{name} {below}'), CORE, ABSEIL, CUDA, KERNEL_CONTRACT,
+                 *((PTX,) if name == 'code' else ()))))),
     Layer('cuda', 'src/cuda', (own('src/cuda'), CORE, ABSEIL, CUDA, KERNEL_CONTRACT),
           pattern=r'^(cuda_device|cuda_device_absent|launcher)\.(h|cc)$'),
     # Kernel bodies: device code that a user may launch, and the C interface that packs its parameters.

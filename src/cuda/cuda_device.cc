@@ -204,9 +204,10 @@ class CudaDevice final : public core::Device {
     return library_.Prepare(kernel);
   }
 
-  void ReleaseKernel(core::KernelId graph) override {
+  void ReleaseKernel(core::KernelId kernel) override {
     const ScopedRelaxedCapture relaxed(context_->api());
-    graphs_.Release(graph);
+    graphs_.Release(kernel);
+    functions_.Release(kernel);
   }
 
   core::GraphCut CutOf(const core::KernelDesc& graph) const override {
@@ -593,6 +594,7 @@ class CudaDevice final : public core::Device {
     counters_.Leak();
     claims_reader_.Leak();
     graphs_.Leak();
+    functions_.Leak();
     places_.Leak();
     parts_->library.release();  // NOLINT(bugprone-unused-return-value): its memory may be in use
   }

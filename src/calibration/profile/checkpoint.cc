@@ -17,6 +17,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "src/core/base/digest.h"
 #include "src/core/base/limits.h"
 #include "src/models/profile/profile.h"
 
@@ -27,14 +28,6 @@ constexpr char kAnyVersion[] = "gpushare calibration ";
 constexpr char kFirstLine[] = "gpushare calibration 4";
 constexpr char kPairWord[] = "pair";
 constexpr size_t kPairListMax = 1024;
-
-uint64_t Fnv1a(uint64_t digest, absl::string_view text) {
-  for (const char c : text) {
-    digest ^= static_cast<unsigned char>(c);
-    digest *= 0x100000001B3u;
-  }
-  return digest;
-}
 
 // The fewest digits that carry a double exactly, with a point in every locale. (absl::StrFormat
 // writes in a destructor, and so ends the process when memory is exhausted.)
@@ -163,7 +156,7 @@ uint64_t DigestOf(const CalibrationItem& item, const core::DeviceProfile& device
       item.kernel.confinable, " ", item.kernel.resources.threads_per_block, " ",
       item.arguments.size(), " ", item.block_tasks, " ", item.grid_x, " ", item.grid_y, " ",
       item.grid_z, "\n", device.gpu_model, " ", device.sm_count);
-  return Fnv1a(0xCBF29CE484222325u, text);
+  return core::Fnv1a(core::kEmptyDigest, text);
 }
 
 absl::Status SaveCheckpoint(const std::string& path, const Checkpoint& checkpoint) {

@@ -80,6 +80,14 @@ inline constexpr uint32_t kMaxWarmRanges = 4096;
 // kilobytes; the second bound is of those that are in use at a time, together.
 inline constexpr uint32_t kMaxFunctionImages = 65'536;
 inline constexpr uint64_t kMaxFunctionImageBytes = uint64_t{256} << 20;
+// PTX of one module: sixty times the longest that TorchInductor made of 25 models (280 KB).
+inline constexpr uint64_t kMaxPtxBytes = uint64_t{16} << 20;
+// Code on disk: some 5,000 twins of 50 KB, with their texts. An entry counts as at least one block
+// of a file system, which bounds their number.
+inline constexpr int64_t kMaxCodeCacheBytes = int64_t{256} << 20;
+inline constexpr int64_t kMinCodeCacheEntryBytes = 4096;
+// How long the code cache waits for another process that writes: longer than an entry takes.
+inline constexpr int kCodeCacheLockMsMax = 200;
 inline constexpr int kMaxGraphNodes = 4096;
 // Segments of one graph: 0.4 s of work in segments of the default length.
 inline constexpr int kMaxSegments = 4096;

@@ -68,7 +68,8 @@ absl::StatusOr<int32_t> BlocksPerSm(const DriverApi& api, CUfunction function,
 
 }  // namespace
 
-absl::Status PreparedFunctions::Describe(core::KernelDesc& kernel) const {
+absl::Status PreparedFunctions::Describe(core::KernelDesc& kernel) {
+  if (absl::Status status = ptx_.Load(kernel); !status.ok()) return status;
   const core::FunctionCode* const functions = kernel.functions();
   if (functions == nullptr) return absl::OkStatus();
   void* handle = functions->worker;
@@ -190,6 +191,7 @@ absl::Status PreparedFunctions::Prepare(const core::KernelDesc& kernel) {
   prepared.yields = prepared.worker.function != nullptr && kernel.yield_interval_ns > 0;
   prepared.original_carve_out = OriginalCarveOut(kernel, prepared);
   kernels_.Put(kernel.id, std::move(made));
+  ptx_.Keep(kernel);
   return absl::OkStatus();
 }
 

@@ -16,6 +16,7 @@
 #include "src/core/seams/kernel.h"
 #include "src/cuda/code/kernel_table.h"
 #include "src/cuda/code/parameter_layout.h"
+#include "src/cuda/code/ptx_functions.h"
 #include "src/cuda/driver/context.h"
 
 namespace gpushare::cuda {
@@ -57,16 +58,21 @@ struct PreparedFused {
 
 class PreparedFunctions {
  public:
-  explicit PreparedFunctions(const Context& context) : context_(context) {}
+  explicit PreparedFunctions(const Context& context) : context_(context), ptx_(context) {}
 
-  // Derives from the functions of a kernel what the caller left at 0 (src/core/seams/device.h).
-  // Leaves work without functions as it is.
-  absl::Status Describe(core::KernelDesc& kernel) const;
+  // Makes the functions of a kernel of PTX. Derives from the functions of a kernel what the caller
+  // left at 0 (src/core/seams/device.h). Leaves work without functions as it is.
+  absl::Status Describe(core::KernelDesc& kernel);
   // Loads the functions of a kernel of that code, whose identifier passed CheckKernelId.
   absl::Status Prepare(const core::KernelDesc& kernel);
   // Loads a fused kernel and fills in what its function says. Accepts one without a function, which
   // cannot be launched.
   absl::Status PrepareFused(core::FusedKernelDesc& fused);
+
+  // Unloads what was made of the kernel's PTX. Nothing launches it any more.
+  void Release(core::KernelId id) { ptx_.Release(id); }
+  // The context is lost or busy: nothing is unloaded.
+  void Leak() { ptx_.Leak(); }
 
   const PreparedKernel* Find(core::KernelId id) const { return kernels_.Find(id); }
   const PreparedFused* FindFused(core::KernelId id) const { return fused_.Find(id); }
@@ -78,6 +84,7 @@ class PreparedFunctions {
   absl::Status LoadFused(core::FusedKernelDesc& fused, PreparedFused& prepared) const;
 
   const Context& context_;
+  PtxFunctions ptx_;
   KernelTable<PreparedKernel> kernels_;
   KernelTable<PreparedFused> fused_;
 };

@@ -28,6 +28,7 @@ namespace gpushare::cuda {
   X(cuDeviceGetName)                             \
   X(cuDevicePrimaryCtxRelease)                   \
   X(cuDevicePrimaryCtxRetain)                    \
+  X(cuDriverGetVersion)                          \
   X(cuEventCreate)                               \
   X(cuEventDestroy)                              \
   X(cuEventElapsedTime)                          \
@@ -72,6 +73,10 @@ namespace gpushare::cuda {
   X(cuLibraryGetKernel)                          \
   X(cuLibraryLoadData)                           \
   X(cuLibraryUnload)                             \
+  X(cuLinkAddData)                               \
+  X(cuLinkComplete)                              \
+  X(cuLinkCreate)                                \
+  X(cuLinkDestroy)                               \
   X(cuLaunchKernel)                              \
   X(cuLaunchKernelEx)                            \
   X(cuMemAlloc)                                  \

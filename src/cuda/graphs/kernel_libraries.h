@@ -14,28 +14,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "src/cuda/code/kernel_library.h"
 #include "src/cuda/driver/driver_api.h"
 
 namespace gpushare::cuda {
-
-// A library that the last user unloads.
-class KernelLibrary {
- public:
-  KernelLibrary(const DriverApi& api, CUlibrary library) : api_(api), library_(library) {}
-  ~KernelLibrary() {
-    if (!leaked_) api_.cuLibraryUnload(library_);
-  }
-  KernelLibrary(const KernelLibrary&) = delete;
-  KernelLibrary& operator=(const KernelLibrary&) = delete;
-
-  CUlibrary handle() const { return library_; }
-  void Leak() { leaked_ = true; }
-
- private:
-  const DriverApi& api_;
-  const CUlibrary library_;
-  bool leaked_ = false;
-};
 
 class KernelLibraries {
  public:

@@ -16,9 +16,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/cuda/driver/errors.h"
+#include "src/cuda/driver/library_opener.h"
 #include "src/cuda/library/library_descriptor.h"
 #include "src/cuda/library/library_errors.h"
-#include "src/cuda/library/library_opener.h"
 
 namespace gpushare::cuda {
 namespace {

@@ -5,7 +5,7 @@
 #include "src/cuda/library/cudnn_common.h"
 
 #include "absl/strings/str_cat.h"
-#include "src/cuda/library/library_opener.h"
+#include "src/cuda/driver/library_opener.h"
 
 namespace gpushare::cuda {
 namespace {

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "gtest/gtest.h"
-#include "src/cuda/library/library_opener.h"
+#include "src/cuda/driver/library_opener.h"
 
 namespace gpushare::cuda {
 

@@ -7,7 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "src/cuda/library/library_opener.h"
+#include "src/cuda/driver/library_opener.h"
 
 namespace gpushare::cuda {
 namespace {

@@ -1,9 +1,9 @@
-// Opens cuBLASLt and cuDNN at run time, wherever they are installed.
+// Opens cuBLASLt, cuDNN and nvJitLink at run time, wherever they are installed.
 //
 // Threads: any.
 
-#ifndef GPUSHARE_SRC_CUDA_LIBRARY_LIBRARY_OPENER_H_
-#define GPUSHARE_SRC_CUDA_LIBRARY_LIBRARY_OPENER_H_
+#ifndef GPUSHARE_SRC_CUDA_DRIVER_LIBRARY_OPENER_H_
+#define GPUSHARE_SRC_CUDA_DRIVER_LIBRARY_OPENER_H_
 
 #include <dlfcn.h>
 
@@ -16,8 +16,9 @@ namespace gpushare::cuda {
 // Searches in this order: the folders in GPUSHARE_CUDA_LIBRARY_PATH (separated by colons), the
 // dynamic linker's search path, the toolkit's usual folders. The library stays open until the
 // process ends, because other parts of the process may use it.
+// `user` says in the message what needs it: "a library call".
 // Errors: UNAVAILABLE, with the dynamic linker's message.
-absl::StatusOr<void*> OpenLibrary(const char* file_name);
+absl::StatusOr<void*> OpenLibrary(const char* file_name, const char* user = "a library call");
 
 template <class Function>
 absl::Status ResolveFunction(void* library, const char* library_name, const char* name,
@@ -31,4 +32,4 @@ absl::Status ResolveFunction(void* library, const char* library_name, const char
 
 }  // namespace gpushare::cuda
 
-#endif  // GPUSHARE_SRC_CUDA_LIBRARY_LIBRARY_OPENER_H_
+#endif  // GPUSHARE_SRC_CUDA_DRIVER_LIBRARY_OPENER_H_

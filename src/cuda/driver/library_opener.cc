@@ -1,6 +1,6 @@
 // Opens CUDA's libraries. See library_opener.h.
 
-#include "src/cuda/library/library_opener.h"
+#include "src/cuda/driver/library_opener.h"
 
 #include <cstdlib>
 #include <string>
@@ -38,7 +38,7 @@ std::vector<std::string> Candidates(absl::string_view file_name) {
 
 }  // namespace
 
-absl::StatusOr<void*> OpenLibrary(const char* file_name) {
+absl::StatusOr<void*> OpenLibrary(const char* file_name, const char* user) {
   std::string first_problem;
   for (const std::string& path : Candidates(file_name)) {
     // RTLD_GLOBAL, because cuDNN looks for cuBLASLt among the open libraries.
@@ -49,7 +49,7 @@ absl::StatusOr<void*> OpenLibrary(const char* file_name) {
     if (first_problem.empty() && text != nullptr) first_problem = text;
   }
   return absl::UnavailableError(absl::StrCat("The library ", file_name, " cannot be opened (",
-                                             first_problem, "), and a library call needs it; set ",
+                                             first_problem, "), and ", user, " needs it; set ",
                                              kFoldersVariable, " to the folder that has it."));
 }
 
