@@ -40,6 +40,13 @@ gpushare_resource_demand ToC(const core::ResourceDemand& demand) {
   return {demand.issue, demand.tensor, demand.special, demand.dram, demand.l2};
 }
 
+void AddRefusals(const core::PtxCode& ptx, gpushare_kernel_info& out) {
+  if (!ptx.worker.refusal.empty()) out.worker_refusal = ptx.worker.refusal.c_str();
+  if (!ptx.slice.refusal.empty()) out.slice_refusal = ptx.slice.refusal.c_str();
+  out.worker_refusal_line = ptx.worker.line;
+  out.slice_refusal_line = ptx.slice.line;
+}
+
 }  // namespace
 
 gpushare_completion_record ToC(const core::CompletionRecord& record) {
@@ -194,6 +201,7 @@ gpushare_kernel_info ToC(const core::KernelDesc& kernel) {
   }
   if (out.node_count > 0) chain_ns -= record.node_gap_ns;  // no gap after the last
   out.solo_ns = kernel.solo_hint_ns > 0 ? kernel.solo_hint_ns : chain_ns;
+  if (const core::PtxCode* const ptx = kernel.ptx(); ptx != nullptr) AddRefusals(*ptx, out);
   const core::GraphCode* const graph = kernel.graph();
   if (graph == nullptr || !kernel.id) return out;
   const core::GraphCut& cut = graph->cut;

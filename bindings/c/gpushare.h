@@ -843,6 +843,73 @@ GPUSHARE_API gpushare_status
 gpushare_kernel_register(gpushare_runtime* runtime, const gpushare_kernel_options* options,
                          gpushare_kernel** out_kernel) GPUSHARE_NOEXCEPT;
 
+// The forms that are made of a PTX text, as bits.
+enum gpushare_ptx_form_bit {
+  GPUSHARE_PTX_FORM_WORKERS = 2,  // 1 << GPUSHARE_FORM_WORKERS
+  GPUSHARE_PTX_FORM_SLICE = 4     // 1 << GPUSHARE_FORM_SLICE
+};
+
+// A kernel of which only the PTX is known: one of Triton, TorchInductor, NVRTC or nvcc
+// (docs/ptx-kernels.md).
+typedef struct gpushare_ptx_code {
+  uint32_t struct_size;
+  uint32_t forms;       // twins to make, of gpushare_ptx_form_bit; 0: all
+  const char* text;     // of one module; must be given
+  uint64_t text_bytes;  // without a NUL, at most 16 MiB; 0: the text ends with a NUL
+  const char* entry;    // name of the kernel in the text; null: the text has one kernel
+} gpushare_ptx_code;
+#define GPUSHARE_PTX_CODE_INIT GPUSHARE_STRUCT_INIT(gpushare_ptx_code)
+
+// Registers a kernel from its PTX, and makes its worker and slice forms (twins). A form that cannot
+// be made is refused, and the kernel runs in the forms that it has: gpushare_kernel_info says which
+// line refuses it and why. With its worker form the kernel is evictable, unless `evictable` is NO.
+// The arguments of its tasks are those of the original, packed as in C. A CUDA device assembles the
+// text once and keeps the code on disk (GPUSHARE_CODE_CACHE, docs/environment.md).
+// In `options`: the kind is KERNEL; worker_function and slice_function are null. original_function
+// may be the application's own function of this text, which then runs the original grid; else the
+// original is assembled too. A zero in threads_per_block takes what the text requires (.reqntid).
+// Threads: any, not in a capture callback. Owns: the caller gets one reference of *out_kernel,
+// which holds one of the runtime; nothing of `code` is kept. Blocks: as gpushare_kernel_register;
+// on a CUDA device about 0.1 s for each form of a text that is not in the cache.
+// Errors: as gpushare_kernel_register; also INVALID_ARGUMENT no text, one of more than 16 MiB, one
+// that no assembler takes (the message has the assembler's first line), another kind or a function
+// that the text makes; NOT_FOUND the text has no kernel of this name, or several and no name is
+// given; UNIMPLEMENTED `evictable` is YES and the worker form is refused; FAILED_PRECONDITION
+// original_function is given and the text has variables of its own, which its copy would not share;
+// UNAVAILABLE neither nvJitLink nor the driver can assemble.
+GPUSHARE_API gpushare_status gpushare_kernel_register_ptx(
+    gpushare_runtime* runtime, const gpushare_kernel_options* options,
+    const gpushare_ptx_code* code, gpushare_kernel** out_kernel) GPUSHARE_NOEXCEPT;
+
+// Writes the names of the kernels in `code->text`, one a line, in their order; `code->entry` is
+// ignored. Empty where the text is not PTX that twins can be made of. A text function: see
+// gpushare_policy_names.
+// Threads: any. Owns: nothing. Blocks: about 10 ms for 100 KB of text.
+// Errors: OUT_OF_RANGE, INVALID_ARGUMENT.
+GPUSHARE_API gpushare_status gpushare_ptx_entries(const gpushare_ptx_code* code, char* buffer,
+                                                  size_t buffer_size_bytes,
+                                                  size_t* out_size_bytes) GPUSHARE_NOEXCEPT;
+
+// Whether the kernel has this form, WORKERS or SLICE. Writes "" if it has, else why not, as a
+// sentence; `code->forms` is ignored. *out_line is the line of the text that refuses it, from 1; 0:
+// none, or the text as a whole. A text function: see gpushare_policy_names.
+// Threads: any. Owns: nothing. Blocks: as gpushare_ptx_entries.
+// Errors: OUT_OF_RANGE; INVALID_ARGUMENT also another form; NOT_FOUND as
+// gpushare_kernel_register_ptx.
+GPUSHARE_API gpushare_status gpushare_ptx_check(const gpushare_ptx_code* code, gpushare_form form,
+                                                uint32_t* out_line, char* buffer,
+                                                size_t buffer_size_bytes,
+                                                size_t* out_size_bytes) GPUSHARE_NOEXCEPT;
+
+// Writes the module with the original and its twins of `code->forms`. A text function: see
+// gpushare_policy_names.
+// Threads: any. Owns: nothing. Blocks: as gpushare_ptx_entries.
+// Errors: OUT_OF_RANGE; INVALID_ARGUMENT; NOT_FOUND as gpushare_kernel_register_ptx; UNIMPLEMENTED
+// one of these forms is refused: the message has the line and the reason.
+GPUSHARE_API gpushare_status gpushare_ptx_transform(const gpushare_ptx_code* code, char* buffer,
+                                                    size_t buffer_size_bytes,
+                                                    size_t* out_size_bytes) GPUSHARE_NOEXCEPT;
+
 // Adds one reference.
 // Threads: any. Owns: the caller gets one more reference. Blocks: no.
 // Errors: INVALID_ARGUMENT.
@@ -882,6 +949,13 @@ typedef struct gpushare_kernel_info {
   int64_t longest_segment_ns;  // GRAPH: alone on the whole device; 0: unknown
   int32_t segment_count;       // GRAPH: 1: it runs whole; 0: it is not registered
   int32_t reserved;
+  // Of a kernel of PTX: why it has no worker or slice form, a sentence; null: it has one, or nobody
+  // asked for it, or it is none of PTX. The line is that of the text, from 1; 0: the text as a
+  // whole. Live as long as the kernel.
+  const char* worker_refusal;
+  const char* slice_refusal;
+  uint32_t worker_refusal_line;
+  uint32_t slice_refusal_line;
 } gpushare_kernel_info;
 #define GPUSHARE_KERNEL_INFO_INIT GPUSHARE_STRUCT_INIT(gpushare_kernel_info)
 

@@ -19,6 +19,7 @@
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
+#include "bindings/c/ptx_code.h"
 #include "src/core/base/mutex.h"
 
 namespace gpushare::abi {
@@ -100,13 +101,24 @@ class NameInRegistration {
   bool taken_ = false;
 };
 
-// Reads the options, reserves the name and checks the description.
-absl::StatusOr<core::KernelDesc> DescOf(RuntimeObject& runtime,
-                                        const gpushare_kernel_options& options,
-                                        NameInRegistration& name) {
-  core::MutexLock lock(&runtime.mutex);
+// The description of a kernel from its options, and from its PTX if it has some.
+absl::StatusOr<core::KernelDesc> GivenDesc(const RuntimeObject& runtime,
+                                           const gpushare_kernel_options& options,
+                                           core::PtxCode* ptx)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(runtime.mutex) {
   absl::StatusOr<core::KernelDesc> desc =
       KernelDescOf(options, runtime.profile.FindKernel(options.name));
+  if (!desc.ok() || ptx == nullptr) return desc;
+  GPUSHARE_RETURN_IF_ERROR(TakePtx(options, std::move(*ptx), *desc));
+  return desc;
+}
+
+// Reads the options, reserves the name and checks the description.
+absl::StatusOr<core::KernelDesc> DescOf(RuntimeObject& runtime,
+                                        const gpushare_kernel_options& options, core::PtxCode* ptx,
+                                        NameInRegistration& name) {
+  core::MutexLock lock(&runtime.mutex);
+  absl::StatusOr<core::KernelDesc> desc = GivenDesc(runtime, options, ptx);
   const bool registered = runtime.kernels.count(options.name) != 0;
   if (!desc.ok() && !registered) return desc.status();
   GPUSHARE_RETURN_IF_ERROR(name.Take(registered));
@@ -114,10 +126,11 @@ absl::StatusOr<core::KernelDesc> DescOf(RuntimeObject& runtime,
   return desc;
 }
 
+// `ptx` is the kernel's code; null: the options have it.
 absl::Status Register(RuntimeObject& runtime, const gpushare_kernel_options& options,
-                      KernelObject& kernel) {
+                      core::PtxCode* ptx, KernelObject& kernel) {
   NameInRegistration name(runtime, absl::StrCat("kernel '", options.name, "'"));
-  absl::StatusOr<core::KernelDesc> desc = DescOf(runtime, options, name);
+  absl::StatusOr<core::KernelDesc> desc = DescOf(runtime, options, ptx, name);
   if (!desc.ok()) return desc.status();
   // Made before: a registration cannot be undone, and nothing may fail after it.
   std::map<std::string, const core::KernelDesc*> entry = {{options.name, nullptr}};
@@ -141,6 +154,21 @@ absl::Status Register(RuntimeObject& runtime, const gpushare_kernel_options& opt
   runtime.kernels.merge(entry);
   runtime.kernel_names.erase(id->value);
   runtime.kernel_names.insert(std::move(named));
+  return absl::OkStatus();
+}
+
+absl::Status RegisterOptions(gpushare_runtime* runtime, const gpushare_kernel_options* options,
+                             core::PtxCode* ptx, gpushare_kernel** out_kernel) {
+  GPUSHARE_FIND(object, runtime);
+  gpushare_kernel_options known;
+  GPUSHARE_RETURN_IF_ERROR(ReadOptions("kernel_options", options, &known));
+  GPUSHARE_RETURN_IF_ERROR(CheckName("kernel_options.name", known.name));
+  auto kernel = std::make_shared<KernelObject>();
+  kernel->runtime = object->shared_from_this();
+  NewHandle<gpushare_kernel> handle;
+  GPUSHARE_RETURN_IF_ERROR(handle.Make(kernel));
+  GPUSHARE_RETURN_IF_ERROR(Register(*object, known, ptx, *kernel));
+  *out_kernel = handle.Keep();
   return absl::OkStatus();
 }
 
@@ -225,20 +253,26 @@ gpushare_status gpushare_kernel_register(gpushare_runtime* runtime,
                                          const gpushare_kernel_options* options,
                                          gpushare_kernel** out_kernel) noexcept {
   return Enter([&]() -> absl::Status {
-    GPUSHARE_FIND(object, runtime);
     GPUSHARE_RETURN_IF_ERROR(CheckNotNull("out_kernel", out_kernel));
     *out_kernel = nullptr;
     GPUSHARE_RETURN_IF_ERROR(RegistrationScope::Refuse("gpushare_kernel_register"));
-    gpushare_kernel_options known;
-    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("kernel_options", options, &known));
-    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckName("kernel_options.name", known.name));
-    auto kernel = std::make_shared<gpushare::abi::KernelObject>();
-    kernel->runtime = object->shared_from_this();
-    gpushare::abi::NewHandle<gpushare_kernel> handle;
-    GPUSHARE_RETURN_IF_ERROR(handle.Make(kernel));
-    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::Register(*object, known, *kernel));
-    *out_kernel = handle.Keep();
-    return absl::OkStatus();
+    return gpushare::abi::RegisterOptions(runtime, options, nullptr, out_kernel);
+  });
+}
+
+gpushare_status gpushare_kernel_register_ptx(gpushare_runtime* runtime,
+                                             const gpushare_kernel_options* options,
+                                             const gpushare_ptx_code* code,
+                                             gpushare_kernel** out_kernel) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_RETURN_IF_ERROR(CheckNotNull("out_kernel", out_kernel));
+    *out_kernel = nullptr;
+    GPUSHARE_RETURN_IF_ERROR(RegistrationScope::Refuse("gpushare_kernel_register_ptx"));
+    const absl::StatusOr<gpushare::abi::PtxSource> source = gpushare::abi::ReadPtxSource(code);
+    if (!source.ok()) return source.status();
+    absl::StatusOr<gpushare::core::PtxCode> ptx = gpushare::abi::MakePtxCode(*source);
+    if (!ptx.ok()) return ptx.status();
+    return gpushare::abi::RegisterOptions(runtime, options, &*ptx, out_kernel);
   });
 }
 

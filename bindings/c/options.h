@@ -56,6 +56,7 @@ GPUSHARE_FIRST_SIZE(gpushare_calibration_options, 136);
 GPUSHARE_FIRST_SIZE(gpushare_profile_train_options, 32);
 GPUSHARE_FIRST_SIZE(gpushare_profile_like_options, 48);
 GPUSHARE_FIRST_SIZE(gpushare_cost_model_table, 72);
+GPUSHARE_FIRST_SIZE(gpushare_ptx_code, 32);
 #undef GPUSHARE_FIRST_SIZE
 
 // `name` is the struct's, for messages. `given` starts with a uint32_t struct_size.

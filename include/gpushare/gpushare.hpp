@@ -484,6 +484,19 @@ class Runtime : public RuntimeHandle {
     if (code != GPUSHARE_OK) return Status::From(code);
     return Kernel(kernel);
   }
+  // Registers a kernel from its PTX: gpushare_kernel_register_ptx. An empty entry is the only one.
+  Result<Kernel> RegisterPtx(const gpushare_kernel_options& options, const std::string& text,
+                             const std::string& entry = "", uint32_t forms = 0) const {
+    gpushare_ptx_code code = GPUSHARE_PTX_CODE_INIT;
+    code.text = text.c_str();
+    code.text_bytes = text.size();
+    code.entry = entry.empty() ? nullptr : entry.c_str();
+    code.forms = forms;
+    gpushare_kernel* kernel = nullptr;
+    const gpushare_status status = gpushare_kernel_register_ptx(get(), &options, &code, &kernel);
+    if (status != GPUSHARE_OK) return Status::From(status);
+    return Kernel(kernel);
+  }
   // Registers the graph that `capture` enqueues. `capture` runs once for each place, before this
   // call returns. If it throws, the registration fails, and its message names the exception.
   Result<Kernel> RegisterGraph(gpushare_kernel_options options,

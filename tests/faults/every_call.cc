@@ -113,6 +113,43 @@ gpushare_status RegisterKernel(const Handles& handles) {
   return status;
 }
 
+gpushare_ptx_code SmallPtx() {
+  gpushare_ptx_code code = GPUSHARE_PTX_CODE_INIT;
+  code.text =
+      ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry nothing()\n{\n  ret;\n}\n";
+  return code;
+}
+
+gpushare_status RegisterPtx(const Handles& handles) {
+  gpushare_kernel_options options = GPUSHARE_KERNEL_OPTIONS_INIT;
+  options.name = "ffma";
+  const gpushare_ptx_code code = SmallPtx();
+  gpushare_kernel* kernel = nullptr;
+  const gpushare_status status =
+      gpushare_kernel_register_ptx(handles.runtime, &options, &code, &kernel);
+  if (status == GPUSHARE_OK) gpushare_kernel_release(kernel);
+  return status;
+}
+
+gpushare_status PtxEntries(const Handles& /*handles*/) {
+  const gpushare_ptx_code code = SmallPtx();
+  size_t size = 0;
+  return gpushare_ptx_entries(&code, nullptr, 0, &size);
+}
+
+gpushare_status PtxCheck(const Handles& /*handles*/) {
+  const gpushare_ptx_code code = SmallPtx();
+  uint32_t line = 0;
+  size_t size = 0;
+  return gpushare_ptx_check(&code, GPUSHARE_FORM_WORKERS, &line, nullptr, 0, &size);
+}
+
+gpushare_status PtxTransform(const Handles& /*handles*/) {
+  const gpushare_ptx_code code = SmallPtx();
+  size_t size = 0;
+  return gpushare_ptx_transform(&code, nullptr, 0, &size);
+}
+
 gpushare_status RegisterFused(const Handles& handles, const char* name,
                               gpushare_fused_kernel** fused) {
   gpushare_fused_kernel_options options = GPUSHARE_FUSED_KERNEL_OPTIONS_INIT;
@@ -385,6 +422,10 @@ std::vector<Call> RuntimeCalls() {
 std::vector<Call> KernelCalls() {
   return {
       {"gpushare_kernel_register", RegisterKernel},
+      {"gpushare_kernel_register_ptx", RegisterPtx},
+      {"gpushare_ptx_entries", PtxEntries, false},
+      {"gpushare_ptx_check", PtxCheck, false},
+      {"gpushare_ptx_transform", PtxTransform, false},
       {"gpushare_kernel_retain",
        [](H h) { return RetainOnce(h.kernel, gpushare_kernel_retain, gpushare_kernel_release); }},
       {"gpushare_kernel_release",

@@ -200,6 +200,9 @@ pub const GPUSHARE_MODE_RELU: gpushare_library_mode = 3;
 pub const GPUSHARE_MODE_TANH: gpushare_library_mode = 4;
 pub const GPUSHARE_MODE_SIGMOID: gpushare_library_mode = 5;
 
+pub const GPUSHARE_PTX_FORM_WORKERS: u32 = 2;
+pub const GPUSHARE_PTX_FORM_SLICE: u32 = 4;
+
 pub const GPUSHARE_GUARANTEE_EVICTABLE: u32 = 1;
 pub const GPUSHARE_GUARANTEE_CONFINABLE: u32 = 2;
 pub const GPUSHARE_GUARANTEE_TIMESTAMPED: u32 = 4;
@@ -628,6 +631,25 @@ impl Default for gpushare_kernel_options {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
+pub struct gpushare_ptx_code {
+    pub struct_size: u32,
+    pub forms: u32,
+    pub text: *const c_char,
+    pub text_bytes: u64,
+    pub entry: *const c_char,
+}
+
+impl Default for gpushare_ptx_code {
+    /// Zero, which means default, with `struct_size` set.
+    fn default() -> Self {
+        let mut value: gpushare_ptx_code = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<gpushare_ptx_code>() as u32;
+        value
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
 pub struct gpushare_kernel_info {
     pub struct_size: u32,
     pub kind: gpushare_task_kind,
@@ -647,6 +669,10 @@ pub struct gpushare_kernel_info {
     pub longest_segment_ns: i64,
     pub segment_count: i32,
     pub reserved: i32,
+    pub worker_refusal: *const c_char,
+    pub slice_refusal: *const c_char,
+    pub worker_refusal_line: u32,
+    pub slice_refusal_line: u32,
 }
 
 impl Default for gpushare_kernel_info {
@@ -1972,6 +1998,10 @@ extern "C" {
     pub fn gpushare_queue_retain(queue: *mut gpushare_queue) -> gpushare_status;
     pub fn gpushare_queue_release(queue: *mut gpushare_queue) -> gpushare_status;
     pub fn gpushare_kernel_register(runtime: *mut gpushare_runtime, options: *const gpushare_kernel_options, out_kernel: *mut *mut gpushare_kernel) -> gpushare_status;
+    pub fn gpushare_kernel_register_ptx(runtime: *mut gpushare_runtime, options: *const gpushare_kernel_options, code: *const gpushare_ptx_code, out_kernel: *mut *mut gpushare_kernel) -> gpushare_status;
+    pub fn gpushare_ptx_entries(code: *const gpushare_ptx_code, buffer: *mut c_char, buffer_size_bytes: usize, out_size_bytes: *mut usize) -> gpushare_status;
+    pub fn gpushare_ptx_check(code: *const gpushare_ptx_code, form: gpushare_form, out_line: *mut u32, buffer: *mut c_char, buffer_size_bytes: usize, out_size_bytes: *mut usize) -> gpushare_status;
+    pub fn gpushare_ptx_transform(code: *const gpushare_ptx_code, buffer: *mut c_char, buffer_size_bytes: usize, out_size_bytes: *mut usize) -> gpushare_status;
     pub fn gpushare_kernel_retain(kernel: *mut gpushare_kernel) -> gpushare_status;
     pub fn gpushare_kernel_release(kernel: *mut gpushare_kernel) -> gpushare_status;
     pub fn gpushare_kernel_info_by_name(runtime: *mut gpushare_runtime, name: *const c_char, out_info: *mut gpushare_kernel_info) -> gpushare_status;

@@ -197,7 +197,14 @@ fn structs_have_the_layout_of_abi_json() {
     assert_eq!(offset!(gpushare_kernel_options, function_images), 192);
     assert_eq!(offset!(gpushare_kernel_options, function_image_count), 200);
     assert_eq!(offset!(gpushare_kernel_options, reserved5), 204);
-    assert_eq!(size_of::<gpushare_kernel_info>(), 128);
+    assert_eq!(size_of::<gpushare_ptx_code>(), 32);
+    assert_eq!(align_of::<gpushare_ptx_code>(), 8);
+    assert_eq!(offset!(gpushare_ptx_code, struct_size), 0);
+    assert_eq!(offset!(gpushare_ptx_code, forms), 4);
+    assert_eq!(offset!(gpushare_ptx_code, text), 8);
+    assert_eq!(offset!(gpushare_ptx_code, text_bytes), 16);
+    assert_eq!(offset!(gpushare_ptx_code, entry), 24);
+    assert_eq!(size_of::<gpushare_kernel_info>(), 152);
     assert_eq!(align_of::<gpushare_kernel_info>(), 8);
     assert_eq!(offset!(gpushare_kernel_info, struct_size), 0);
     assert_eq!(offset!(gpushare_kernel_info, kind), 4);
@@ -217,6 +224,10 @@ fn structs_have_the_layout_of_abi_json() {
     assert_eq!(offset!(gpushare_kernel_info, longest_segment_ns), 112);
     assert_eq!(offset!(gpushare_kernel_info, segment_count), 120);
     assert_eq!(offset!(gpushare_kernel_info, reserved), 124);
+    assert_eq!(offset!(gpushare_kernel_info, worker_refusal), 128);
+    assert_eq!(offset!(gpushare_kernel_info, slice_refusal), 136);
+    assert_eq!(offset!(gpushare_kernel_info, worker_refusal_line), 144);
+    assert_eq!(offset!(gpushare_kernel_info, slice_refusal_line), 148);
     assert_eq!(size_of::<gpushare_fused_kernel_options>(), 80);
     assert_eq!(align_of::<gpushare_fused_kernel_options>(), 8);
     assert_eq!(offset!(gpushare_fused_kernel_options, struct_size), 0);

@@ -1,0 +1,157 @@
+// Twins of a kernel's PTX; see ptx_code.h.
+
+#include "bindings/c/ptx_code.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "bindings/c/options.h"
+#include "src/core/base/limits.h"
+#include "src/core/base/status.h"
+
+namespace gpushare::abi {
+namespace {
+
+constexpr uint32_t kAllForms = GPUSHARE_PTX_FORM_WORKERS | GPUSHARE_PTX_FORM_SLICE;
+static_assert(GPUSHARE_PTX_FORM_WORKERS == 1 << GPUSHARE_FORM_WORKERS);
+static_assert(GPUSHARE_PTX_FORM_SLICE == 1 << GPUSHARE_FORM_SLICE);
+
+// `form` is "worker" or "slice".
+core::PtxForm Refused(const std::string& entry, const char* form, const ptx::Refusal& refusal) {
+  const std::string place =
+      refusal.line == 0 ? std::string("the text") : absl::StrCat("line ", refusal.line);
+  return {.refusal = absl::StrCat("Kernel '", entry, "' has no ", form, " form because of ", place,
+                                  " (", ptx::Name(refusal.reason), "): ", refusal.message),
+          .line = refusal.line};
+}
+
+absl::Status CheckEntry(const PtxSource& source, const ptx::Refusal& refusal) {
+  if (refusal.reason != ptx::Reason::kNoEntry) return absl::OkStatus();
+  const std::string asked = source.entry.empty()
+                                ? std::string("null")
+                                : absl::StrCat("'", std::string(source.entry), "'");
+  return absl::NotFoundError(absl::StrCat("ptx_code.entry is ", asked, ". ", refusal.message));
+}
+
+// The kernel's name; "" where nobody says it and the text does not.
+std::string EntryOf(const PtxSource& source) {
+  if (!source.entry.empty()) return std::string(source.entry);
+  const std::vector<std::string> entries = ptx::Entries(source.text);
+  return entries.size() == 1 ? entries.front() : "";
+}
+
+void Take(ptx::Twin twin, core::PtxCode& code) {
+  const std::array<uint32_t, 3>& block = twin.facts.block_required;
+  for (size_t i = 0; i < block.size() && block[0] != 0; ++i) {
+    code.block[i] = static_cast<int32_t>(std::max(block[i], 1u));
+  }
+  code.module = std::move(twin.text);
+  code.entry = std::move(twin.facts.entry);
+  code.worker.entry = std::move(twin.worker_entry);
+  code.slice.entry = std::move(twin.slice_entry);
+}
+
+// One form by itself, where both together are refused with `refusal`.
+ptx::Twin Alone(const PtxSource& source, const ptx::Forms& form, const ptx::Refusal& refusal) {
+  if (source.forms.workers && source.forms.slice) {
+    return ptx::Transform(source.text, source.entry, form);
+  }
+  ptx::Twin refused;
+  refused.refusal = refusal;
+  return refused;
+}
+
+void TakeEach(const PtxSource& source, const ptx::Refusal& refusal, core::PtxCode& code) {
+  ptx::Twin worker = Alone(source, {.workers = true}, refusal);
+  ptx::Twin slice = Alone(source, {.slice = true}, refusal);
+  if (source.forms.workers && !worker.ok()) {
+    code.worker = Refused(code.entry, "worker", worker.refusal);
+  }
+  if (source.forms.slice && !(slice.ok() && !worker.ok())) {
+    code.slice = Refused(code.entry, "slice", slice.ok() ? refusal : slice.refusal);
+  }
+  if (worker.ok()) return Take(std::move(worker), code);
+  if (slice.ok()) Take(std::move(slice), code);
+}
+
+// The block that the text requires, where the caller says nothing of it.
+void TakeBlock(const std::array<int32_t, 3>& required, core::KernelResources& out) {
+  if (required[0] == 0 || out.threads_per_block != 0 || out.block_x != 0) return;
+  out.block_x = required[0];
+  out.block_y = required[1];
+  out.block_z = required[2];
+}
+
+}  // namespace
+
+absl::StatusOr<PtxSource> ReadPtxSource(const gpushare_ptx_code* code) {
+  gpushare_ptx_code known;
+  GPUSHARE_RETURN_IF_ERROR(ReadOptions("ptx_code", code, &known));
+  GPUSHARE_RETURN_IF_ERROR(CheckNotNull("ptx_code.text", known.text));
+  uint64_t bytes = known.text_bytes;
+  if (bytes == 0) bytes = strnlen(known.text, core::kMaxPtxBytes + 1);
+  if (bytes == 0 || bytes > core::kMaxPtxBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("ptx_code.text has ", bytes == 0 ? "no" : "too many",
+                     " bytes, and it must have 1 to ", core::kMaxPtxBytes, "."));
+  }
+  if ((known.forms & ~kAllForms) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("ptx_code.forms is ", known.forms,
+                                                   ", and it is 0 or bits of ", kAllForms,
+                                                   " (2 workers, 4 slice)."));
+  }
+  const uint32_t forms = known.forms == 0 ? kAllForms : known.forms;
+  PtxSource out;
+  out.text = {known.text, static_cast<size_t>(bytes)};
+  if (known.entry != nullptr) out.entry = known.entry;
+  out.forms.workers = (forms & GPUSHARE_PTX_FORM_WORKERS) != 0;
+  out.forms.slice = (forms & GPUSHARE_PTX_FORM_SLICE) != 0;
+  return out;
+}
+
+absl::StatusOr<core::PtxCode> MakePtxCode(const PtxSource& source) {
+  ptx::Twin twin = ptx::Transform(source.text, source.entry, source.forms);
+  GPUSHARE_RETURN_IF_ERROR(CheckEntry(source, twin.refusal));
+  core::PtxCode code;
+  code.text = std::string(source.text);
+  code.entry = EntryOf(source);
+  if (twin.ok()) {
+    Take(std::move(twin), code);
+  } else {
+    TakeEach(source, twin.refusal, code);
+  }
+  return code;
+}
+
+absl::Status TakePtx(const gpushare_kernel_options& options, core::PtxCode code,
+                     core::KernelDesc& kernel) {
+  if (kernel.kind() != core::TaskKind::kKernel) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", options.name, "' has PTX, and it is not of kind kernel."));
+  }
+  if (options.worker_function != nullptr || options.slice_function != nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", options.name, "' has a worker or slice function, and it gets both from its PTX."));
+  }
+  if (options.evictable == GPUSHARE_CHOICE_YES && !code.worker.made()) {
+    return absl::UnimplementedError(
+        code.worker.refusal.empty()
+            ? absl::StrCat("Kernel '", options.name,
+                           "' is evictable, and ptx_code.forms has no worker form.")
+            : code.worker.refusal);
+  }
+  kernel.evictable = code.worker.made() && options.evictable != GPUSHARE_CHOICE_NO;
+  code.functions.original = options.original_function;
+  TakeBlock(code.block, kernel.resources);
+  kernel.code = std::move(code);
+  return absl::OkStatus();
+}
+
+}  // namespace gpushare::abi
