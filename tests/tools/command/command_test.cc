@@ -349,6 +349,47 @@ TEST_F(CommandTest, ValidateAcceptsWhatIsShippedAndRefusesTheRest) {
   ExpectBadInput({"validate", cut}, "cut.json");
 }
 
+TEST_F(CommandTest, PtxSaysWhichFormsAreMadeAndMakesThem) {
+  const std::string header = ".version 8.0\n.target sm_90a\n.address_size 64\n";
+  const std::string nothing = ".visible .entry nothing()\n{\n  ret;\n}\n";
+  const std::string specialised =
+      ".visible .entry specialised()\n{\n  setmaxnreg.dec.sync.aligned.u32 40;\n  ret;\n}\n";
+  const std::string good = folder_ + "/good.ptx";
+  const std::string mixed = folder_ + "/mixed.ptx";
+  std::ofstream(good) << header << nothing;
+  std::ofstream(mixed) << header << nothing << specialised;
+  const Answer made = RunTool({"ptx", "check", good});
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(made.out,
+            "kernel   form    verdict   line    reason\nnothing  worker  made\n"
+            "nothing  slice   made\n");
+  const Answer refused = RunTool({"ptx", "check", mixed, "--form", "worker"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.out, HasSubstr("specialised  worker  refused   10      Kernel 'spec"));
+  EXPECT_EQ(refused.err, "gpushare: 1 of 2 forms are refused.\n");
+  const nlohmann::json json =
+      nlohmann::json::parse(RunTool({"ptx", "check", mixed, "--json"}).out);
+  ASSERT_EQ(json["forms"].size(), 4u);
+  EXPECT_EQ(json["forms"][0]["made"], true);
+  EXPECT_EQ(json["forms"][2]["line"], 10);
+  const Answer module = RunTool({"ptx", "transform", mixed, "--entry", "nothing"});
+  EXPECT_EQ(module.code, 0) << module.err;
+  EXPECT_THAT(module.out, HasSubstr(nothing));
+  EXPECT_GT(module.out.size(), header.size() + nothing.size() + specialised.size());
+  EXPECT_EQ(RunTool({"ptx", "transform", good, "--out", folder_ + "/twin.ptx"}).code, 0);
+  EXPECT_THAT(Read(folder_ + "/twin.ptx"), HasSubstr(nothing));
+  const Answer none = RunTool({"ptx", "transform", mixed, "--entry", "specialised"});
+  EXPECT_EQ(none.code, 1);
+  EXPECT_EQ(none.out, "");
+  EXPECT_THAT(none.err, HasSubstr("line 10"));
+  ExpectBadInput({"ptx", "transform", mixed}, "entry is null");
+  ExpectBadInput({"ptx", "check", mixed, "--entry", "nothin"}, "'nothin'");
+  ExpectBadInput({"ptx", "check", folder_ + "/none.ptx"}, "none.ptx");
+  ExpectBadInput({"ptx", "check", good, "--form", "fused"}, "worker, slice");
+  ExpectBadInput({"ptx", "make", good}, "check, transform");
+  ExpectBadInput({"ptx", "check", good, "--out", "x"}, "--out goes with");
+}
+
 TEST_F(CommandTest, InfoSaysWhatRunsHereAndWhatTheEnvironmentSets) {
   setenv("GPUSHARE_DEVICE", "sim", 1);
   setenv("GPUSHARE_POLICY", "fifo", 1);

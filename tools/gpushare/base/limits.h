@@ -54,6 +54,8 @@ inline constexpr int64_t kRoundsMax = 100;
 inline constexpr size_t kRowsBytesMax = size_t{512} << 20;
 // A samples file after decompression: as much as the library reads.
 inline constexpr int64_t kSamplesBytesMax = int64_t{256} << 20;
+// PTX of one module: as much as the library takes.
+inline constexpr size_t kPtxBytesMax = size_t{16} << 20;
 // An event log of one run: 64-byte records, 1 GiB.
 inline constexpr size_t kEventLogBytesMax = size_t{1} << 30;
 // A result.json: about 2 KB a row, 1024 cases of fifteen rows.

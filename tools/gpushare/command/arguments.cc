@@ -264,6 +264,18 @@ CLI::App* AddInfo(CLI::App& app) {
   return app.add_subcommand("info", "Say versions, device, profile, policy and environment");
 }
 
+CLI::App* AddPtx(CLI::App& app, PtxArguments& arguments) {
+  CLI::App* command =
+      app.add_subcommand("ptx", "Check which kernels of PTX have twins, or make them");
+  Add(*command, "ACTION", arguments.action, "check|transform", "What to do")->required();
+  Add(*command, "FILE", arguments.request.file, "PATH", "PTX of one module")->required();
+  Add(*command, "--entry", arguments.request.entry, "KERNEL", "Only this kernel of the file");
+  Add(*command, "--form", arguments.request.form, "worker|slice", "Only this form; default both");
+  Add(*command, "--out", arguments.out, "PATH", "File of the module; default standard output");
+  command->add_flag("--json", arguments.json, "check: print JSON (docs/command.md)");
+  return command;
+}
+
 CLI::App* AddValidate(CLI::App& app, ValidateArguments& arguments) {
   CLI::App* command =
       app.add_subcommand("validate", "Check a scenario or a profile without running it");

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/gpushare/command/ptx_command.h"
 #include "tools/gpushare/events/replay.h"
 #include "tools/gpushare/plot/plot.h"
 #include "tools/gpushare/profile/calibrate.h"
@@ -82,6 +83,13 @@ struct ValidateArguments {
   bool json = false;
 };
 
+struct PtxArguments {
+  std::string action;
+  PtxRequest request;
+  std::string out;
+  bool json = false;
+};
+
 // Each adds its command to `app`; `arguments` must outlive the parse.
 CLI::App* AddCalibrate(CLI::App& app, CalibrateArguments& arguments);
 CLI::App* AddColocate(CLI::App& app, ColocateArguments& arguments);
@@ -90,6 +98,7 @@ CLI::App* AddExplain(CLI::App& app, ExplainArguments& arguments);
 CLI::App* AddPlot(CLI::App& app, PlotOptions& options);
 CLI::App* AddProfile(CLI::App& app, ProfileArguments& arguments);
 CLI::App* AddInfo(CLI::App& app);
+CLI::App* AddPtx(CLI::App& app, PtxArguments& arguments);
 CLI::App* AddReplay(CLI::App& app, ReplayArguments& arguments);
 CLI::App* AddValidate(CLI::App& app, ValidateArguments& arguments);
 

@@ -19,6 +19,7 @@
 #include "tools/gpushare/command/colocate_command.h"
 #include "tools/gpushare/command/info.h"
 #include "tools/gpushare/command/json_output.h"
+#include "tools/gpushare/command/ptx_command.h"
 #include "tools/gpushare/command/validate.h"
 #include "tools/gpushare/events/explain.h"
 #include "tools/gpushare/events/explain_text.h"
@@ -37,9 +38,8 @@ namespace gpushare::tool {
 namespace {
 
 constexpr char kExitCodes[] =
-    "Exit codes: 0 done; 1 a run or a write failed, or a replay differs; 2 bad input; 130 or 143 "
-    "interrupted by SIGINT "
-    "or SIGTERM.";
+    "Exit codes: 0 done; 1 a run or a write failed, a replay differs, or a twin is refused; 2 bad "
+    "input; 130 or 143 interrupted by SIGINT or SIGTERM.";
 
 void ApplyOverrides(const ColocateArguments& arguments, Scenario& scenario) {
   SetWholeNumber("--seed", arguments.seed, 0, INT64_MAX, scenario.seed);
@@ -238,6 +238,26 @@ void RunProfile(const ProfileArguments& arguments) {
   Print(MergeProfiles(arguments.file, arguments.other, arguments.out));
 }
 
+void RunPtx(const PtxArguments& arguments) {
+  RequireChoice("ACTION", arguments.action, {"check", "transform"});
+  if (!arguments.request.form.empty()) {
+    RequireChoice("--form", arguments.request.form, {"worker", "slice"});
+  }
+  if (arguments.action == "transform") {
+    if (arguments.json) throw InputError("--json goes with `ptx check` only.");
+    const std::string module = TransformPtx(arguments.request);
+    return arguments.out.empty() ? Print(module) : WriteFile(arguments.out, module);
+  }
+  if (!arguments.out.empty()) throw InputError("--out goes with `ptx transform` only.");
+  const std::vector<PtxVerdict> verdicts = CheckPtx(arguments.request);
+  Print(arguments.json ? JsonOf(verdicts) : TextOf(verdicts));
+  const auto refused = std::count_if(verdicts.begin(), verdicts.end(),
+                                     [](const PtxVerdict& one) { return !one.reason.empty(); });
+  if (refused == 0) return;
+  throw Differs(std::to_string(refused) + " of " + std::to_string(verdicts.size()) +
+                " forms are refused.");
+}
+
 void RunValidate(const ValidateArguments& arguments) {
   const Validated validated = Validate(arguments.file);
   Print(arguments.json ? JsonOf(validated) : TextOf(validated));
@@ -264,6 +284,8 @@ void Parse(int argc, const char* const* argv) {
   const CLI::App* info_command = AddInfo(app);
   PlotOptions plot;
   const CLI::App* plot_command = AddPlot(app, plot);
+  PtxArguments ptx;
+  const CLI::App* ptx_command = AddPtx(app, ptx);
   AddValidate(app, validate);
   try {
     app.parse(argc, argv);
@@ -282,6 +304,7 @@ void Parse(int argc, const char* const* argv) {
   if (replay_command->parsed()) return RunReplay(replay);
   if (info_command->parsed()) return Print(InfoText());
   if (plot_command->parsed()) return Print(Plot(plot));
+  if (ptx_command->parsed()) return RunPtx(ptx);
   RunValidate(validate);
 }
 

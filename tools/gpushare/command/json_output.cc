@@ -188,6 +188,19 @@ std::string JsonOf(const std::vector<ReplayedLog>& logs) {
   return Dump({{"schema_version", kSchemaVersion}, {"matches", matches}, {"logs", list}});
 }
 
+std::string JsonOf(const std::vector<PtxVerdict>& verdicts) {
+  Json list = Json::array();
+  for (const PtxVerdict& one : verdicts) {
+    Json json = {{"kernel", one.kernel}, {"form", one.form}, {"made", one.reason.empty()}};
+    if (!one.reason.empty()) {
+      json["line"] = one.line;
+      json["reason"] = one.reason;
+    }
+    list.push_back(std::move(json));
+  }
+  return Dump({{"schema_version", kSchemaVersion}, {"forms", list}});
+}
+
 std::string JsonOfError(int code, const std::string& message) {
   const char* kind = code == kExitBadInput ? "bad_input"
                      : code > kExitSignal  ? "interrupted"

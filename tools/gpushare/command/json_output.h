@@ -1,5 +1,5 @@
-// What `explain`, `replay` and `validate` print with --json, and how --json reports an error. The
-// schema is docs/command.md, and docs/replay.md for `replay`.
+// What `explain`, `ptx check`, `replay` and `validate` print with --json, and how --json reports an
+// error. The schema is docs/command.md, and docs/replay.md for `replay`.
 //
 // Pure.
 
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/gpushare/command/ptx_command.h"
 #include "tools/gpushare/command/validate.h"
 #include "tools/gpushare/events/explain.h"
 #include "tools/gpushare/events/replay.h"
@@ -18,6 +19,7 @@ namespace gpushare::tool {
 std::string JsonOf(const Explanation& explanation);
 std::string JsonOf(const Validated& validated);
 std::string JsonOf(const std::vector<ReplayedLog>& logs);
+std::string JsonOf(const std::vector<PtxVerdict>& verdicts);
 
 // `code` is the exit code, `message` the sentence that stderr has too.
 std::string JsonOfError(int code, const std::string& message);
