@@ -16,6 +16,7 @@ from gpushare._structs import init
 from gpushare.enums import Status, TaskKind
 from gpushare.errors import InvalidArgumentError
 from gpushare.options import FusedKernelOptions, KernelOptions, LibraryCall
+from gpushare.ptx import Ptx
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -30,13 +31,16 @@ class KernelSpec:
 
     capture: makes a graph by enqueueing on the given stream, once for each place. It must not register or wait.
     warm_memory: address and bytes of what the graph reads into the L2 cache beside its first nodes.
-    name: what a profile knows it by. `struct` is the C struct, which may be changed.
+    name: what a profile knows it by.
+    ptx: the code of a kernel, of which the library makes a worker and a slice form.
+    `struct` is the C struct, which may be changed.
     """
 
-    def __init__(self, name: str, *, capture: Capture | None = None,
+    def __init__(self, name: str, *, capture: Capture | None = None, ptx: Ptx | None = None,
                  simulation: abi.gpushare_simulation_record | None = None, library_call: LibraryCall | None = None,
                  warm_memory: Sequence[tuple[int, int]] = (), **options: Unpack[KernelOptions]) -> None:
         self.name = name
+        self.ptx = ptx
         self.struct = init(abi.gpushare_kernel_options, {**options, 'name': name})
         self._raised: list[BaseException] = []
         if simulation is not None:
@@ -82,7 +86,11 @@ class Kernel(Handle):
         self.name = spec.name
         try:
             with runtime._use as owner:
-                handle = make(library().gpushare_kernel_register, owner, ctypes.byref(spec.struct))
+                if spec.ptx is None:
+                    handle = make(library().gpushare_kernel_register, owner, ctypes.byref(spec.struct))
+                else:
+                    handle = make(library().gpushare_kernel_register_ptx, owner, ctypes.byref(spec.struct),
+                                  ctypes.byref(spec.ptx.struct))
         except Exception as error:
             spec.raise_captured(error)
             raise

@@ -17,6 +17,7 @@ from gpushare.enums import AppClass, Drive, GuaranteeBit, LogLevel, Status, Task
 from gpushare.errors import FailedPreconditionError
 from gpushare.kernel import Capture, FusedKernel, Kernel, KernelSpec
 from gpushare.options import AppOptions, FusedKernelOptions, KernelOptions, LibraryCall, RuntimeOptions, TraceOptions
+from gpushare.ptx import Ptx
 from gpushare.records import DeviceInfo, KernelInfo, RuntimeStats, TraceSummary
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Runtime(RuntimeBase):
         self._release_leftovers()
         return App(self, name, app_class, options)
 
-    def register_kernel(self, name: str, *, capture: Capture | None = None,
+    def register_kernel(self, name: str, *, capture: Capture | None = None, ptx: Ptx | None = None,
                         simulation: abi.gpushare_simulation_record | None = None,
                         library_call: LibraryCall | None = None, warm_memory: Sequence[tuple[int, int]] = (),
                         **options: Unpack[KernelOptions]) -> Kernel:
@@ -62,9 +63,11 @@ class Runtime(RuntimeBase):
         capture: makes a graph by enqueueing on the given stream, once for each place, on this thread. It must
         not register or wait.
         warm_memory: address and bytes of what the graph reads into the L2 cache beside its first nodes.
+        ptx: the code of a kernel, of which the library makes a worker and a slice form. worker_refusal and
+        slice_refusal of kernel_info() say why one is not made.
         """
         return self.register(KernelSpec(
-            name, capture=capture, simulation=simulation, library_call=library_call, warm_memory=warm_memory,
+            name, capture=capture, ptx=ptx, simulation=simulation, library_call=library_call, warm_memory=warm_memory,
             **options))
 
     def register(self, spec: KernelSpec) -> Kernel:
