@@ -865,18 +865,20 @@ typedef struct gpushare_ptx_code {
 // line refuses it and why. With its worker form the kernel is evictable, unless `evictable` is NO.
 // The arguments of its tasks are those of the original, packed as in C. A CUDA device assembles the
 // text once and keeps the code on disk (GPUSHARE_CODE_CACHE, docs/environment.md).
-// In `options`: the kind is KERNEL; worker_function and slice_function are null. original_function
-// may be the application's own function of this text, which then runs the original grid; else the
-// original is assembled too. A zero in threads_per_block takes what the text requires (.reqntid).
+// In `options`: the kind is KERNEL; worker_function and slice_function are null, and there are no
+// yield points (yield_interval_ns 0). original_function may be the application's own function of
+// this text, which then runs the original grid; else the original is assembled too. Without threads
+// or a shape of a block, it is what the text requires (.reqntid).
 // Threads: any, not in a capture callback. Owns: the caller gets one reference of *out_kernel,
 // which holds one of the runtime; nothing of `code` is kept. Blocks: as gpushare_kernel_register;
 // on a CUDA device about 0.1 s for each form of a text that is not in the cache.
 // Errors: as gpushare_kernel_register; also INVALID_ARGUMENT no text, one of more than 16 MiB, one
-// that no assembler takes (the message has the assembler's first line), another kind or a function
-// that the text makes; NOT_FOUND the text has no kernel of this name, or several and no name is
-// given; UNIMPLEMENTED `evictable` is YES and the worker form is refused; FAILED_PRECONDITION
-// original_function is given and the text has variables of its own, which its copy would not share;
-// UNAVAILABLE neither nvJitLink nor the driver can assemble.
+// that no assembler takes (the message has the assembler's first line), blocks of other threads
+// than the text requires, another kind or a function that the text makes; NOT_FOUND the text has no
+// kernel of this name, or several and no name is given; UNIMPLEMENTED `evictable` is YES and the
+// worker form is refused; FAILED_PRECONDITION original_function is given and the text has variables
+// of its own, which its copy would not share; UNAVAILABLE neither nvJitLink nor the driver can
+// assemble.
 GPUSHARE_API gpushare_status gpushare_kernel_register_ptx(
     gpushare_runtime* runtime, const gpushare_kernel_options* options,
     const gpushare_ptx_code* code, gpushare_kernel** out_kernel) GPUSHARE_NOEXCEPT;

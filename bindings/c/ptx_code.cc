@@ -25,10 +25,12 @@ static_assert(GPUSHARE_PTX_FORM_SLICE == 1 << GPUSHARE_FORM_SLICE);
 
 // `form` is "worker" or "slice".
 core::PtxForm Refused(const std::string& entry, const char* form, const ptx::Refusal& refusal) {
+  const std::string kernel =
+      entry.empty() ? std::string("The kernel") : absl::StrCat("Kernel '", entry, "'");
   const std::string place =
-      refusal.line == 0 ? std::string("the text") : absl::StrCat("line ", refusal.line);
-  return {.refusal = absl::StrCat("Kernel '", entry, "' has no ", form, " form because of ", place,
-                                  " (", ptx::Name(refusal.reason), "): ", refusal.message),
+      refusal.line == 0 ? std::string("text") : absl::StrCat("line ", refusal.line);
+  return {.refusal = absl::StrCat(kernel, " has no ", form, " form (", place, ", ",
+                                  ptx::Name(refusal.reason), "): ", refusal.message),
           .line = refusal.line};
 }
 
@@ -81,12 +83,26 @@ void TakeEach(const PtxSource& source, const ptx::Refusal& refusal, core::PtxCod
   if (slice.ok()) Take(std::move(slice), code);
 }
 
-// The block that the text requires, where the caller says nothing of it.
-void TakeBlock(const std::array<int32_t, 3>& required, core::KernelResources& out) {
-  if (required[0] == 0 || out.threads_per_block != 0 || out.block_x != 0) return;
+// The block that the text requires counts where the caller says nothing of it, whatever the profile
+// says. INVALID_ARGUMENT: the caller's has another number of threads.
+absl::Status TakeBlock(const gpushare_kernel_options& options,
+                       const std::array<int32_t, 3>& required, core::KernelResources& out) {
+  const int64_t threads = int64_t{required[0]} * required[1] * required[2];
+  if (threads == 0) return absl::OkStatus();
+  const bool shape = options.block_x != 0 || options.block_y != 0 || options.block_z != 0;
+  const int64_t stated = shape ? int64_t{options.block_x} * options.block_y * options.block_z
+                               : options.threads_per_block;
+  if (stated != 0 && stated != threads) {
+    return absl::InvalidArgumentError(absl::StrCat("Kernel '", options.name, "' has blocks of ",
+                                                   stated, " threads, and its PTX requires ",
+                                                   threads, "."));
+  }
+  if (stated != 0) return absl::OkStatus();
   out.block_x = required[0];
   out.block_y = required[1];
   out.block_z = required[2];
+  out.threads_per_block = static_cast<int32_t>(threads);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -121,10 +137,10 @@ absl::StatusOr<core::PtxCode> MakePtxCode(const PtxSource& source) {
   GPUSHARE_RETURN_IF_ERROR(CheckEntry(source, twin.refusal));
   core::PtxCode code;
   code.text = std::string(source.text);
-  code.entry = EntryOf(source);
   if (twin.ok()) {
     Take(std::move(twin), code);
   } else {
+    code.entry = EntryOf(source);
     TakeEach(source, twin.refusal, code);
   }
   return code;
@@ -140,6 +156,12 @@ absl::Status TakePtx(const gpushare_kernel_options& options, core::PtxCode code,
     return absl::InvalidArgumentError(absl::StrCat(
         "'", options.name, "' has a worker or slice function, and it gets both from its PTX."));
   }
+  if (options.yield_interval_ns != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", options.name,
+                     "' has yield points (yield_interval_ns), and a kernel of PTX has none."));
+  }
+  kernel.yield_interval_ns = 0;  // the profile's is of another body
   if (options.evictable == GPUSHARE_CHOICE_YES && !code.worker.made()) {
     return absl::UnimplementedError(
         code.worker.refusal.empty()
@@ -149,7 +171,7 @@ absl::Status TakePtx(const gpushare_kernel_options& options, core::PtxCode code,
   }
   kernel.evictable = code.worker.made() && options.evictable != GPUSHARE_CHOICE_NO;
   code.functions.original = options.original_function;
-  TakeBlock(code.block, kernel.resources);
+  GPUSHARE_RETURN_IF_ERROR(TakeBlock(options, code.block, kernel.resources));
   kernel.code = std::move(code);
   return absl::OkStatus();
 }

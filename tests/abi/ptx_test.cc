@@ -189,6 +189,12 @@ TEST_F(PtxTest, BadInputIsRefusedWithTheFieldAndTheLimit) {
   options_.worker_function = this;
   EXPECT_FAILS(Register(), GPUSHARE_INVALID_ARGUMENT, "worker or slice function");
   options_.worker_function = nullptr;
+  options_.yield_interval_ns = 1000;
+  EXPECT_FAILS(Register(), GPUSHARE_INVALID_ARGUMENT, "yield points");
+  options_.yield_interval_ns = 0;
+  options_.threads_per_block = 256;
+  EXPECT_FAILS(Register(), GPUSHARE_INVALID_ARGUMENT, "256 threads, and its PTX requires 128");
+  options_.threads_per_block = 0;
   options_.kind = GPUSHARE_TASK_GRAPH;
   EXPECT_FAILS(Register(), GPUSHARE_INVALID_ARGUMENT, "not of kind kernel");
   options_.kind = GPUSHARE_TASK_DEFAULT;
