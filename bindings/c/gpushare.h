@@ -871,7 +871,7 @@ typedef struct gpushare_ptx_code {
 // or a shape of a block, it is what the text requires (.reqntid).
 // Threads: any, not in a capture callback. Owns: the caller gets one reference of *out_kernel,
 // which holds one of the runtime; nothing of `code` is kept. Blocks: as gpushare_kernel_register;
-// on a CUDA device about 0.1 s for each form of a text that is not in the cache.
+// on a CUDA device 0.1 s to some seconds for a text that is not in the cache.
 // Errors: as gpushare_kernel_register; also INVALID_ARGUMENT no text, one of more than 16 MiB, one
 // that no assembler takes (the message has the assembler's first line), blocks of other threads
 // than the text requires, another kind or a function that the text makes; NOT_FOUND the text has no
