@@ -367,8 +367,7 @@ TEST_F(CommandTest, PtxSaysWhichFormsAreMadeAndMakesThem) {
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.out, HasSubstr("specialised  worker  refused   10      Kernel 'spec"));
   EXPECT_EQ(refused.err, "gpushare: 1 of 2 forms are refused.\n");
-  const nlohmann::json json =
-      nlohmann::json::parse(RunTool({"ptx", "check", mixed, "--json"}).out);
+  const nlohmann::json json = nlohmann::json::parse(RunTool({"ptx", "check", mixed, "--json"}).out);
   ASSERT_EQ(json["forms"].size(), 4u);
   EXPECT_EQ(json["forms"][0]["made"], true);
   EXPECT_EQ(json["forms"][2]["line"], 10);
