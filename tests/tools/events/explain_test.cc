@@ -202,7 +202,8 @@ TEST(TimelineTest, ANarrowDrawingHasItsLabelsAboveTheBars) {
   const std::string svg = TimelineSvg(MadeUpRun(), Events());
   EXPECT_THAT(svg, HasSubstr("class=\"timeline wide\""));
   const std::string narrow = svg.substr(svg.find("class=\"timeline narrow\""));
-  EXPECT_THAT(narrow, HasSubstr("viewBox=\"0 0 430 "));
+  EXPECT_THAT(narrow, HasSubstr("viewBox=\"0 -24 430 ")) << "the legend is above the rows";
+  EXPECT_THAT(narrow, HasSubstr("<g class=\"legend\">"));
   const size_t label = narrow.find("<text class=\"row\"");
   ASSERT_NE(label, std::string::npos);
   const double x = std::stod(narrow.substr(narrow.find("x=\"", label) + 3));

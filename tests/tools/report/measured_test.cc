@@ -125,19 +125,27 @@ TEST(MeasuredTest, VerdictCountsTheMissesOfBothDevices) {
   EXPECT_THAT(table, HasSubstr("; GPU A kept its bound in 1 of 2, worst p99 1.060\n"));
   EXPECT_THAT(FormatReport(Scenario(), result, "", measured),
               HasSubstr(" The GPU A kept its bound in <b class=\"bad\">1 of 2</b> of these cases "
-                        "(worst: 1.06x"));
+                        "(worst: 1.060 x alone"));
   EXPECT_THAT(FormatTable(Scenario(), result), Not(HasSubstr("kept its bound")));
 }
 
 TEST(MeasuredTest, StandsBelowItsCaseInTheReport) {
   const std::string page = FormatReport(Scenario(), MakeResult(), "", Both());
+  EXPECT_THAT(page, HasSubstr("<td data-label=\"fifo p50\">3659</td>"
+                              "<td class=\"bad\" data-label=\"fifo p99\">3659</td>"
+                              "<td data-label=\"fifo BE\">1.00</td>"
+                              "<td data-label=\"adaptive p50\">1.002</td>"
+                              "<td class=\"good\" data-label=\"adaptive p99\">1.012</td>"
+                              "<td data-label=\"adaptive BE\">0.91</td>"));
   EXPECT_THAT(page,
-              HasSubstr("<td class=\"bad\" data-label=\"fifo\">3659, 3659, 1.00</td>"
-                        "<td class=\"good\" data-label=\"adaptive\">1.002, 1.012, 0.91</td>"));
-  EXPECT_THAT(page, HasSubstr("<tr class=\"measured\"><td data-label=\"case\">GPU A</td>"
-                              "<td data-label=\"bound\"></td><td data-label=\"limit\"></td>"
-                              "<td class=\"bad\" data-label=\"fifo\">420, 651, 1.00</td>"
-                              "<td class=\"good\" data-label=\"adaptive\">1.100, 1.009, 0.90"));
+              HasSubstr("<tr class=\"measured\"><td class=\"text\" data-label=\"case\">GPU A</td>"
+                        "<td data-label=\"bound\"></td><td data-label=\"limit\"></td>"
+                        "<td data-label=\"fifo p50\">420</td>"
+                        "<td class=\"bad\" data-label=\"fifo p99\">651</td>"
+                        "<td data-label=\"fifo BE\">1.00</td>"
+                        "<td data-label=\"adaptive p50\">1.100</td>"
+                        "<td class=\"good\" data-label=\"adaptive p99\">1.009</td>"
+                        "<td data-label=\"adaptive BE\">0.90"));
   EXPECT_THAT(page, HasSubstr("GPU A, adaptive, c: p99 1.009 x alone, BE 0.899"));
   EXPECT_THAT(FormatReport(Scenario(), MakeResult(), ""), Not(HasSubstr("GPU A")));
 }
