@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <memory>
 #include <thread>
@@ -233,7 +234,8 @@ TEST_P(CallerSpinTest, ACallerOfAShortQueryDoesNotSleep) {
   int64_t least = kRuns;
   for (int attempt = 0; attempt < 10 && least > kRuns / 4; ++attempt) {
     TearDown();
-    std::this_thread::sleep_for(std::chrono::milliseconds(20) * attempt);  // others take the cores now and then
+    std::this_thread::sleep_for(std::chrono::milliseconds(20) *
+                                attempt);  // others take the cores now and then
     Open(0);
     least = std::min(least, CostOf(lc_, short_, kRuns).sleeps);
   }
