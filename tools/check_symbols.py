@@ -24,6 +24,10 @@ NEWEST = {'GLIBC': (2, 28), 'GCC': (7, 0, 0)}
 NEEDED = re.compile(r'lib(c\.so\.6|m\.so\.6|pthread\.so\.0|dl\.so\.2|rt\.so\.1|gcc_s\.so\.1)$|ld-linux-(x86-64|aarch64)\.so\.[12]$')
 LIBRARY = re.compile(r'(^|/)libgpushare(\.so\.\d+\.\d+\.\d+\.\d+|-?[0-9a-f]*\.so\.\d+)$')
 
+# A row of a defined symbol that others can link; its type does not matter. readelf writes sizes from 100,000 bytes on in hex.
+DEFINED = re.compile(r'^ *\d+: [0-9a-f]+ +(?:0x[0-9a-f]+|\d+) +\S+ +(?:GLOBAL|WEAK|UNIQUE) +(?:DEFAULT|PROTECTED)(?: +\[[^\]]*\])?'
+                     r' +\d+ (\S+)', re.MULTILINE)
+
 
 def readelf(path):
     command = ['readelf', '--wide', '--dynamic', '--version-info', '--dyn-syms', str(path)]
@@ -32,8 +36,7 @@ def readelf(path):
 
 def exported(text):
     """Names of the defined dynamic symbols."""
-    rows = re.findall(r'^ *\d+: [0-9a-f]+ +\d+ (?:FUNC|OBJECT) +(?:GLOBAL|WEAK) +DEFAULT +(\d+) (\S+)$', text, re.MULTILINE)
-    return {name.split('@')[0] for _, name in rows}
+    return {name.split('@')[0] for name in DEFINED.findall(text)}
 
 
 def order(version):
@@ -100,8 +103,16 @@ GOOD = '''
   0x0010:   Name: GLIBC_2.17  Flags: none  Version: 2
   0x0020:   Name: GCC_3.0  Flags: none  Version: 3
 '''
+ROW = '    52 FUNC    GLOBAL DEFAULT   12 gpushare_a@@GPUSHARE_1'
+LEAKED = f'{ROW}\n    10: 0000000000023450'
 FAULTS = (
     ('gpushare_a@@GPUSHARE_1', 'gpushare_b@@GPUSHARE_1', ('exports gpushare_b', 'does not export gpushare_a')),
+    (ROW, f'{LEAKED}     8 OBJECT  UNIQUE DEFAULT   20 leaked', ('exports leaked',)),
+    (ROW, f'{LEAKED}     8 TLS     GLOBAL DEFAULT   20 leaked', ('exports leaked',)),
+    (ROW, f'{LEAKED}    52 IFUNC   GLOBAL DEFAULT   12 leaked', ('exports leaked',)),
+    (ROW, f'{LEAKED}    52 FUNC    WEAK   PROTECTED   12 leaked', ('exports leaked',)),
+    (ROW, f'{LEAKED} 0x1b000 FUNC    GLOBAL DEFAULT   12 leaked', ('exports leaked',)),
+    (ROW, f'{LEAKED}    52 FUNC    GLOBAL DEFAULT [VARIANT_PCS]   12 leaked', ('exports leaked',)),
     ('libc.so.6', 'libstdc++.so.6', ('needs libstdc++.so.6',)),
     ('GLIBC_2.17  Flags', 'GLIBC_2.34  Flags', ('newer than 2.28',)),
     ('GLIBC_2.17  Flags', 'GLIBC_ABI_DT_RELR  Flags', ('newer than 2.28',)),
