@@ -18,8 +18,8 @@ export GPUSHARE_DEVICE=sim
 unset LD_LIBRARY_PATH GPUSHARE_LIBRARY PYTHONPATH
 failed=0
 
-# step NAME COMMAND...: runs it quietly
-step() {
+# try NAME COMMAND...: runs it quietly
+try() {
   local name="$1"
   shift
   if "$@" > "$scratch/log" 2>&1; then
@@ -52,26 +52,26 @@ python_program() {
 
 tarball="$(package 'gpushare-*-linux-aarch64.tar.gz')"
 if [[ -n "$tarball" ]]; then
-  step "symbols of $(basename "$tarball")" python3 -B "$root/tools/check_symbols.py" "$tarball"
+  try "symbols of $(basename "$tarball")" python3 -B "$root/tools/check_symbols.py" "$tarball"
   tar xzf "$tarball" -C "$scratch"
   tree="$(echo "$scratch"/gpushare-*)"
-  step 'the compiled C program' prints_p99 emulated "$tree/share/doc/gpushare/examples/quickstart"
-  step 'a C program, compiled here' compiled gcc -std=c99 quickstart.c
-  step 'a C++ program, compiled here' compiled g++ -std=c++17 quickstart.cc
-  step 'the command, with an installed scenario' installed_command
+  try 'the compiled C program' prints_p99 emulated "$tree/share/doc/gpushare/examples/quickstart"
+  try 'a C program, compiled here' compiled gcc -std=c99 quickstart.c
+  try 'a C++ program, compiled here' compiled g++ -std=c++17 quickstart.cc
+  try 'the command, with an installed scenario' installed_command
 else
   skipped 'the tarball: it is not in the folder'
 fi
 deb="$(package 'gpushare_*_arm64.deb')"
-if [[ -n "$deb" ]]; then step "the contents of $(basename "$deb")" deb_holds_library "$deb"; else skipped 'the .deb: it is not in the folder'; fi
+if [[ -n "$deb" ]]; then try "the contents of $(basename "$deb")" deb_holds_library "$deb"; else skipped 'the .deb: it is not in the folder'; fi
 wheel="$(package 'gpushare_runtime-*_aarch64.whl')"
 if [[ -z "$wheel" ]]; then
   skipped 'the wheel: it is not in the folder'
 else
-  step "symbols of $(basename "$wheel")" python3 -B "$root/tools/check_symbols.py" "$wheel"
+  try "symbols of $(basename "$wheel")" python3 -B "$root/tools/check_symbols.py" "$wheel"
   if python_root="$("$root/tools/aarch64_root.sh")"; then
     python3 -m zipfile -e "$wheel" "$scratch/site"
-    step "Python for aarch64 with the wheel" python_program
+    try "Python for aarch64 with the wheel" python_program
   else
     skipped 'Python with the wheel: there is no Python for aarch64'
   fi

