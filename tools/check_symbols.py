@@ -24,9 +24,10 @@ NEWEST = {'GLIBC': (2, 28), 'GCC': (7, 0, 0)}
 NEEDED = re.compile(r'lib(c\.so\.6|m\.so\.6|pthread\.so\.0|dl\.so\.2|rt\.so\.1|gcc_s\.so\.1)$|ld-linux-(x86-64|aarch64)\.so\.[12]$')
 LIBRARY = re.compile(r'(^|/)libgpushare(\.so\.\d+\.\d+\.\d+\.\d+|-?[0-9a-f]*\.so\.\d+)$')
 
-# A row of a defined symbol that others can link; its type does not matter. readelf writes sizes from 100,000 bytes on in hex.
-DEFINED = re.compile(r'^ *\d+: [0-9a-f]+ +(?:0x[0-9a-f]+|\d+) +\S+ +(?:GLOBAL|WEAK|UNIQUE) +(?:DEFAULT|PROTECTED)(?: +\[[^\]]*\])?'
-                     r' +\d+ (\S+)', re.MULTILINE)
+# A row of a defined symbol that others can link; its type does not matter.
+# readelf writes sizes from 100,000 bytes on in hex.
+DEFINED = re.compile(r'^ *\d+: [0-9a-f]+ +(?:0x[0-9a-f]+|\d+) +\S+ +(?:GLOBAL|WEAK|UNIQUE) +(?:DEFAULT|PROTECTED)'
+                     r'(?: +\[[^\]]*\])? +\d+ (\S+)', re.MULTILINE)
 
 
 def readelf(path):

@@ -21,6 +21,7 @@ start=$SECONDS
 log="$root/build/site/build.log"
 python="$python_tools/bin/python"
 "$python" -B bindings/python/generate.py > /dev/null
+rm -rf build/site/pages
 "$python" -B tools/site/stage.py build/site/pages
 cp -r tools/site/assets build/site/pages/
 if ! NO_MKDOCS_2_WARNING=1 PYTHONDONTWRITEBYTECODE=1 "$python" -m mkdocs build --strict -f tools/site/mkdocs.yml > "$log" 2>&1; then
@@ -28,9 +29,7 @@ if ! NO_MKDOCS_2_WARNING=1 PYTHONDONTWRITEBYTECODE=1 "$python" -m mkdocs build -
   die "the site has problems."
 fi
 # A page that loads something from another machine would be broken without a network.
-if grep -rlE '<(script|link|img|iframe)[^>]* (src|href)="?(https?:)?//' build/site/html --include='*.html' >&2; then
-  die "these pages load files from the network."
-fi
+"$python" -B tools/site/network.py build/site/html || die "these pages load files from the network."
 say "built build/site/html in $((SECONDS - start)) s"
 if [[ $serve -eq 1 ]]; then
   say "http://127.0.0.1:8000 (Ctrl-C ends it)"

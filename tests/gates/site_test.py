@@ -13,6 +13,7 @@ import unittest
 ROOT = pathlib.Path(sys.argv.pop()).resolve()
 sys.path.insert(0, str(ROOT / 'tools/site'))
 import c_reference  # noqa: E402
+import network  # noqa: E402
 import stage  # noqa: E402
 
 HEADER = '''// What it is.
@@ -131,6 +132,45 @@ class Stage(unittest.TestCase):
     def test_a_link_to_nothing_is_a_problem(self):
         problems, _ = staged({**self.FILES, 'docs/a.md': '# A\n\n[gone](../src/gone.c)\n'})
         self.assertEqual(problems, ['docs/a.md: the link ../src/gone.c leads nowhere'])
+
+    def test_a_folder_that_holds_something_is_left_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            mine = pathlib.Path(folder) / 'mine.txt'
+            mine.write_text('mine', encoding='utf-8')
+            self.assertEqual(len(stage.stage(ROOT, pathlib.Path(folder))), 1)
+            self.assertEqual(len(stage.stage(ROOT, mine)), 1)
+            self.assertEqual([path.name for path in pathlib.Path(folder).iterdir()], ['mine.txt'])
+            self.assertEqual(mine.read_text(encoding='utf-8'), 'mine')
+
+
+class Network(unittest.TestCase):
+    LOADS = ('<script src="https://a.example/x.js"></script>', "<img alt='' src='//a.example/x.png'>",
+             '<link rel=stylesheet href=http://a.example/x.css>', '<IFRAME\n SRC = "https://a.example/"></IFRAME>',
+             '<img srcset="https://a.example/x.png 2x" src="x.png">', '<video poster="https://a.example/x.png"></video>')
+    STYLES = ('@font-face{src:url(https://a.example/x.woff2)}', 'a{background:url("//a.example/x.png")}',
+              '@import "https://a.example/x.css";')
+    OWN = ('<a href="https://a.example/">followed, not loaded</a>', '<script src="../x.js"></script>',
+           '<img src="x.png">', '<code>&lt;script src="https://a.example/x.js"&gt;</code>')
+
+    def test_each_file_from_another_machine_is_found(self):
+        for text in self.LOADS:
+            self.assertEqual(len(network.loaded_by_page(text)), 1, text)
+        for text in self.STYLES:
+            self.assertEqual(len(network.loaded_by_style(text)), 1, text)
+
+    def test_links_and_own_files_are_no_problem(self):
+        for text in self.OWN:
+            self.assertEqual(network.loaded_by_page(text), [], text)
+        self.assertEqual(network.loaded_by_style('a{background:url(data:image/svg+xml;x="http://www.w3.org/")}'), [])
+
+    def test_a_site_names_the_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / 'deep').mkdir()
+            page, style = pathlib.Path(folder) / 'deep/a.html', pathlib.Path(folder) / 'a.css'
+            page.write_text(self.LOADS[0], encoding='utf-8')
+            style.write_text(self.STYLES[0], encoding='utf-8')
+            self.assertEqual(network.problems_of(pathlib.Path(folder)),
+                             [f'{page} loads https://a.example/x.js', f'{style} loads https://a.example/x.woff2'])
 
 
 if __name__ == '__main__':

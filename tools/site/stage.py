@@ -5,7 +5,7 @@ The pages are written for a reader of the source tree: links lead to any file of
 its place, README.md is the start, and whatever else a page links lies under tree/: Markdown as a page, other files as
 text. The reference pages are written from the headers and from the names of the Python package.
 
-  stage.py FOLDER [--root FOLDER]
+  stage.py FOLDER [--root FOLDER]     FOLDER: is new or empty
 """
 
 import argparse
@@ -135,7 +135,8 @@ class Site:
 
 
 def stage(root, folder):
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        return [f'{folder} is no empty folder, and nothing in it is overwritten']
     site = Site(root, folder)
     for page, text in {**c_reference.pages(root), **python_reference.pages(root)}.items():
         site.markdown(f'docs/reference/{page}', f'reference/{page}', text)
