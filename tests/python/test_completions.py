@@ -69,6 +69,15 @@ def descriptors():
     return len(os.listdir('/proc/self/fd'))
 
 
+def come_down_to(expected):
+    """The number of open descriptors, once the other thread has closed its own."""
+    for _ in range(3000):
+        if descriptors() <= expected:
+            break
+        time.sleep(0.01)
+    return descriptors()
+
+
 async def turns(count=3):
     for _ in range(count):
         await asyncio.sleep(0)
@@ -129,11 +138,7 @@ def test_who_asks_behind_a_wait_that_ended_gets_the_record(polled, open_task, ca
     del waits, loop
     polled.drain()
     assert ticket.future().result(timeout=30) is ticket.record()
-    for _ in range(3000):  # the other thread closes it
-        if descriptors() <= at_rest:
-            break
-        time.sleep(0.01)
-    assert descriptors() == at_rest > before
+    assert come_down_to(at_rest) == at_rest > before
     assert not polled._waiter._watched and not polled._waiter._armed
 
 
@@ -170,21 +175,90 @@ def test_a_future_of_an_awaited_ticket_does_not_need_the_loop(polled, open_task)
     asyncio.run(ask())
 
 
-def test_a_close_leaves_the_record_to_the_coroutine_that_waits(run_python):
-    said = run_python('''
-        import asyncio, gpushare
-        async def awaited(ticket):
-            return await ticket
-        async def ask():
-            with gpushare.Runtime(device='sim') as runtime:
-                app = runtime.create_app('training', gpushare.BEST_EFFORT)
-                ticket = app.submit(runtime.register_kernel('sincos_27us'), block_tasks=1000)
-                waits = asyncio.ensure_future(awaited(ticket))
-                await asyncio.sleep(0)
-            print((await waits).verdict.name)
-        asyncio.run(ask())
-    ''')
-    assert said == 'OK\n'
+@pytest.mark.parametrize('complete', [True, False])
+def test_a_close_leaves_the_record_to_the_coroutine_that_waits(complete):
+    """The task is complete before the coroutine's first turn, or behind it."""
+    async def ask():
+        with gpushare.Runtime(device='sim', drive=gpushare.Drive.POLL) as runtime:
+            app = runtime.create_app('training', gpushare.BEST_EFFORT)
+            ticket = app.submit(runtime.register_kernel('sincos_27us'), block_tasks=1000)
+            if complete:
+                runtime.drain()
+            waits = asyncio.ensure_future(_awaited(ticket))
+            await asyncio.sleep(0)
+            runtime.drain()
+        return await asyncio.wait_for(waits, 10)
+
+    assert asyncio.run(ask()).verdict is gpushare.Verdict.OK
+
+
+def test_a_close_resolves_the_awaits_beyond_the_descriptors_of_a_queue():
+    async def ask():
+        with gpushare.Runtime(device='sim', drive=gpushare.Drive.POLL) as runtime:
+            app = runtime.create_app('service', gpushare.LATENCY_CRITICAL)
+            kernel = runtime.register_kernel('chain1')
+            waits = [asyncio.ensure_future(_awaited(app.submit(kernel))) for _ in range(100)]
+            await turns()
+            assert len(runtime._waiter._watched) == 32
+            runtime.drain()
+        return await asyncio.wait_for(asyncio.gather(*waits), 10)
+
+    assert [record.verdict for record in asyncio.run(ask())] == [gpushare.Verdict.OK] * 100
+
+
+def test_an_await_gets_a_descriptor_when_the_loops_own_awaits_have_ended(polled, open_task, monkeypatch):
+    """None was free when they ended: the thread has to try again."""
+    eventfd = gpushare.library().gpushare_ticket_eventfd
+    refusals = [gpushare.Status.RESOURCE_EXHAUSTED] * 33
+
+    async def ask():
+        waits = [asyncio.ensure_future(_awaited(open_task())) for _ in range(33)]
+        await turns()
+        assert len(polled._waiter._watched) == 32
+        monkeypatch.setattr(gpushare.library(), 'gpushare_ticket_eventfd',
+                            lambda *arguments: refusals.pop() if refusals else eventfd(*arguments))
+        polled.drain()
+        return await asyncio.wait_for(asyncio.gather(*waits), 10)
+
+    assert len(asyncio.run(ask())) == 33
+    assert not refusals
+
+
+def test_an_await_gets_a_descriptor_when_the_loops_own_awaits_are_cancelled(polled, open_task, monkeypatch):
+    async def ask():
+        waits = [asyncio.ensure_future(_awaited(open_task())) for _ in range(33)]
+        await turns()
+        monkeypatch.setattr(polled._waiter, '_share', lambda *arguments: 1 // 0)  # as where epoll refuses
+        for wait in waits[:32]:
+            wait.cancel()
+        ended = await asyncio.gather(*waits[:32], return_exceptions=True)
+        assert {type(error) for error in ended} == {ZeroDivisionError}
+        polled.drain()
+        return await asyncio.wait_for(waits[32], 10)
+
+    assert asyncio.run(ask()).verdict is gpushare.Verdict.OK
+
+
+class LoopWithoutReaders(asyncio.SelectorEventLoop):
+    def add_reader(self, *arguments):
+        raise NotImplementedError
+
+    def remove_reader(self, *arguments):
+        raise NotImplementedError
+
+
+def test_a_loop_without_readers_says_so_and_leaves_the_ticket_to_the_thread(polled, open_task):
+    polled._completions()
+    at_rest = descriptors()
+    ticket = open_task()
+    loop = LoopWithoutReaders()
+    with pytest.raises(NotImplementedError):
+        loop.run_until_complete(_awaited(ticket))
+    loop.close()
+    polled.drain()
+    assert ticket.future().result(timeout=30) is ticket.record()
+    assert come_down_to(at_rest) == at_rest
+    assert not polled._waiter._watched and not polled._waiter._armed
 
 
 def test_awaits_beyond_the_descriptors_of_a_queue_go_to_the_thread(polled, open_task):

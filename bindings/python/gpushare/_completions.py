@@ -2,7 +2,7 @@
 
 A ticket has an eventfd, which the library makes readable when the task is complete. The thread waits for these
 eventfds. A Python callback would instead run on the thread that drives the flow, and would delay launches while it
-waits for the interpreter's lock. A queue launches its tasks in order. So only the oldest ARMED_MAX awaited
+waits for the interpreter's lock. A queue launches its tasks in order. So at most ARMED_MAX awaited
 tickets of a queue have an eventfd, which bounds the open file descriptors.
 
 An event loop watches the eventfd of a ticket by itself, so that an `await` is one wake-up and not two:
@@ -91,9 +91,7 @@ class Completions:
                 lane = self._lanes[queue]
                 lane.waiting.append((ticket, future))
                 refused = self._arm(queue)
-                # The thread's poll sees a new eventfd by itself; only an attempt to get one needs the thread.
-                if lane.waiting and not lane.armed:
-                    os.eventfd_write(self._wake, 1)
+                self._wake_if_starved(lane)
         for _, error in refused:
             future.set_exception(error)
         return future
@@ -118,8 +116,9 @@ class Completions:
             queue, descriptor = self._watched.pop(ticket)
             if descriptor not in self._armed:
                 self._close_armed(queue, descriptor)
-                if self._ended is None and self._lanes[queue].waiting:
+                if self._ended is None and (lane := self._lanes[queue]).waiting:
                     refused = self._arm(queue)
+                    self._wake_if_starved(lane)
         for future, error in refused:
             _settle(future.set_exception, error)
 
@@ -138,6 +137,8 @@ class Completions:
                 del self._watched[ticket]
                 if descriptor not in self._armed:
                     self._close_armed(queue, descriptor)
+                    if self._ended is None:
+                        self._wake_if_starved(self._lanes[queue])
         return future
 
     def on_thread(self) -> bool:
@@ -185,6 +186,11 @@ class Completions:
             lane.armed += 1
         return refused
 
+    def _wake_if_starved(self, lane: _Lane) -> None:
+        """The thread's poll sees a new eventfd by itself; only the next attempt to get one needs the thread."""
+        if lane.waiting and not lane.armed:
+            os.eventfd_write(self._wake, 1)
+
     def _share(self, ticket: Awaited, future: RecordFuture) -> None:
         """The thread watches what a loop watches."""
         queue, descriptor = self._watched[ticket]
@@ -225,11 +231,15 @@ class Completions:
     def _serve(self) -> None:
         while True:
             with self._lock:
+                if self._closing:  # every task is complete: nothing needs an eventfd
+                    for lane in self._lanes.values():
+                        self._ready.extend(lane.waiting)
+                        lane.waiting.clear()
                 starved = any(lane.waiting and not lane.armed for lane in self._lanes.values())
-                if self._closing and not self._armed and not starved:
+                if self._closing and not self._armed and not self._ready:
                     self._ended = FailedPreconditionError(Status.FAILED_PRECONDITION, 'This Runtime is closed.')
                     return
-            events = self._epoll.poll(RETRY_S if starved else -1)
+            events = self._epoll.poll(0 if self._ready else RETRY_S if starved else -1)
             refused = []
             with self._lock:
                 for descriptor, _ in events:

@@ -168,6 +168,7 @@ class Ticket:
         if self._future is None:
             completions = self._runtime._completions()  # raises where the runtime is closed
             if complete:
+                self.record()  # before the other work, which may close the runtime
                 yield
                 return self.result()
             if (yield from self._await_here(asyncio.get_running_loop(), completions)):
@@ -181,11 +182,13 @@ class Ticket:
         if descriptor is None:
             return False
         ready = loop.create_future()
+        added = False
         try:
             loop.add_reader(descriptor, _note_ready, loop, descriptor, ready)
+            added = True
             yield from ready
         except BaseException as error:
-            if not ready.done() or ready.cancelled():
+            if added and (not ready.done() or ready.cancelled()):
                 loop.remove_reader(descriptor)
             if isinstance(error, GeneratorExit):  # from a finalizer, perhaps, whose thread has a lock
                 _callbacks.elsewhere(lambda: self._hand_over(completions))
