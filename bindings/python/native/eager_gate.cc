@@ -161,8 +161,11 @@ void EagerGate::Launched() {
 gpushare_status EagerGate::Close() {
   closing_.store(true);
   Waiting waiting(*this, Waiting::Released());
-  if (std::exchange(closed_, true)) return failed_;
   const int64_t began_ns = host_.now_ns();
+  if (std::exchange(closes_, true)) {  // the first one ends within kCloseNs
+    while (!closed_) waiting.Pause(host_.now_ns() - began_ns);
+    return failed_;
+  }
   const auto goes_on = [&] {
     const int64_t waited_ns = host_.now_ns() - began_ns;
     if (waited_ns < kCloseNs) waiting.Pause(waited_ns);
@@ -177,6 +180,7 @@ gpushare_status EagerGate::Close() {
   }
   for (Group& group : groups_) DestroyEvent(group);
   DestroyEvent(group_);
+  closed_ = true;
   return failed_;
 }
 

@@ -109,7 +109,7 @@ class EagerGate {
   bool WantsLaunched() const { return follows_.load(std::memory_order_relaxed); }
   void Launched();
   // Without the interpreter's lock. GPUSHARE_DEADLINE_EXCEEDED: a region was not complete, or could
-  // not be ended, within kCloseNs; what was launched goes on.
+  // not be ended, within kCloseNs; what was launched goes on. A second one waits for the first.
   gpushare_status Close();
   // Longer than the library's hang limit of a short task, 10 s, behind which the task completes.
   static constexpr int64_t kCloseNs = 30'000'000'000;
@@ -180,6 +180,7 @@ class EagerGate {
   OperationTimes times_;
   EagerCounts counts_;
   gpushare_status failed_ = GPUSHARE_OK;
+  bool closes_ = false;  // a Close has begun, and later ones wait for it
   bool closed_ = false;
   std::atomic<bool> closing_ = false;  // set without mutex_, which a launch that waits has
 

@@ -587,6 +587,44 @@ void RestoreInMeeting(void*) {
       << "the thread that has the lock waits for the one that unhooks";
 }
 
+std::atomic<bool> region_completes;
+std::atomic<int> pauses;
+
+gpushare_status WaitForRegion(gpushare_runtime*, gpushare_ticket, int64_t) noexcept {
+  return region_completes.load() ? GPUSHARE_OK : GPUSHARE_DEADLINE_EXCEEDED;
+}
+
+TEST(EagerGateThreads, ASecondCloseWaitsForTheFirst) {
+  World world;
+  World::it = &world;
+  region_completes = true;
+  pauses = 0;
+  HostCalls host = Host();
+  host.now_ns = [] { return kMs; };
+  host.pause = [](int64_t) {
+    ++pauses;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  const LibraryCalls library = {&BeginRegion, &EndRegion, &RoomNow, &WaitForRegion, &Release};
+  EagerGate gate({.stream = &world, .outstanding_ns = kMs}, library, {}, host);
+  ASSERT_EQ(gate.Launch(1), GPUSHARE_OK);
+
+  region_completes = false;
+  std::thread first([&] { EXPECT_EQ(gate.Close(), GPUSHARE_OK); });
+  while (pauses.load() == 0) std::this_thread::yield();
+  std::atomic<bool> ended = false;
+  std::thread second([&] {
+    EXPECT_EQ(gate.Close(), GPUSHARE_OK);
+    ended = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until it would have ended
+  EXPECT_FALSE(ended.load()) << "the region of the gate is not complete";
+  region_completes = true;
+  first.join();
+  second.join();
+  EXPECT_EQ(world.tickets, 0);
+}
+
 TEST(LaunchHookThreads, AGateCanBeHookedWhileALaunchLeavesOneThatIsClosed) {
   World world;
   World::it = &world;
