@@ -66,6 +66,14 @@ def test_an_argument_of_a_wrong_type_is_named(service, chain):
         service.submit(chain, arguments='x')
 
 
+def test_arguments_may_be_of_a_class_derived_from_bytes(form, service, chain):
+    class Packed(bytes):
+        pass
+
+    service.run(chain, arguments=Packed())
+    assert service.submit(chain, arguments=Packed()).wait().verdict is gpushare.Verdict.OK
+
+
 def test_a_text_is_no_number_and_a_number_no_text(runtime, tmp_path):
     with pytest.raises(TypeError, match=r"p99_bound is '1\.05', and it must be a number\."):
         runtime.create_app('service', gpushare.LATENCY_CRITICAL, p99_bound='1.05')
@@ -75,10 +83,6 @@ def test_a_text_is_no_number_and_a_number_no_text(runtime, tmp_path):
         gpushare.Runtime(device=3)
     with pytest.raises(TypeError, match=r"items\[0\] is 'chain1', and it must be a pair: a KernelSpec, and a task"):
         gpushare.calibrate(tmp_path / 'profile.json', ['chain1'])
-
-
-def test_the_package_and_its_library_state_one_version():
-    assert gpushare.__version__ == gpushare.version()
 
 
 def test_objects_say_what_they_are(runtime, service, chain):

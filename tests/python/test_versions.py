@@ -48,7 +48,5 @@ def test_the_log_says_what_runs_if_asked(level):
             in said.splitlines()) == (level == 'info')
 
 
-def test_the_package_has_a_version_as_others_have():
+def test_the_package_and_its_library_state_one_version():
     assert gpushare.__version__ == gpushare.version()
-    with pytest.raises(AttributeError, match="has no attribute '__author__'"):
-        _ = gpushare.__author__

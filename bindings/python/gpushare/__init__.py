@@ -142,10 +142,3 @@ __all__ = [
     'version',
     'versions',
 ]
-
-
-def __getattr__(name: str) -> str:
-    # Read when asked for: importing the package loads no library.
-    if name == '__version__':
-        return version()
-    raise AttributeError(f"module 'gpushare' has no attribute '{name}'")

@@ -97,6 +97,13 @@ def text_of(name: str, value: str | bytes | os.PathLike[str]) -> bytes:
     return encoded
 
 
+def bytes_of(name: str, value: Any) -> bytes:
+    """Bytes that C gets as they are."""
+    if not isinstance(value, bytes):
+        raise TypeError(f'{name} is {value!r}, and it must be bytes.')
+    return value
+
+
 def read_text(write: Callable[..., int]) -> str:
     """The text that a function of the C ABI writes into a buffer. Repeats the call when the text grew meanwhile."""
     size = ctypes.c_size_t()

@@ -16,7 +16,7 @@ from gpushare._callbacks import Inside
 from gpushare._handle import Handle, make
 from gpushare._library import check, library
 from gpushare._runtime_base import RuntimeBase
-from gpushare._structs import init, int64_of
+from gpushare._structs import bytes_of, init, int64_of
 from gpushare._use import Use
 from gpushare.enums import AppClass, AppFieldBit, Status, TaskKind
 from gpushare.errors import described
@@ -193,8 +193,7 @@ class Queue(_QueueHandle):
         """
         if kernel is not None and not isinstance(kernel, Kernel):
             raise TypeError(f'kernel is {kernel!r}, and it must be a Kernel, which register_kernel makes.')
-        if type(arguments) is not bytes:
-            raise TypeError(f'arguments is {arguments!r}, and it must be bytes.')
+        bytes_of('arguments', arguments)
         if (kernel is None or wait_tickets or enqueue is not None or len(wait_events) > _native.EVENTS_MAX
                 or (options and not options.keys() <= _DIRECT)):
             return self._submit_any(kernel, arguments, query, wait_tickets, wait_events, enqueue, options)
@@ -263,8 +262,7 @@ class Queue(_QueueHandle):
         """As run(). calls, left and name: as of _native.Steps.run."""
         if not isinstance(kernel, Kernel):
             raise TypeError(f'kernel is {kernel!r}, and it must be a Kernel, which register_kernel makes.')
-        if type(arguments) is not bytes:
-            raise TypeError(f'arguments is {arguments!r}, and it must be bytes.')
+        bytes_of('arguments', arguments)
         if arrival_ns:
             arrival_ns = int64_of('arrival_ns', arrival_ns)
         if next_within_ns:
