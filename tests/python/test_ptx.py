@@ -1,5 +1,7 @@
 """gpushare.ptx: what can be made of a text, why not, and a kernel of PTX on the simulated device."""
 
+import re
+
 import pytest
 
 import gpushare
@@ -10,13 +12,18 @@ NOTHING = '.visible .entry nothing()\n{\n  ret;\n}\n'
 SPECIALISED = '.visible .entry specialised()\n{\n  setmaxnreg.dec.sync.aligned.u32 40;\n  ret;\n}\n'
 
 
-def test_a_kernel_with_twins_makes_way_for_queries(service, training, runtime, chain):
-    kernel = runtime.register_kernel('sincos_27us', ptx=ptx.Ptx(HEADER + NOTHING))
-    info = runtime.kernel_info('sincos_27us')
-    assert info.evictable and info.worker_refusal is None and info.slice_refusal is None
+def test_a_kernel_with_twins_makes_way_for_queries(polled):
+    service = polled.create_app('service', gpushare.LATENCY_CRITICAL, p99_bound=1.05, p99_alone_ns=2_000_000)
+    training = polled.create_app('training', gpushare.BEST_EFFORT)
+    chain = polled.register_kernel('chain1')
+    kernel = polled.register_kernel('sincos_27us', ptx=ptx.Ptx(HEADER + NOTHING))
+    info = polled.kernel_info('sincos_27us')
+    assert info.evictable
+    assert info.worker_refusal == ''
+    assert info.slice_refusal == ''
     step = training.submit(kernel, block_tasks=100_000)
-    for _ in range(20):
-        service.submit(chain).wait()
+    polled.poll_until(polled.now_ns() + 1_000_000)  # a third of what it takes alone
+    service.submit(chain).wait()
     assert step.wait().evictions > 0
 
 
@@ -56,3 +63,18 @@ def test_bad_input_is_named():
         ptx.Ptx(HEADER + NOTHING + SPECIALISED).transform()
     with pytest.raises(gpushare.InvalidArgumentError, match=r'ptx_code\.text'):
         ptx.Ptx('').transform()
+
+
+@pytest.mark.parametrize('text', [5, [1, 2], None])
+def test_a_text_of_a_wrong_type_is_refused(text):
+    with pytest.raises(TypeError, match=rf'text is {re.escape(repr(text))}, and it must be a string or bytes\.'):
+        ptx.Ptx(text)
+
+
+def test_an_argument_of_a_wrong_type_is_named(runtime):
+    with pytest.raises(TypeError, match="forms is 'workers', and it must be an integer"):
+        ptx.Ptx(NOTHING, forms='workers')
+    with pytest.raises(TypeError, match="form is 'workers', and it must be a Form"):
+        ptx.Ptx(HEADER + NOTHING).refusal('workers')
+    with pytest.raises(TypeError, match=r"ptx is 'text', and it must be a gpushare\.ptx\.Ptx"):
+        runtime.register_kernel('sincos_27us', ptx='text')

@@ -39,6 +39,8 @@ class KernelSpec:
     def __init__(self, name: str, *, capture: Capture | None = None, ptx: Ptx | None = None,
                  simulation: abi.gpushare_simulation_record | None = None, library_call: LibraryCall | None = None,
                  warm_memory: Sequence[tuple[int, int]] = (), **options: Unpack[KernelOptions]) -> None:
+        if ptx is not None and not isinstance(ptx, Ptx):
+            raise TypeError(f'ptx is {ptx!r}, and it must be a gpushare.ptx.Ptx, which is made of a text.')
         self.name = name
         self.ptx = ptx
         self.struct = init(abi.gpushare_kernel_options, {**options, 'name': name})

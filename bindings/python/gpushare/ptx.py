@@ -31,15 +31,17 @@ class Refusal:
 
 
 class Ptx:
-    """One kernel of a text. Without `entry` the text has one kernel. `forms` are those that a registration makes.
+    """One kernel of a `text`. Without `entry` the text has one kernel. `forms` are those that a registration makes.
 
     `struct` is the C struct. It keeps the text.
     """
 
     def __init__(self, text: str | bytes, entry: str | None = None, forms: PtxFormBit = ALL_FORMS) -> None:
-        self.text = text.encode() if isinstance(text, str) else bytes(text)
+        if not isinstance(text, str | bytes):
+            raise TypeError(f'text is {text!r}, and it must be a string or bytes.')
+        self.text = text.encode() if isinstance(text, str) else text
         self.entry = entry
-        self.struct = init(abi.gpushare_ptx_code, {'forms': int(forms)})
+        self.struct = init(abi.gpushare_ptx_code, {'forms': forms})
         self.struct.text = self.text
         self.struct.text_bytes = len(self.text)
         if entry is not None:
@@ -47,6 +49,8 @@ class Ptx:
 
     def refusal(self, form: Form) -> Refusal | None:
         """Why the kernel has no form WORKERS or SLICE; None: it has it."""
+        if not isinstance(form, Form):
+            raise TypeError(f'form is {form!r}, and it must be a Form.')
         line = ctypes.c_uint32()
         reason = read_text(
             lambda *buffer: library().gpushare_ptx_check(ctypes.byref(self.struct), form, ctypes.byref(line), *buffer))

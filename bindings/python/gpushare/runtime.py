@@ -64,7 +64,7 @@ class Runtime(RuntimeBase):
         not register or wait.
         warm_memory: address and bytes of what the graph reads into the L2 cache beside its first nodes.
         ptx: the code of a kernel, of which the library makes a worker and a slice form. worker_refusal and
-        slice_refusal of kernel_info() say why one is not made.
+        slice_refusal of kernel_info() say why one is not made; '' is none.
         """
         return self.register(KernelSpec(
             name, capture=capture, ptx=ptx, simulation=simulation, library_call=library_call, warm_memory=warm_memory,
