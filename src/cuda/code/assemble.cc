@@ -16,6 +16,13 @@ constexpr int kFirstSpecificMajor = 9;
 // Of an assembler's log: the first error and what it points to.
 constexpr size_t kExcerptBytesMax = 300;
 
+// Whether another code of the text may do: this one is not made, or the driver does not take it.
+// Whatever else went wrong is no fault of the code.
+bool IsOfThisCode(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsUnimplemented(status) ||
+         absl::IsInternal(status);
+}
+
 }  // namespace
 
 std::string ArchitectureOf(int major, int minor) {
@@ -42,7 +49,7 @@ absl::Status Assembly::Make(absl::string_view text, absl::string_view form,
   absl::Status failed;
   for (const std::unique_ptr<Assembler>& assembler : assemblers_) {
     const absl::Status status = MakeWith(*assembler, text, form, load);
-    if (status.ok() || absl::IsDataLoss(status)) return status;
+    if (!IsOfThisCode(status)) return status;
     const absl::string_view before = failed.message();
     failed = absl::Status(status.code(), absl::StrCat(before, before.empty() ? "" : " ",
                                                       assembler->Name(), ": ", status.message()));
@@ -62,7 +69,7 @@ absl::Status Assembly::MakeWith(
                              .architecture = architecture_};
   if (const std::optional<std::string> kept = cache_.Find(source); kept.has_value()) {
     absl::Status status = load(*kept);
-    if (status.ok() || absl::IsDataLoss(status)) return status;
+    if (!IsOfThisCode(status)) return status;
     cache_.Drop(source);
   }
   const absl::StatusOr<std::string> code = assembler.Assemble(text, architecture_);

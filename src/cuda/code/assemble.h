@@ -1,8 +1,9 @@
 // From PTX to the code of a GPU: the cache first, then the assemblers in turn.
 //
 // Where in the flow: a registration. Invariants: an assembler that a machine lacks, or whose
-// version does not take a text, leaves it to the next one. What the driver does not load counts as
-// not assembled, and leaves the cache. Only what was loaded is kept.
+// version does not take a text, leaves it to the next one. What the driver does not load
+// (INVALID_ARGUMENT, UNIMPLEMENTED, INTERNAL) counts as not assembled, and leaves the cache. Only
+// what was loaded is kept.
 // Threads: one at a time.
 
 #ifndef GPUSHARE_SRC_CUDA_CODE_ASSEMBLE_H_
@@ -52,7 +53,7 @@ class Assembly {
 
   // Makes code of the text and gives it to `load`, until it takes some. `form` says which forms the
   // text has. Errors: that of the last assembler or load, with the words of all; UNAVAILABLE there
-  // is no assembler; DATA_LOSS at once.
+  // is no assembler. An error that is no fault of the code comes at once.
   absl::Status Make(absl::string_view text, absl::string_view form,
                     absl::FunctionRef<absl::Status(absl::string_view code)> load) const;
 

@@ -121,6 +121,20 @@ TEST_F(AssemblyTest, ALostDeviceGetsNoFurtherCode) {
   EXPECT_EQ(loaded_.size(), 1u);
 }
 
+TEST_F(AssemblyTest, WhatIsNoFaultOfTheCodeEndsTheSearchAndKeepsTheEntry) {
+  ASSERT_TRUE(Make().ok());
+  for (const absl::Status& failed : {absl::FailedPreconditionError("It has variables."),
+                                     absl::ResourceExhaustedError("There is no memory.")}) {
+    load_ = failed;
+    EXPECT_EQ(Make(), failed) << "kept code, and the status as it is";
+    load_ = failed;
+    EXPECT_EQ(Make("other"), failed) << "new code";
+  }
+  EXPECT_THAT(fakes_.asked, ElementsAre("first", "first", "first")) << "nobody asks the second one";
+  EXPECT_TRUE(Make().ok());
+  EXPECT_THAT(fakes_.asked, ElementsAre("first", "first", "first")) << "the entry is still there";
+}
+
 TEST(AssembleTest, WithoutAnAssemblerNothingIsMade) {
   const Assembly assembly(CodeCache(""), "sm_90a");
   const auto load = [](absl::string_view) { return absl::OkStatus(); };
