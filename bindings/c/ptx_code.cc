@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "bindings/c/options.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/status.h"
@@ -83,26 +84,44 @@ void TakeEach(const PtxSource& source, const ptx::Refusal& refusal, core::PtxCod
   if (slice.ok()) Take(std::move(slice), code);
 }
 
+// 0 where a dimension is out of range.
+int64_t ThreadsOf(const std::array<int32_t, 3>& shape) {
+  int64_t threads = 1;
+  for (const int32_t dimension : shape) {
+    if (dimension < 1 || dimension > core::kMaxThreadsPerBlock) return 0;
+    threads *= dimension;
+  }
+  return threads;
+}
+
 // The block that the text requires counts where the caller says nothing of it, whatever the profile
-// says. INVALID_ARGUMENT: the caller's has another number of threads.
+// says. A caller's shape that no kernel has is left to the kernel's check.
+// INVALID_ARGUMENT: no block is that large, or the caller's has another number of threads.
 absl::Status TakeBlock(const gpushare_kernel_options& options,
                        const std::array<int32_t, 3>& required, core::KernelResources& out) {
-  const int64_t threads = int64_t{required[0]} * required[1] * required[2];
-  if (threads == 0) return absl::OkStatus();
-  const bool shape = options.block_x != 0 || options.block_y != 0 || options.block_z != 0;
-  const int64_t stated = shape ? int64_t{options.block_x} * options.block_y * options.block_z
-                               : options.threads_per_block;
-  if (stated != 0 && stated != threads) {
-    return absl::InvalidArgumentError(absl::StrCat("Kernel '", options.name, "' has blocks of ",
-                                                   stated, " threads, and its PTX requires ",
-                                                   threads, "."));
+  if (required[0] == 0) return absl::OkStatus();
+  const int64_t threads = ThreadsOf(required);
+  if (threads == 0 || threads > core::kMaxThreadsPerBlock) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("The PTX of kernel '", options.name, "' requires blocks of ",
+                     absl::StrJoin(required, " x "), " threads, and CUDA allows 1 to ",
+                     core::kMaxThreadsPerBlock, "."));
   }
-  if (stated != 0) return absl::OkStatus();
-  out.block_x = required[0];
-  out.block_y = required[1];
-  out.block_z = required[2];
-  out.threads_per_block = static_cast<int32_t>(threads);
-  return absl::OkStatus();
+  const std::array<int32_t, 3> shape = {options.block_x, options.block_y, options.block_z};
+  const bool has_shape = shape != std::array<int32_t, 3>{};
+  if (!has_shape && options.threads_per_block == 0) {
+    out.block_x = required[0];
+    out.block_y = required[1];
+    out.block_z = required[2];
+    out.threads_per_block = static_cast<int32_t>(threads);
+    return absl::OkStatus();
+  }
+  const int64_t stated = has_shape ? ThreadsOf(shape) : options.threads_per_block;
+  if (has_shape && stated == 0) return absl::OkStatus();
+  if (stated == threads) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("Kernel '", options.name, "' has blocks of ",
+                                                 stated, " threads, and its PTX requires ", threads,
+                                                 "."));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gpushare/gpushare.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -201,6 +202,27 @@ TEST_F(PtxTest, BadInputIsRefusedWithTheFieldAndTheLimit) {
   Give(std::string(kScale) + kSpecialised);
   EXPECT_FAILS(Register(), GPUSHARE_NOT_FOUND, "entry is null");
   code_.entry = "scale";
+  ASSERT_OK(Register());
+}
+
+TEST_F(PtxTest, ABlockThatNoKernelHasIsRefused) {
+  Give(kScale);
+  for (const int32_t dimension : {INT32_MAX, 64, -1}) {
+    options_.block_x = dimension;
+    options_.block_y = options_.block_z = dimension == 64 ? 0 : dimension;
+    EXPECT_FAILS(Register(), GPUSHARE_INVALID_ARGUMENT, "each dimension lies between 1 and 1024");
+  }
+  options_.block_x = options_.block_y = options_.block_z = 0;
+  for (const std::string shape : {"1025", "64, 32", "1024, 1024, 1024"}) {
+    std::string kernel = kScale;
+    kernel.replace(kernel.find("128"), 3, shape);
+    Give(kernel);
+    EXPECT_FAILS(Register(), GPUSHARE_INVALID_ARGUMENT, "threads, and CUDA allows 1 to 1024");
+  }
+  options_.block_x = 64;
+  options_.block_y = 2;
+  options_.block_z = 1;
+  Give(kScale);
   ASSERT_OK(Register());
 }
 
