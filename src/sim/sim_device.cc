@@ -144,7 +144,9 @@ class SimDevice final : public core::Device {
 
   core::TimeNs NextLookNs() override {
     if (!real_time_) return core::kNever;
-    if (const core::TimeNs known = look_ns_.load(); known != kUnknown && IsQuiet()) return known;
+    // Another call between both reads makes the look a new one, and the quiet may be of that.
+    const core::TimeNs known = look_ns_.load();
+    if (known != kUnknown && IsQuiet() && look_ns_.load() == known) return known;
     const Present present(*this);
     core::TimeNs next = engine_.NextLookNs();
     if (next > engine_.NowNs()) present.NoteQuiet();  // otherwise a completion is there
