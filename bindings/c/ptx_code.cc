@@ -181,7 +181,8 @@ absl::Status TakePtx(const gpushare_kernel_options& options, core::PtxCode code,
                      "' has yield points (yield_interval_ns), and a kernel of PTX has none."));
   }
   kernel.yield_interval_ns = 0;  // the profile's is of another body
-  if (options.evictable == GPUSHARE_CHOICE_YES && !code.worker.made()) {
+  code.must_evict = options.evictable == GPUSHARE_CHOICE_YES;
+  if (code.must_evict && !code.worker.made()) {
     return absl::UnimplementedError(
         code.worker.refusal.empty()
             ? absl::StrCat("Kernel '", options.name,

@@ -49,6 +49,7 @@ struct PtxCode {
   PtxForm worker = {};
   PtxForm slice = {};
   std::array<int32_t, 3> block = {};  // the shape that the text requires; zeros: it says none
+  bool must_evict = false;            // without a worker form the registration fails
   // The caller's own original, then what a device loaded; all null on the simulated device.
   FunctionCode functions = {};
 

@@ -220,6 +220,9 @@ absl::Status PtxFunctions::RefuseWhatDoesNotFit(core::KernelDesc& kernel, Module
     return absl::OkStatus();
   };
   GPUSHARE_RETURN_IF_ERROR(refuse(module.worker, ptx.worker, "worker"));
+  if (ptx.must_evict && module.worker == nullptr) {
+    return absl::UnimplementedError(ptx.worker.refusal);
+  }
   GPUSHARE_RETURN_IF_ERROR(refuse(module.slice, ptx.slice, "slice"));
   if (module.worker == nullptr) kernel.evictable = false;
   return absl::OkStatus();

@@ -37,6 +37,7 @@ class PtxFunctions {
   // Does nothing for a kernel of other code.
   // Errors: INVALID_ARGUMENT no assembler takes the text, or nobody says which kernel of it;
   // FAILED_PRECONDITION the caller's own original would not share the module's variables;
+  // UNIMPLEMENTED the kernel must be evictable, and no worker fits on an SM;
   // UNAVAILABLE there is no assembler; otherwise the driver's.
   absl::Status Load(core::KernelDesc& kernel);
   void Keep(const core::KernelDesc& kernel);

@@ -203,6 +203,18 @@ TEST_F(PtxFunctionsTest, ATwinThatFitsOnNoSmIsRefused) {
   EXPECT_FALSE(kernel_.evictable);
 }
 
+TEST_F(PtxFunctionsTest, AKernelThatMustBeEvictableNeedsAWorkerThatFits) {
+  kernel_.ptx()->must_evict = true;
+  ASSERT_TRUE(functions_.Load(kernel_).ok());
+  Loader().blocks = [](const FakeFunction& of) { return IsWorker(of) ? 0 : 1; };
+  kernel_ = Kernel(1);
+  kernel_.ptx()->must_evict = true;
+  const absl::Status status = functions_.Load(kernel_);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+  EXPECT_THAT(status.message(), HasSubstr("no worker form"));
+  EXPECT_EQ(Loader().libraries, 0);
+}
+
 TEST_F(PtxFunctionsTest, TheCallersOwnOriginalMayHaveNoVariables) {
   int own = 0;
   kernel_.ptx()->functions.original = &own;
