@@ -61,29 +61,6 @@ void Take(ptx::Twin twin, core::PtxCode& code) {
   code.slice.entry = std::move(twin.slice_entry);
 }
 
-// One form by itself, where both together are refused with `refusal`.
-ptx::Twin Alone(const PtxSource& source, const ptx::Forms& form, const ptx::Refusal& refusal) {
-  if (source.forms.workers && source.forms.slice) {
-    return ptx::Transform(source.text, source.entry, form);
-  }
-  ptx::Twin refused;
-  refused.refusal = refusal;
-  return refused;
-}
-
-void TakeEach(const PtxSource& source, const ptx::Refusal& refusal, core::PtxCode& code) {
-  ptx::Twin worker = Alone(source, {.workers = true}, refusal);
-  ptx::Twin slice = Alone(source, {.slice = true}, refusal);
-  if (source.forms.workers && !worker.ok()) {
-    code.worker = Refused(code.entry, "worker", worker.refusal);
-  }
-  if (source.forms.slice && !(slice.ok() && !worker.ok())) {
-    code.slice = Refused(code.entry, "slice", slice.ok() ? refusal : slice.refusal);
-  }
-  if (worker.ok()) return Take(std::move(worker), code);
-  if (slice.ok()) Take(std::move(slice), code);
-}
-
 // 0 where a dimension is out of range.
 int64_t ThreadsOf(const std::array<int32_t, 3>& shape) {
   int64_t threads = 1;
@@ -158,10 +135,12 @@ absl::StatusOr<core::PtxCode> MakePtxCode(const PtxSource& source) {
   code.text = std::string(source.text);
   if (twin.ok()) {
     Take(std::move(twin), code);
-  } else {
-    code.entry = EntryOf(source);
-    TakeEach(source, twin.refusal, code);
+    return code;
   }
+  // What refuses a kernel refuses each of its forms.
+  code.entry = EntryOf(source);
+  if (source.forms.workers) code.worker = Refused(code.entry, "worker", twin.refusal);
+  if (source.forms.slice) code.slice = Refused(code.entry, "slice", twin.refusal);
   return code;
 }
 
