@@ -34,9 +34,7 @@ absl::StatusOr<core::PtxForm> Check(const gpushare_ptx_code* code, gpushare_form
   absl::StatusOr<PtxSource> source = ReadPtxSource(code);
   if (!source.ok()) return source.status();
   GPUSHARE_ASSIGN_OR_RETURN(source->forms, FormsOf(form));
-  absl::StatusOr<core::PtxCode> made = MakePtxCode(*source);
-  if (!made.ok()) return made.status();
-  return source->forms.workers ? made->worker : made->slice;
+  return CheckPtxForm(*source);
 }
 
 absl::StatusOr<std::string> Module(const gpushare_ptx_code* code) {

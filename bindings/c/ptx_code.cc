@@ -144,6 +144,13 @@ absl::StatusOr<core::PtxCode> MakePtxCode(const PtxSource& source) {
   return code;
 }
 
+absl::StatusOr<core::PtxForm> CheckPtxForm(const PtxSource& source) {
+  const ptx::Checked checked = ptx::Check(source.text, source.entry);
+  GPUSHARE_RETURN_IF_ERROR(CheckEntry(source, checked.refusal));
+  if (checked.ok()) return core::PtxForm();
+  return Refused(EntryOf(source), source.forms.workers ? "worker" : "slice", checked.refusal);
+}
+
 absl::Status TakePtx(const gpushare_kernel_options& options, core::PtxCode code,
                      core::KernelDesc& kernel) {
   if (kernel.kind() != core::TaskKind::kKernel) {

@@ -31,6 +31,10 @@ absl::StatusOr<PtxSource> ReadPtxSource(const gpushare_ptx_code* code);
 // NOT_FOUND: the text has no such kernel.
 absl::StatusOr<core::PtxCode> MakePtxCode(const PtxSource& source);
 
+// Why the one form of the source cannot be made; without a refusal it can. Makes no module.
+// NOT_FOUND: the text has no such kernel.
+absl::StatusOr<core::PtxForm> CheckPtxForm(const PtxSource& source);
+
 // Gives the kernel this code. With a worker form it is evictable, unless the options say no.
 // INVALID_ARGUMENT: the options are of another kind, or have functions that the text makes.
 // UNIMPLEMENTED: it must be evictable, and the worker form is refused.
