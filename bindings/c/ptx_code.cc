@@ -16,6 +16,7 @@
 #include "bindings/c/options.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/status.h"
+#include "src/ptx/base/limits.h"
 
 namespace gpushare::abi {
 namespace {
@@ -23,6 +24,7 @@ namespace {
 constexpr uint32_t kAllForms = GPUSHARE_PTX_FORM_WORKERS | GPUSHARE_PTX_FORM_SLICE;
 static_assert(GPUSHARE_PTX_FORM_WORKERS == 1 << GPUSHARE_FORM_WORKERS);
 static_assert(GPUSHARE_PTX_FORM_SLICE == 1 << GPUSHARE_FORM_SLICE);
+static_assert(core::kMaxPtxBytes == ptx::kTextBytesMax);
 
 // `form` is "worker" or "slice".
 core::PtxForm Refused(const std::string& entry, const char* form, const ptx::Refusal& refusal) {
