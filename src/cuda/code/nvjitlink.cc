@@ -149,7 +149,10 @@ absl::StatusOr<std::unique_ptr<Assembler>> OpenNvJitLink() {
       continue;
     }
     Functions functions;
-    GPUSHARE_RETURN_IF_ERROR(Resolve(*library, file, functions));
+    if (absl::Status status = Resolve(*library, file, functions); !status.ok()) {
+      missing.Update(status);
+      continue;
+    }
     unsigned major = 0;
     unsigned minor = 0;
     functions.version(&major, &minor);
