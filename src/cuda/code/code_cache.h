@@ -27,8 +27,8 @@ namespace gpushare::cuda {
 
 // All that decides which code comes out.
 struct CodeSource {
-  absl::string_view text;          // PTX of one form
-  absl::string_view form;          // "original", "worker" or "slice"
+  absl::string_view text;          // PTX of all these forms
+  absl::string_view form;          // which forms the text has: "original+worker+slice"
   absl::string_view options;       // of the assembler
   absl::string_view assembler;     // its name and version
   absl::string_view architecture;  // "sm_90a"
