@@ -20,12 +20,20 @@ namespace {
 constexpr const char* kWorker = "worker";
 constexpr const char* kSlice = "slice";
 
-// What a text function of the library writes.
+// Most texts fit: verdicts, and modules of one small kernel.
+constexpr size_t kFirstBytes = size_t{64} << 10;
+
+// What a text function of the library writes. Each call does the whole work, so a second one is
+// made only for a text that does not fit.
 std::string Written(const std::function<gpushare_status(char*, size_t, size_t*)>& write) {
   size_t bytes = 0;
-  Check(write(nullptr, 0, &bytes));
-  std::string text(bytes, '\0');
-  Check(write(text.data(), text.size(), &bytes));
+  std::string text(kFirstBytes, '\0');
+  gpushare_status status = write(text.data(), text.size(), &bytes);
+  if (status == GPUSHARE_OUT_OF_RANGE && bytes > text.size()) {
+    text.resize(bytes);
+    status = write(text.data(), text.size(), &bytes);
+  }
+  Check(status);
   text.resize(text.find('\0'));
   return text;
 }
