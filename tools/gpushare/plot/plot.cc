@@ -1,3 +1,5 @@
+// Runs and their events as one page of plots; see plot.h.
+
 #include "tools/gpushare/plot/plot.h"
 
 #include <utility>

@@ -1,3 +1,5 @@
+// Which runs and event logs a plot takes; see plot_inputs.h.
+
 #include "tools/gpushare/plot/plot_inputs.h"
 
 #include <algorithm>
@@ -143,7 +145,9 @@ void ReadLogs(const std::string& folder, const PlotChoice& choice, PlotInput& in
 
 // The entry of the index that stands beside the log; nothing without one.
 std::optional<EventIndexEntry> IndexedRun(const std::string& path) {
-  const fs::path file = fs::absolute(path);
+  std::error_code error;
+  const fs::path file = fs::absolute(path, error);
+  if (error) throw InputError("'" + path + "' is no path of a file: " + error.message() + ".");
   const std::string folder = file.parent_path().parent_path().string();
   if (!Exists(folder + "/events/index.json")) return std::nullopt;
   for (EventIndexEntry& run : LoadEventIndex(folder)) {

@@ -1,3 +1,5 @@
+// The plots of a report; see report_plots.h.
+
 #include "tools/gpushare/report/report_plots.h"
 
 #include <algorithm>
