@@ -1,3 +1,5 @@
+// The facade: reads a text, checks it, and puts its twins together. See twin.h.
+
 #include "src/ptx/twin.h"
 
 #include <algorithm>

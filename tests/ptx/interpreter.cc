@@ -1,3 +1,5 @@
+// The interpreter of small kernels. See interpreter.h.
+
 #include "tests/ptx/interpreter.h"
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -93,6 +94,41 @@ TEST(Twin, RefusalsNameTheReasonAndTheLine) {
       {"mov.u32 %r1, %tid.x;\nsetp.eq.u32 %p1, %r1, 3;\n@%p1 ret;\nshfl.sync.bfly.b32 %r2, %r1, "
        "1, 31, -1;\nret;",
        Reason::kWarpSync, 4},
+      // Reads that wait: uncached, an addition of 0, a bit that is set or cleared, by the index.
+      {"$spin:\nld.global.cv.u32 %r1, [%rd1];\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra $spin;\nret;",
+       Reason::kGridSync, 2},
+      {"$spin:\natom.global.add.u32 %r1, [%rd1], 0;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra "
+       "$spin;\nret;",
+       Reason::kGridSync, 2},
+      {"mov.u32 %r2, 0;\n$spin:\natom.add.u32 %r1, [%rd1], %r2;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 "
+       "bra $spin;\nret;",
+       Reason::kGridSync, 3},
+      {"$spin:\natom.global.or.b32 %r1, [%rd1], 1;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra "
+       "$spin;\nret;",
+       Reason::kGridSync, 2},
+      {"$spin:\natom.global.and.b32 %r1, [%rd1], -1;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra "
+       "$spin;\nret;",
+       Reason::kGridSync, 2},
+      {"$spin:\nld.acquire.gpu.global.u32 %r1, [%rd1];\nbrx.idx %r1, $table;\n$table: "
+       ".branchtargets $out, $spin;\n$out:\nret;",
+       Reason::kGridSync, 2},
+      // Arrivals that nobody waits for.
+      {"bar.arrive 1, 64;\nret;", Reason::kPartialBarrier, 1},
+      {"bar.arrive 1, 64;\nbar.sync 1, 64;\nret;", Reason::kPartialBarrier, 1},
+      // One initialisation of four mbarriers; one of them is invalidated.
+      {"mov.u32 %r1, 0;\n$each:\nmad.lo.u32 %r2, %r1, 8, %r3;\nmbarrier.init.shared.b64 [%r2], "
+       "1;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 4;\n@%p1 bra $each;\n"
+       "mbarrier.inval.shared.b64 [%r2];\nret;",
+       Reason::kMbarrier, 4},
+      // What is equal in all threads may not be told of memory that another block writes.
+      {"ld.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p1, %r1, 3;\n@%p1 ret;\nbar.sync 1, 64;\nret;",
+       Reason::kPartialBarrier, 4},
+      // Code behind .loc is not a place.
+      {".loc 1 2 3 mov.u32 %r1, 7;\nret;", Reason::kSyntax, 1},
+      {".loc 1 2;\nret;", Reason::kSyntax, 1},
+      // Two places of one instruction.
+      {"mov.u32 %ctaid.x, %ctaid.x;\nret;", Reason::kSpecialRegister, 1},
+      {"cvt.u32.u32 %r1, %nctaid.x, %nctaid.y;\nret;", Reason::kSpecialRegister, 1},
       {"mov.u32 %r1, [%r2;\nret;", Reason::kSyntax, 0},
   };
   for (const Refused& row : rows) {
@@ -114,6 +150,15 @@ TEST(Twin, NeighboursOfRefusalsAreAccepted) {
       "$again:\nld.global.u32 %r3, [%rd1];\nadd.u32 %r4, %r3, 1;\n"
       "atom.global.cas.b32 %r1, [%rd1], %r3, %r4;\nsetp.ne.u32 %p1, %r1, %r3;\n@%p1 bra "
       "$again;\nret;",
+      // A counter that takes a step is not waited for.
+      "$next:\natom.global.add.u32 %r1, [%rd1], 1;\nsetp.lt.u32 %p1, %r1, 9;\n@%p1 bra "
+      "$next;\nret;",
+      // Places of inlined functions.
+      ".loc 1 2 3\nmov.u32 %r1, 7;\n.loc 1 4 5, function_name $L__info0, inlined_at 1 2 3\n"
+      ".loc 1 4 5, function_name $L__info0+12, inlined_at 1 2 3\nret;",
+      // A loaded value that nobody writes is the same in all threads.
+      "ld.global.nc.u32 %r1, [%rd1];\nsetp.eq.u32 %p1, %r1, 3;\n@%p1 ret;\nbar.sync 1, "
+      "64;\nret;",
       // Whole warps leave before the others shuffle.
       "mov.u32 %r1, %tid.x;\nsetp.ge.u32 %p1, %r1, 64;\n@%p1 ret;\nshfl.sync.bfly.b32 %r2, %r1, "
       "1, 31, -1;\nret;",
@@ -126,6 +171,48 @@ TEST(Twin, NeighboursOfRefusalsAreAccepted) {
     EXPECT_TRUE(checked.ok()) << checked.refusal.message;
     EXPECT_FALSE(checked.facts.early_exits);
   }
+}
+
+TEST(Twin, AWarpIsPartOfARowOnlyWhereTheBlockIsFlat) {
+  constexpr std::string_view kBody =
+      "mov.u32 %r1, %tid.x;\nsetp.ge.u32 %p1, %r1, 32;\n@%p1 ret;\n"
+      "shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;\nret;";
+  EXPECT_TRUE(Check(KernelText(kBody, ".reqntid 96\n"), "k").ok());
+  for (const std::string_view shape : {".reqntid 48, 2, 1\n", ".maxntid 48, 2, 1\n"}) {
+    EXPECT_EQ(Check(KernelText(kBody, shape), "k").refusal.reason, Reason::kWarpSync) << shape;
+  }
+}
+
+// Texts whose analyses would grow with the square of their size. The last alone would take 14 s.
+TEST(Twin, HostileTextsEndSoon) {
+  const std::clock_t begin = std::clock();
+  std::string registers;
+  for (int i = 0; i < 2000; ++i) registers += "cvt.u32.u32 %nctaid.x, %nctaid.y;\n";
+  EXPECT_EQ(Check(KernelText(registers + "ret;"), "k").refusal.reason, Reason::kSpecialRegister);
+  std::string table = "$table: .branchtargets $l0";
+  std::string branches;
+  for (int i = 0; i < 4000; ++i) {
+    const std::string label = "$l" + std::to_string(i);
+    if (i > 0) table += ", " + label;
+    branches += label + ":\nbrx.idx %r1, $table;\n";
+  }
+  EXPECT_EQ(Check(KernelText(table + ";\n" + branches + "ret;"), "k").refusal.reason,
+            Reason::kTooLarge);
+  std::string barriers;
+  for (int i = 0; i < 90'000; ++i) barriers += "bar.sync 0;ret;\n";
+  EXPECT_EQ(Check(KernelText(barriers), "k").refusal.reason, Reason::kTooLarge);
+  EXPECT_LT(std::clock() - begin, 6 * CLOCKS_PER_SEC);  // of the processor, also when sanitized
+}
+
+// What is used up is said, not that the kernel waits.
+TEST(Twin, ALargeLoopIsNotCalledAWait) {
+  std::string body = ".reg .b32 %q<400>;\n$spin:\nld.acquire.gpu.global.u32 %q0, [%rd1];\n";
+  for (int i = 398; i >= 0; --i) {
+    body += "mov.u32 %q" + std::to_string(i + 1) + ", %q" + std::to_string(i) + ";\n";
+  }
+  for (int i = 0; i < 30'000; ++i) body += "mov.u32 %r3, %r4;\n";
+  body += "setp.eq.u32 %p1, %q399, 0;\n@%p1 bra $spin;\nret;";
+  EXPECT_EQ(Check(KernelText(body), "k").refusal.reason, Reason::kTooLarge);
 }
 
 TEST(Twin, ModulesAreRefusedAsAWhole) {

@@ -1,3 +1,5 @@
+// Barriers of a kernel. See barriers.h.
+
 #include "src/ptx/analysis/barriers.h"
 
 #include <cstddef>
@@ -18,6 +20,7 @@ struct Barrier {
   uint32_t number = kUnknown;  // kUnknown: in a register
   bool partial = false;        // counts some of the block's threads, or does not wait
   bool reduces = false;
+  bool arrives = false;  // and does not wait
 };
 
 // The words of one operand; `word` is the first.
@@ -53,7 +56,8 @@ Barrier ReadBarrier(const Module& module, uint32_t index) {
   }
   const uint16_t operands = OperandCount(module, statement);
   const bool counted = operands > first + (barrier.reduces ? 2 : 1);
-  if (HasModifier(statement.name, "arrive")) barrier.partial = true;
+  barrier.arrives = HasModifier(statement.name, "arrive");
+  barrier.partial = barrier.arrives;
   if (counted) {
     const Word* const count = OperandAt(module, statement, static_cast<uint16_t>(first + 1));
     barrier.partial |= count == nullptr || !count->is_number ||
@@ -70,11 +74,14 @@ class Bypass {
   Bypass(const FlowGraph& graph, const Divergence& divergence, StepBudget& budget)
       : graph_(graph), divergence_(divergence), budget_(budget) {}
 
+  // True once the budget is used up.
   bool Exists(uint32_t target, Spread separated_from) {
+    if (!budget_.Take(graph_.blocks.size() + 1)) return true;
     const std::vector<bool> reaches = Backward(target, UINT32_MAX);
     const std::vector<bool> avoids = Backward(graph_.exit(), target);
     for (uint32_t block = 0; block < graph_.blocks.size(); ++block) {
       if (divergence_.branches[block] < separated_from) continue;
+      if (!budget_.Take(1 + graph_.blocks[block].successors.size())) return true;
       if (Separates(block, reaches, avoids) && IsBeforeJoin(block, target)) return true;
     }
     return false;
@@ -100,6 +107,7 @@ class Bypass {
   bool IsBeforeJoin(uint32_t from, uint32_t target) {
     const uint32_t join = divergence_.joins[from];
     if (join == graph_.exit()) return true;
+    if (!budget_.Take(graph_.blocks.size() / 8 + 1)) return true;
     std::vector<bool> seen(graph_.blocks.size());
     std::vector<uint32_t> open = {from};
     while (!open.empty()) {
@@ -151,6 +159,12 @@ Refusal ChooseLoopBarrier(const Module& module, const std::vector<Barrier>& barr
   uint32_t used = 0;
   bool zero_is_partial = false;
   for (const Barrier& barrier : barriers) {
+    // Whether as many threads wait as arrive is not known. Arrivals that are left over would stay
+    // on the barrier of the next block task.
+    if (barrier.arrives) {
+      return At(module.statements[barrier.statement], Reason::kPartialBarrier,
+                "arrivals at a barrier, which may outlive the block task");
+    }
     if (barrier.partial && barrier.number >= kBarriers) {
       return At(module.statements[barrier.statement], Reason::kPartialBarrier,
                 "a barrier for some of the threads whose number is in a register");
@@ -199,7 +213,7 @@ Refusal PlanBarriers(const Module& module, const FlowGraph& graph, const Diverge
   Bypass bypass(graph, divergence, budget);
   std::vector<bool> barrier_checked(graph.blocks.size());
   std::vector<bool> warp_checked(graph.blocks.size());
-  for (uint32_t i = 0; i < module.statements.size(); ++i) {
+  for (uint32_t i = 0; i < module.statements.size() && !budget.exhausted(); ++i) {
     const Statement& statement = module.statements[i];
     if (statement.kind != StatementKind::kInstruction) continue;
     const OpKind kind = FindOpcode(statement.name)->kind;
@@ -213,7 +227,7 @@ Refusal PlanBarriers(const Module& module, const FlowGraph& graph, const Diverge
       plan.early_exits = guarded || bypass.Exists(block, Spread::kWarp);
     } else if ((kind == OpKind::kWarp || kind == OpKind::kWarpSame) && !warp_checked[block]) {
       warp_checked[block] = true;
-      if (bypass.Exists(block, Spread::kThread)) {
+      if (bypass.Exists(block, Spread::kThread) && !budget.exhausted()) {
         return At(statement, Reason::kWarpSync,
                   "'" + std::string(statement.name) +
                       "' of a whole warp, of which some threads may have ended");

@@ -1,9 +1,10 @@
+// All refusals of a kernel that parses. See checks.h.
+
 #include "src/ptx/analysis/checks.h"
 
 #include <gpushare/device/launch.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -50,8 +51,9 @@ Refusal CheckHeader(const Module& module) {
   return {};
 }
 
-uint32_t ParameterBytes(const Entry& entry) {
-  uint64_t bytes = 0;
+// The end of the parameters, if the first may begin at `begin`.
+uint32_t ParameterBytes(const Entry& entry, uint64_t begin) {
+  uint64_t bytes = begin;
   for (const Parameter& parameter : entry.parameters) {
     bytes = (bytes + parameter.align_bytes - 1) / parameter.align_bytes * parameter.align_bytes;
     bytes += parameter.size_bytes;
@@ -64,12 +66,7 @@ Refusal CheckLimits(const Module& module, const Findings& findings) {
       module.version_major > 8 || (module.version_major == 8 && module.version_minor >= 1);
   const uint32_t limit = large ? kParametersBytesMaxFrom81 : kParametersBytesMax;
   // The header comes first; padding behind it may take the largest alignment once more.
-  uint64_t bytes = sizeof(gpushare_worker_launch);
-  for (const Parameter& parameter : module.entry.parameters) {
-    bytes = (bytes + parameter.align_bytes - 1) / parameter.align_bytes * parameter.align_bytes;
-    bytes += parameter.size_bytes;
-  }
-  if (bytes > limit) {
+  if (ParameterBytes(module.entry, sizeof(gpushare_worker_launch)) > limit) {
     return {Reason::kParameters, module.entry.line,
             "The kernel has " + std::to_string(findings.parameters_bytes) +
                 " bytes of parameters, and with the launch header the limit is " +
@@ -84,18 +81,6 @@ Refusal CheckLimits(const Module& module, const Findings& findings) {
   }
   return {};
 }
-
-struct RefusedOpcode {
-  std::string_view name;
-  Reason reason;
-};
-
-constexpr std::array<RefusedOpcode, 6> kRefused = {{{"barrier.cluster", Reason::kCluster},
-                                                    {"getctarank", Reason::kCluster},
-                                                    {"mapa", Reason::kCluster},
-                                                    {"red.async", Reason::kCluster},
-                                                    {"setmaxnreg", Reason::kSetMaxNReg},
-                                                    {"st.async", Reason::kCluster}}};
 
 Refusal CheckCall(const Module& module, const Statement& statement) {
   // The assertion of the CUDA runtime ends the kernel; nothing behind it runs.
@@ -114,9 +99,11 @@ Refusal CheckCall(const Module& module, const Statement& statement) {
 Refusal CheckBlockRegister(const Statement& statement, const Word& word) {
   const std::string_view name = statement.name;
   const bool moves = name == "mov.u32" || name == "mov.b32" || name == "mov.s32";
-  if (moves || name.starts_with("cvt.")) return {};
+  const bool alone = statement.word_count == 2 && word.operand == 1;
+  if (alone && (moves || name.starts_with("cvt."))) return {};
   return At(word.line, Reason::kSpecialRegister,
-            Quoted(word.text) + " in " + Quoted(name) + ", and a twin replaces it in mov.u32");
+            Quoted(word.text) + " in " + Quoted(name) +
+                ", and a twin replaces it as the only source of mov.u32");
 }
 
 Refusal CheckWord(const Statement& statement, const Word& word, Findings& findings) {
@@ -150,9 +137,7 @@ Refusal CheckInstruction(const Module& module, const Statement& statement, Findi
               Quoted(statement.name) + ", which the table of opcodes does not list");
   }
   if (opcode->kind == OpKind::kRefused) {
-    for (const RefusedOpcode& row : kRefused) {
-      if (opcode->name == row.name) return At(statement.line, row.reason, Quoted(statement.name));
-    }
+    return At(statement.line, opcode->reason, Quoted(statement.name));
   }
   if (HasModifier(statement.name, "multicast::cluster") ||
       HasModifier(statement.name, "cta_group::2")) {
@@ -175,7 +160,7 @@ uint32_t TwinSharedBytes(const Module& module) { return module.dynamic_shared ? 
 
 Refusal CheckKernel(const Module& module, Findings& findings) {
   findings = {};
-  findings.parameters_bytes = ParameterBytes(module.entry);
+  findings.parameters_bytes = ParameterBytes(module.entry, 0);
   Refusal refusal = CheckHeader(module);
   if (IsRefused(refusal)) return refusal;
   for (const Statement& statement : module.statements) {
@@ -186,10 +171,10 @@ Refusal CheckKernel(const Module& module, Findings& findings) {
   }
   refusal = CheckLimits(module, findings);
   if (IsRefused(refusal)) return refusal;
-  FlowGraph graph;
-  refusal = BuildFlowGraph(module, graph);
-  if (IsRefused(refusal)) return refusal;
   StepBudget budget;
+  FlowGraph graph;
+  refusal = BuildFlowGraph(module, budget, graph);
+  if (IsRefused(refusal)) return refusal;
   refusal = CheckWaits(module, graph, budget);
   if (IsRefused(refusal)) return refusal;
   refusal = CheckMbarriers(module, graph, budget);

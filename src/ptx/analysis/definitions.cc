@@ -1,3 +1,5 @@
+// Where registers are written. See definitions.h.
+
 #include "src/ptx/analysis/definitions.h"
 
 #include <cstddef>
@@ -16,6 +18,17 @@ uint64_t Number(const Word& word) {
   uint64_t value = 0;
   if (!TokenCursor::ParseNumber(word.text, value)) return 0;
   return word.negative ? 0 - value : value;
+}
+
+// A floating-point zero, as `0f00000000`, is one too.
+bool IsZero(const Word& word) {
+  std::string_view digits = word.text;
+  if (digits.starts_with("0f") || digits.starts_with("0F") || digits.starts_with("0d") ||
+      digits.starts_with("0D")) {
+    digits.remove_prefix(2);
+  }
+  uint64_t value = 0;
+  return TokenCursor::ParseNumber(digits, value) && value == 0;
 }
 
 }  // namespace
@@ -45,6 +58,13 @@ Definitions::Definitions(const Module& module)
   for (size_t symbol = 0; symbol < numbers_.size(); ++symbol) {
     if (other[symbol]) numbers_[symbol] = false;
   }
+}
+
+bool Definitions::MayBeZero(const Word& word) const {
+  if (word.is_number) return IsZero(word);
+  if (word.symbol == kNoSymbol || !IsNumber(word.symbol)) return false;
+  const uint32_t i = Only(word.symbol);
+  return i == kNone || IsZero(module_.words[module_.statements[i].first_word + 1]);
 }
 
 Address Definitions::AddressOf(const Statement& statement) const {

@@ -5,6 +5,7 @@
 #ifndef GPUSHARE_SRC_PTX_ANALYSIS_DEFINITIONS_H_
 #define GPUSHARE_SRC_PTX_ANALYSIS_DEFINITIONS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -32,6 +33,10 @@ class Definitions {
 
   // Whether every statement that writes the register moves a number into it.
   bool IsNumber(SymbolId symbol) const { return numbers_[static_cast<size_t>(symbol)]; }
+
+  // Whether a word is the number 0, or a register that only numbers are moved into, 0 among them
+  // as far as it is known.
+  bool MayBeZero(const Word& word) const;
 
  private:
   Address Follow(Address address) const;

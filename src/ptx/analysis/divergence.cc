@@ -1,3 +1,5 @@
+// How values differ among threads. See divergence.h.
+
 #include "src/ptx/analysis/divergence.h"
 
 #include <algorithm>
@@ -39,13 +41,13 @@ class Analysis {
 
  private:
   static bool IsFlat(const Module& module) {
-    for (const Word& word : module.words) {
-      if (word.text == "%tid.y" || word.text == "%tid.z" || word.text == "%tid") {
-        const auto& shape = module.entry.block_required;
-        return shape[0] != 0 && shape[1] == 1 && shape[2] == 1;
-      }
-    }
-    return true;
+    const auto& required = module.entry.block_required;
+    if (required[0] != 0) return required[1] == 1 && required[2] == 1;
+    const auto& most = module.entry.block_max;
+    if (most[0] != 0 && (most[1] != 1 || most[2] != 1)) return false;
+    return std::none_of(module.words.begin(), module.words.end(), [](const Word& word) {
+      return word.text == "%tid.y" || word.text == "%tid.z" || word.text == "%tid";
+    });
   }
 
   Divergence Worst() {
@@ -142,14 +144,15 @@ class Analysis {
   }
 
   // Threads that read one address together read one value, unless it is their own memory or other
-  // threads may write it meanwhile.
+  // threads may write it meanwhile. The threads of a warp read plain global memory at one time; the
+  // warps of a block do not. Nobody writes what is read by nc.
   static Spread OfLoad(std::string_view name) {
     for (const char* const modifier : {"local", "volatile", "relaxed", "acquire", "mmio"}) {
       if (HasModifier(name, modifier)) return Spread::kVaries;
     }
-    return HasModifier(name, "param") || HasModifier(name, "const") ||
-                   HasModifier(name, "global") || HasModifier(name, "shared") ||
-                   HasModifier(name, "shared::cta")
+    if (HasModifier(name, "global") && !HasModifier(name, "nc")) return Spread::kWarp;
+    return HasModifier(name, "param") || HasModifier(name, "const") || HasModifier(name, "nc") ||
+                   HasModifier(name, "shared") || HasModifier(name, "shared::cta")
                ? Spread::kBlock
                : Spread::kVaries;  // of a generic address, which may be local
   }

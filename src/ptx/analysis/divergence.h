@@ -2,8 +2,8 @@
 //
 // Where in the flow: flow graph -> divergence -> checks.
 // A register that is written where threads may be separated counts as differing like they do, so
-// the answer errs on the safe side. Blocks are taken as flat (x only) where the kernel never reads
-// another dimension.
+// the answer errs on the safe side. Blocks are flat (x only) where the text requires it; where it
+// states no shape, they are taken as flat if the kernel never reads another dimension.
 // Threads: any; pure functions.
 
 #ifndef GPUSHARE_SRC_PTX_ANALYSIS_DIVERGENCE_H_

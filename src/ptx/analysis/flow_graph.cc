@@ -1,3 +1,5 @@
+// The flow graph of a body, its postdominators and its loops. See flow_graph.h.
+
 #include "src/ptx/analysis/flow_graph.h"
 
 #include <algorithm>
@@ -11,11 +13,15 @@
 namespace gpushare::ptx {
 namespace {
 
+// Of one label of a branch by index: a search, and an edge that every later analysis follows.
+constexpr uint64_t kStepsOfTarget = 64;
+
 using LabelKey = std::pair<std::string_view, uint32_t>;  // name, scope
 
 class Builder {
  public:
-  Builder(const Module& module, FlowGraph& graph) : module_(module), graph_(graph) {}
+  Builder(const Module& module, StepBudget& budget, FlowGraph& graph)
+      : module_(module), budget_(budget), graph_(graph) {}
 
   Refusal Run() {
     CutBlocks();
@@ -105,6 +111,10 @@ class Builder {
       return Fail(from, Reason::kUnknownSymbol, "a branch by index without its .branchtargets");
     }
     const Statement& targets = module_.statements[label + 1];
+    if (!budget_.Take(kStepsOfTarget * (uint64_t{1} + targets.word_count))) {
+      return Fail(from, Reason::kTooLarge,
+                  "a branch by index, and all of them have too many labels");
+    }
     for (uint32_t i = 0; i < targets.word_count; ++i) {
       if (!AddTarget(from, module_.words[targets.first_word + i].text, nodes)) return false;
     }
@@ -138,6 +148,7 @@ class Builder {
   }
 
   const Module& module_;
+  StepBudget& budget_;
   FlowGraph& graph_;
   std::map<LabelKey, uint32_t> labels_;  // statements
   Refusal refusal_;
@@ -174,9 +185,9 @@ std::vector<uint32_t> BackwardOrder(const FlowGraph& graph) {
 
 }  // namespace
 
-Refusal BuildFlowGraph(const Module& module, FlowGraph& graph) {
+Refusal BuildFlowGraph(const Module& module, StepBudget& budget, FlowGraph& graph) {
   graph = {};
-  return Builder(module, graph).Run();
+  return Builder(module, budget, graph).Run();
 }
 
 // Cooper, Harvey and Kennedy, "A simple, fast dominance algorithm", on the reversed graph.
@@ -194,6 +205,7 @@ std::vector<uint32_t> Postdominators(const FlowGraph& graph, StepBudget& budget)
       if (node == exit) continue;
       uint32_t now = UINT32_MAX;
       for (uint32_t other : graph.blocks[node].successors) {
+        if (!budget.Take(1)) return unknown;
         if (post[other] == UINT32_MAX) continue;
         if (now == UINT32_MAX) {
           now = other;

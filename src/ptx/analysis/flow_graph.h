@@ -33,7 +33,7 @@ struct FlowGraph {
   uint32_t exit() const { return static_cast<uint32_t>(blocks.size()); }
 };
 
-Refusal BuildFlowGraph(const Module& module, FlowGraph& graph);
+Refusal BuildFlowGraph(const Module& module, StepBudget& budget, FlowGraph& graph);
 
 // The immediate postdominator of each block: a block, exit(), or exit() where none is known
 // (endless loops, traps, or an exhausted budget). exit() is always right for what uses it.

@@ -1,8 +1,12 @@
+// Waits for other blocks, and mbarriers that outlive a block task. See hazards.h.
+
 #include "src/ptx/analysis/hazards.h"
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +24,28 @@ bool IsOfBlockOrThread(std::string_view name) {
                      [name](std::string_view space) { return HasModifier(name, space); });
 }
 
+bool HasAny(std::string_view name, std::initializer_list<std::string_view> modifiers) {
+  return std::any_of(modifiers.begin(), modifiers.end(),
+                     [name](std::string_view modifier) { return HasModifier(name, modifier); });
+}
+
+// Whether an atomic operation that is repeated may wait for a value of another block's.
+bool IsWait(const Module& module, const Statement& statement, const Definitions& definitions) {
+  const std::string_view name = statement.name;
+  if (HasModifier(name, "exch")) return true;
+  const bool counts = HasAny(name, {"add", "inc", "dec"});
+  if (!counts && !HasAny(name, {"cas", "and", "or", "xor", "max", "min"})) return false;
+  for (uint32_t w = 0; w < statement.word_count; ++w) {
+    const Word& word = module.words[statement.first_word + w];
+    if (word.operand != 2) continue;
+    // A counter that takes a step ends by itself; with the number 0 it only reads. The others set
+    // or test with a number: a lock. With what was read before: an update that is tried again.
+    if (counts) return definitions.MayBeZero(word);
+    return word.is_number || word.symbol == kNoSymbol || definitions.IsNumber(word.symbol);
+  }
+  return true;
+}
+
 // Reads what another block may be waited for with.
 bool ReadsOthers(const Module& module, const Statement& statement, OpKind kind,
                  const Definitions& definitions) {
@@ -27,18 +53,14 @@ bool ReadsOthers(const Module& module, const Statement& statement, OpKind kind,
   if (IsOfBlockOrThread(name)) return false;
   if (kind == OpKind::kLoad) {
     return HasModifier(name, "volatile") || HasModifier(name, "acquire") ||
-           HasModifier(name, "relaxed") || HasModifier(name, "mmio");
+           HasModifier(name, "relaxed") || HasModifier(name, "mmio") || HasModifier(name, "cv");
   }
-  if (kind != OpKind::kAtomic) return false;
-  if (HasModifier(name, "exch")) return true;
-  if (!HasModifier(name, "cas")) return false;
-  // Compared with a number: a lock. With what was read before: an update that is tried again.
-  for (uint32_t w = 0; w < statement.word_count; ++w) {
-    const Word& word = module.words[statement.first_word + w];
-    if (word.operand != 2) continue;
-    return word.is_number || word.symbol == kNoSymbol || definitions.IsNumber(word.symbol);
-  }
-  return true;
+  return kind == OpKind::kAtomic && IsWait(module, statement, definitions);
+}
+
+Refusal TooLarge(const Module& module, const std::string& what) {
+  return {Reason::kTooLarge, module.entry.line,
+          "The kernel's " + what + " are more than their analysis can follow."};
 }
 
 // The statements of one loop, in which values that depend on a read are followed.
@@ -49,6 +71,12 @@ class Loop {
 
   bool IsTainted(SymbolId symbol) const {
     return symbol != kNoSymbol && tainted_[static_cast<size_t>(symbol)];
+  }
+
+  // By its guard, or by the index of brx.idx.
+  bool DecidesBranch(const Statement& branch) const {
+    return IsTainted(branch.guard) || (branch.name.starts_with("brx") && branch.word_count > 0 &&
+                                       IsTainted(module_.words[branch.first_word].symbol));
   }
 
   // Whether something new depends on the reads.
@@ -114,10 +142,12 @@ std::vector<Component> CollectLoops(const Module& module, const FlowGraph& graph
   return components;
 }
 
+// Whether statements of one block invalidate the mbarrier; false once the budget is used up.
 bool BlockInvalidates(const Module& module, const Definitions& definitions, uint32_t first,
-                      uint32_t end, const Address& address) {
+                      uint32_t end, const Address& address, StepBudget& budget) {
   for (uint32_t i = first; i < end; ++i) {
     const Statement& statement = module.statements[i];
+    if (!budget.Take(1 + statement.word_count)) return false;
     if (statement.kind == StatementKind::kInstruction &&
         FindOpcode(statement.name)->kind == OpKind::kMbarrierInval &&
         definitions.AddressOf(statement) == address) {
@@ -127,9 +157,27 @@ bool BlockInvalidates(const Module& module, const Definitions& definitions, uint
   return false;
 }
 
+bool LiesInLoop(const FlowGraph& graph, const std::vector<uint32_t>& components, uint32_t block) {
+  const std::vector<uint32_t>& next = graph.blocks[block].successors;
+  return std::any_of(next.begin(), next.end(), [&](uint32_t node) {
+    return node != graph.exit() && components[node] == components[block];
+  });
+}
+
+// Whether one statement initialises several mbarriers: a loop that computes their address.
+bool InitsSeveral(const Module& module, const FlowGraph& graph, const Definitions& definitions,
+                  const std::vector<uint32_t>& components, uint32_t init, SymbolId base) {
+  if (module.symbols[static_cast<size_t>(base)].kind != SymbolKind::kRegister) return false;
+  const uint32_t written = definitions.Only(base);
+  if (written == UINT32_MAX) return true;
+  return components[graph.block_of[written]] == components[graph.block_of[init]] &&
+         LiesInLoop(graph, components, graph.block_of[init]);
+}
+
 // Whether the exit can be reached from behind a statement without invalidating the mbarrier.
 bool Outlives(const Module& module, const FlowGraph& graph, const Definitions& definitions,
               uint32_t init, const Address& address, StepBudget& budget) {
+  if (!budget.Take(graph.blocks.size() / 8 + 1)) return true;
   std::vector<bool> seen(graph.blocks.size());
   struct Range {
     uint32_t block;
@@ -140,8 +188,9 @@ bool Outlives(const Module& module, const FlowGraph& graph, const Definitions& d
     const Range at = open.back();
     open.pop_back();
     const Block& block = graph.blocks[at.block];
-    if (!budget.Take(1 + block.end - at.first)) return true;
-    if (BlockInvalidates(module, definitions, at.first, block.end, address)) continue;
+    if (!budget.Take(1 + block.successors.size())) return true;
+    if (BlockInvalidates(module, definitions, at.first, block.end, address, budget)) continue;
+    if (budget.exhausted()) return true;
     for (const uint32_t next : block.successors) {
       if (next == graph.exit()) return true;
       if (seen[next]) continue;
@@ -162,9 +211,10 @@ Refusal CheckWaits(const Module& module, const FlowGraph& graph, StepBudget& bud
     if (!component.is_loop || component.read == UINT32_MAX) continue;
     Loop loop(module, tainted, budget);
     while (loop.Pass(component.statements, reads)) continue;
+    if (budget.exhausted()) return TooLarge(module, "loops");
     for (const uint32_t block : component.branches) {
       const Statement& branch = module.statements[graph.blocks[block].branch];
-      if (!loop.IsTainted(branch.guard) && !budget.exhausted()) continue;
+      if (!loop.DecidesBranch(branch)) continue;
       const Statement& read = module.statements[component.read];
       return {Reason::kGridSync, read.line,
               "Line " + std::to_string(read.line) + " reads global memory by '" +
@@ -177,6 +227,7 @@ Refusal CheckWaits(const Module& module, const FlowGraph& graph, StepBudget& bud
 
 Refusal CheckMbarriers(const Module& module, const FlowGraph& graph, StepBudget& budget) {
   const Definitions definitions(module);
+  const std::vector<uint32_t> components = Components(graph);
   for (uint32_t i = 0; i < module.statements.size(); ++i) {
     const Statement& statement = module.statements[i];
     if (statement.kind != StatementKind::kInstruction ||
@@ -184,9 +235,12 @@ Refusal CheckMbarriers(const Module& module, const FlowGraph& graph, StepBudget&
       continue;
     }
     const Address address = definitions.AddressOf(statement);
-    if (address.base != kNoSymbol && !Outlives(module, graph, definitions, i, address, budget)) {
+    if (address.base != kNoSymbol &&
+        !InitsSeveral(module, graph, definitions, components, i, address.base) &&
+        !Outlives(module, graph, definitions, i, address, budget)) {
       continue;
     }
+    if (budget.exhausted()) return TooLarge(module, "mbarriers");
     return {Reason::kMbarrier, statement.line,
             "Line " + std::to_string(statement.line) +
                 " initialises an mbarrier that is not invalidated on every way to the exit."};

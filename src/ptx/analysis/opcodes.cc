@@ -1,3 +1,5 @@
+// The table of opcodes. See opcodes.h.
+
 #include "src/ptx/analysis/opcodes.h"
 
 #include <algorithm>
@@ -8,6 +10,10 @@ namespace gpushare::ptx {
 namespace {
 
 constexpr bool kNoResult = false;
+
+constexpr Opcode Refused(std::string_view name, Reason reason) {
+  return {name, OpKind::kRefused, kNoResult, AsyncKind::kNone, reason};
+}
 
 // Sorted by name. Source: PTX ISA 9.0, chapter 9.7.
 constexpr auto kOpcodes = std::to_array<Opcode>({
@@ -22,7 +28,7 @@ constexpr auto kOpcodes = std::to_array<Opcode>({
     {"bar.red", OpKind::kBarrier},
     {"bar.warp.sync", OpKind::kWarp, kNoResult},
     {"barrier", OpKind::kBarrier, kNoResult},
-    {"barrier.cluster", OpKind::kRefused, kNoResult},
+    Refused("barrier.cluster", Reason::kCluster),
     {"barrier.cta.red", OpKind::kBarrier},
     {"barrier.red", OpKind::kBarrier},
     {"bfe"},
@@ -62,7 +68,7 @@ constexpr auto kOpcodes = std::to_array<Opcode>({
     {"fence", OpKind::kPlain, kNoResult},
     {"fma"},
     {"fns"},
-    {"getctarank", OpKind::kRefused},
+    Refused("getctarank", Reason::kCluster),
     {"griddepcontrol", OpKind::kPlain, kNoResult},
     {"isspacep"},
     {"istypep"},
@@ -74,7 +80,7 @@ constexpr auto kOpcodes = std::to_array<Opcode>({
     {"mad"},
     {"mad24"},
     {"madc"},
-    {"mapa", OpKind::kRefused},
+    Refused("mapa", Reason::kCluster),
     {"match.all.sync", OpKind::kWarpSame},
     {"match.any.sync", OpKind::kWarp},
     {"max"},
@@ -105,7 +111,7 @@ constexpr auto kOpcodes = std::to_array<Opcode>({
     {"prmt"},
     {"rcp"},
     {"red", OpKind::kPlain, kNoResult},
-    {"red.async", OpKind::kRefused, kNoResult},
+    Refused("red.async", Reason::kCluster),
     {"redux.sync", OpKind::kWarpSame},
     {"rem"},
     {"ret", OpKind::kExit, kNoResult},
@@ -113,7 +119,7 @@ constexpr auto kOpcodes = std::to_array<Opcode>({
     {"sad"},
     {"selp"},
     {"set"},
-    {"setmaxnreg", OpKind::kRefused, kNoResult},
+    Refused("setmaxnreg", Reason::kSetMaxNReg),
     {"setp"},
     {"shf"},
     {"shfl.sync", OpKind::kWarp},
@@ -123,7 +129,7 @@ constexpr auto kOpcodes = std::to_array<Opcode>({
     {"slct"},
     {"sqrt"},
     {"st", OpKind::kPlain, kNoResult},
-    {"st.async", OpKind::kRefused, kNoResult},
+    Refused("st.async", Reason::kCluster),
     {"stmatrix", OpKind::kWarp, kNoResult},
     {"sub"},
     {"subc"},

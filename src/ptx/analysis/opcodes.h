@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "src/ptx/base/refusal.h"
+
 namespace gpushare::ptx {
 
 enum class OpKind : uint8_t {
@@ -38,6 +40,7 @@ struct Opcode {
   OpKind kind = OpKind::kPlain;
   bool has_result = true;  // the first operand is written
   AsyncKind async = AsyncKind::kNone;
+  Reason reason = Reason::kNone;  // of kRefused
 };
 
 // The row with the longest name that `written` begins with; null: not listed.

@@ -19,7 +19,7 @@ inline constexpr uint32_t kSymbolsMax = 1u << 22;
 
 // Steps of all analyses of one kernel together. The largest kernel of the corpus takes far below a
 // tenth; a text made to be slow reaches it after about one second.
-inline constexpr uint64_t kAnalysisStepsMax = 100'000'000;
+inline constexpr uint64_t kAnalysisStepsMax = 30'000'000;
 
 // PTX ISA versions and targets that twins are made for.
 inline constexpr uint32_t kVersionMajorMin = 7;

@@ -1,3 +1,5 @@
+// Names of the reasons. See refusal.h.
+
 #include "src/ptx/base/refusal.h"
 
 #include <array>

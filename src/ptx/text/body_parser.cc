@@ -1,3 +1,5 @@
+// Statements of a body. See body_parser.h.
+
 #include "src/ptx/text/body_parser.h"
 
 #include <cstddef>
@@ -84,7 +86,9 @@ bool BodyParser::TakeDirective() {
   const std::string_view word = cursor_.text();
   if (word == ".loc" || word == ".file") {
     Statement location = Begin(StatementKind::kLocation);
-    cursor_.SkipLine();
+    if (!(word == ".loc" ? TakeLocation() : TakeFile())) return false;
+    const bool more = !cursor_.AtEnd() && cursor_.line() == location.line;
+    if (more) return cursor_.Fail("'" + std::string(word) + "' and more behind it");
     End(location);
     return true;
   }
@@ -101,6 +105,46 @@ bool BodyParser::TakeDirective() {
                         "', which the parser does not know in a body");
   }
   End(directive);
+  return true;
+}
+
+bool BodyParser::TakeNumbers(int count) {
+  for (uint64_t number = 0; count > 0; --count) {
+    if (!cursor_.TakeNumber(number)) return cursor_.Fail("a place in a source without its numbers");
+  }
+  return true;
+}
+
+// .loc FILE LINE COLUMN [, function_name LABEL [+ N]] [, inlined_at FILE LINE COLUMN]
+bool BodyParser::TakeLocation() {
+  cursor_.Advance();
+  if (!TakeNumbers(3)) return false;
+  while (cursor_.TakeSign(',')) {
+    const std::string_view what = cursor_.text();
+    if (what != "function_name" && what != "inlined_at") {
+      return cursor_.Fail("an attribute of .loc that the parser does not know");
+    }
+    cursor_.Advance();
+    if (what == "inlined_at") {
+      if (!TakeNumbers(3)) return false;
+      continue;
+    }
+    if (!cursor_.IsWord()) return cursor_.Fail("a function_name without a label");
+    cursor_.Advance();
+    if (cursor_.TakeSign('+') && !TakeNumbers(1)) return false;
+  }
+  return true;
+}
+
+// .file NUMBER "NAME" [, TIME, SIZE]
+bool BodyParser::TakeFile() {
+  cursor_.Advance();
+  if (!TakeNumbers(1)) return false;
+  if (cursor_.token().kind != TokenKind::kText) return cursor_.Fail("a file without a name");
+  cursor_.Advance();
+  while (cursor_.TakeSign(',')) {
+    if (!TakeNumbers(1)) return false;
+  }
   return true;
 }
 

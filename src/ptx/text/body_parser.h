@@ -28,6 +28,9 @@ class BodyParser {
   void CloseScope();
   bool TakeStatement();
   bool TakeDirective();
+  bool TakeNumbers(int count);
+  bool TakeLocation();
+  bool TakeFile();
   bool TakeInstruction();
   bool TakeGuard(Statement& statement);
   bool TakeOperands();

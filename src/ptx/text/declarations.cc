@@ -1,3 +1,5 @@
+// Declarations of variables and registers. See declarations.h.
+
 #include "src/ptx/text/declarations.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Tokens of a text. See lexer.h.
+
 #include "src/ptx/text/lexer.h"
 
 #include <cstddef>

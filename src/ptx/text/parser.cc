@@ -1,3 +1,5 @@
+// A module and its entries. See parser.h.
+
 #include "src/ptx/text/parser.h"
 
 #include <algorithm>

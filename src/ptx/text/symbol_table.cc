@@ -1,3 +1,5 @@
+// Symbols of nested scopes. See symbol_table.h.
+
 #include "src/ptx/text/symbol_table.h"
 
 #include <cstddef>

@@ -1,3 +1,5 @@
+// The worker and slice protocols as PTX. See protocol.h.
+
 #include "src/ptx/twins/protocol.h"
 
 #include <gpushare/device/launch.h>

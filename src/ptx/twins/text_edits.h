@@ -6,6 +6,7 @@
 #ifndef GPUSHARE_SRC_PTX_TWINS_TEXT_EDITS_H_
 #define GPUSHARE_SRC_PTX_TWINS_TEXT_EDITS_H_
 
+#include <cassert>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -27,6 +28,8 @@ class TextEdits {
     out.reserve(end - begin + edits_.size() * 16);
     uint32_t at = begin;
     for (const Edit& edit : edits_) {
+      assert(edit.begin >= at);
+      if (edit.begin < at) continue;
       out.append(text.substr(at, edit.begin - at));
       out.append(edit.text);
       at = edit.end;

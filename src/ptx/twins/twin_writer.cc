@@ -1,3 +1,5 @@
+// One twin as text. See twin_writer.h.
+
 #include "src/ptx/twins/twin_writer.h"
 
 #include <algorithm>
@@ -57,7 +59,8 @@ TextEdits EditBody(const Module& module, const Findings& findings) {
 
 ProtocolChoices Choose(const Module& module, const Findings& findings) {
   ProtocolChoices choices;
-  choices.flat_block = IsFlat(module.entry.block_required) || IsFlat(module.entry.block_max);
+  // .maxntid bounds the number of threads, not the shape.
+  choices.flat_block = IsFlat(module.entry.block_required);
   choices.early_exits = findings.barriers.early_exits;
   choices.barrier = findings.barriers.loop_barrier;
   choices.shared_bytes = TwinSharedBytes(module);
