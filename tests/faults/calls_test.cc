@@ -87,6 +87,7 @@ TEST_P(EveryCallTest, IsRefusedOrReadsAfterAShutdown) {
                     With({{"gpushare_app_create", kRefused},
                           {"gpushare_queue_create", kRefused},
                           {"gpushare_kernel_register", kRefused},
+                          {"gpushare_kernel_register_ptx", kRefused},
                           {"gpushare_fused_kernel_register", kRefused},
                           {"gpushare_query_begin", kRefused},
                           {"gpushare_query_begin_with", kRefused},
@@ -163,6 +164,7 @@ TEST(LostDeviceTest, EveryCallAnswersAndOnlyNewWorkIsRefused) {
   EXPECT_EQ(api.Finish(api.Submit(api.LcTask(), true)).verdict, GPUSHARE_VERDICT_DEVICE_LOST);
   ExpectOfEveryCall(every.handles, kOk,
                     With({{"gpushare_kernel_register", GPUSHARE_UNAVAILABLE},
+                          {"gpushare_kernel_register_ptx", GPUSHARE_UNAVAILABLE},
                           {"gpushare_query_begin", GPUSHARE_UNAVAILABLE},
                           {"gpushare_query_begin_with", GPUSHARE_UNAVAILABLE},
                           {"gpushare_submit_lc", GPUSHARE_UNAVAILABLE},
