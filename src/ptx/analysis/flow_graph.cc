@@ -61,7 +61,6 @@ class Builder {
         if (!graph_.blocks.empty()) graph_.blocks.back().end = i;
         graph_.blocks.emplace_back();
         graph_.blocks.back().first = i;
-        begins = false;
       }
       graph_.block_of[i] = static_cast<uint32_t>(graph_.blocks.size() - 1);
       begins = EndsBlock(statement);
@@ -198,7 +197,7 @@ std::vector<uint32_t> Postdominators(const FlowGraph& graph, StepBudget& budget)
   for (uint32_t i = 0; i < order.size(); ++i) rank[order[i]] = i;
   std::vector<uint32_t> post(exit + 1, UINT32_MAX);
   post[exit] = exit;
-  const std::vector<uint32_t> unknown(exit, exit);
+  std::vector<uint32_t> unknown(exit, exit);
   for (bool changed = true; changed;) {
     changed = false;
     for (const uint32_t node : order) {
