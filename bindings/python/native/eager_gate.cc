@@ -3,7 +3,7 @@
 #include "bindings/python/native/eager_gate.h"
 
 #include <sched.h>
-#include <time.h>
+#include <time.h>  // NOLINT(modernize-deprecated-headers): clock_nanosleep is POSIX's
 
 #include <algorithm>
 #include <chrono>

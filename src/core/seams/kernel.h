@@ -127,6 +127,10 @@ struct KernelDesc {
     const PtxCode* const text = ptx();
     return text != nullptr ? &text->functions : std::get_if<FunctionCode>(&code);
   }
+  FunctionCode* functions() {
+    PtxCode* const text = std::get_if<PtxCode>(&code);
+    return text != nullptr ? &text->functions : std::get_if<FunctionCode>(&code);
+  }
   const PtxCode* ptx() const { return std::get_if<PtxCode>(&code); }
   const GraphCode* graph() const { return std::get_if<GraphCode>(&code); }
   const LibraryCall* library_call() const { return std::get_if<LibraryCall>(&code); }

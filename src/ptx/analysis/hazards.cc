@@ -17,6 +17,8 @@
 namespace gpushare::ptx {
 namespace {
 
+constexpr uint64_t kStepsOfOpcode = 16;  // a search in the table
+
 bool IsOfBlockOrThread(std::string_view name) {
   constexpr std::array<std::string_view, 8> kSpaces = {
       "shared", "shared::cta", "local", "param", "const", "param::entry", "param::func", "cta"};
@@ -85,7 +87,7 @@ class Loop {
     for (const uint32_t i : statements) {
       const Statement& statement = module_.statements[i];
       if (statement.kind != StatementKind::kInstruction) continue;
-      if (!budget_.Take(1 + statement.word_count)) return false;
+      if (!budget_.Take(kStepsOfOpcode + statement.word_count)) return false;
       if (!FindOpcode(statement.name)->has_result) continue;
       if (!reads[i] && !DependsOnTainted(statement)) continue;
       for (uint32_t w = 0; w < statement.word_count; ++w) {
