@@ -25,8 +25,8 @@ SymbolId SymbolTable::FindExact(std::string_view name) {
   std::string_view prefix;
   uint64_t number = 0;
   const bool numbered = SplitNumber(name, prefix, number);
-  for (auto level = levels_.rbegin(); level != levels_.rend();
-       ++level) {  // NOLINT(modernize-loop-convert): backwards
+  // NOLINTNEXTLINE(modernize-loop-convert): backwards
+  for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
     const auto found = level->names.find(name);
     if (found != level->names.end()) return found->second;
     if (!numbered) continue;
