@@ -1,6 +1,8 @@
-// FNV-1a with 64 bits: tells texts apart that nobody chose to collide.
+// FNV-1a with 64 bits. Two different texts have the same digest only by a rare accident, or because
+// somebody wants it.
 //
-// It is no signature: where a collision would do harm, compare the texts too. Pure; threads: any.
+// It is no signature: where equal digests of different texts would do harm, compare the texts too.
+// Pure; threads: any.
 
 #ifndef GPUSHARE_SRC_CORE_BASE_DIGEST_H_
 #define GPUSHARE_SRC_CORE_BASE_DIGEST_H_

@@ -1,9 +1,9 @@
 // From PTX to the code of a GPU: the cache first, then the assemblers in turn.
 //
-// Where in the flow: a registration. Invariants: an assembler that a machine lacks, or whose
-// version does not take a text, leaves it to the next one. What the driver does not load
-// (INVALID_ARGUMENT, UNIMPLEMENTED, INTERNAL) counts as not assembled, and leaves the cache. Only
-// what was loaded is kept.
+// Where in the flow: a registration. Invariants: if an assembler is missing, or its version cannot
+// read the text, the next one is tried. If the driver cannot load the result (INVALID_ARGUMENT,
+// UNIMPLEMENTED, INTERNAL), the result is taken out of the cache and the next assembler is tried.
+// The cache keeps only code that the driver has loaded.
 // Threads: one at a time.
 
 #ifndef GPUSHARE_SRC_CUDA_CODE_ASSEMBLE_H_

@@ -19,7 +19,7 @@ enum class SpecialUse : uint8_t {
   kSame,        // the same in a block, and the same in a twin
   kBlockIndex,  // %ctaid: the twin has its own
   kGridSize,    // %nctaid: the header has it
-  kRefused,     // tells the SM, the launch or the block's resources
+  kRefused,     // differs in a worker: its SM, its launch, or what its block was given
   kCluster,
 };
 

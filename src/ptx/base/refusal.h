@@ -25,9 +25,9 @@ enum class Reason : uint8_t {
   kGridSync,         // waits for another block: a cooperative launch or a lock in global memory
   kSetMaxNReg,       // setmaxnreg
   kMbarrier,         // an mbarrier that outlives its block task
-  kPartialBarrier,   // partial barrier counts with early exits, or a barrier that cannot be told
+  kPartialBarrier,   // a barrier of some threads only, or one whose threads are not known
   kWarpSync,         // an exit of some threads of a warp before the others synchronise
-  kSpecialRegister,  // a register whose value tells the block, its SM or the launch
+  kSpecialRegister,  // a register whose value differs in a worker: its SM, its grid, its launch
   kCall,             // a call that was not inlined
   kParameters,       // more bytes of parameters than a launch takes
   kSharedMemory,     // more static shared memory than a block has
