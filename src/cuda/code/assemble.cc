@@ -48,7 +48,7 @@ absl::Status Assembly::Make(absl::string_view text, absl::string_view form,
   }
   absl::Status failed;
   for (const std::unique_ptr<Assembler>& assembler : assemblers_) {
-    const absl::Status status = MakeWith(*assembler, text, form, load);
+    absl::Status status = MakeWith(*assembler, text, form, load);
     if (!IsOfThisCode(status)) return status;
     const absl::string_view before = failed.message();
     failed = absl::Status(status.code(), absl::StrCat(before, before.empty() ? "" : " ",

@@ -153,7 +153,7 @@ CodeCache::CodeCache(std::string folder, int64_t bytes_max)
     : folder_(std::move(folder)), bytes_max_(bytes_max) {}
 
 std::string CodeCache::FolderOfEnvironment() {
-  const std::string given = Variable(kFolderVariable);
+  std::string given = Variable(kFolderVariable);
   if (given == "off") return "";
   if (!given.empty()) return given;
   // As the XDG specification has it: a relative path does not count.

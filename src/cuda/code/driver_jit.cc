@@ -27,6 +27,7 @@ class Link {
 
   absl::Status Open() {
     std::array options = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver takes numbers as pointers
     std::array<void*, 2> values = {log_.data(), reinterpret_cast<void*>(uintptr_t{kLogBytes})};
     return GPUSHARE_CU(api_, cuLinkCreate(static_cast<unsigned>(options.size()), options.data(),
                                           values.data(), &state_));
