@@ -8,6 +8,8 @@
 #     tests           the tests that need a GPU
 #     segments        graphs in segments: the contract suite, and tests/cuda/graphs/segments_test.cc, which prints what it measures
 #     reservations    reservations and quotas: SMs that BE blocks really hold, by %smid
+#     ptx             twins of compiled kernels: PyTorch and Triton make some hundred launches (tests/python/gpu/record_launches.py),
+#                     and cuda_ptx_launches_gpu_test runs them again; 20 of them under memcheck, racecheck and synccheck
 #     sanitizer       compute-sanitizer: memcheck and racecheck on the kernel contract, memcheck on the device
 #                     (from PATH, FOLDER/compute-sanitizer or CUDA_HOME)
 #     repeats         the forms of every kernel and of four fused pairs, 1000 random repeats (GPUSHARE_REPEATS)
@@ -51,7 +53,7 @@ cases=''
 queries=''
 declare -A limits=([tests]=240 [segments]=90 [reservations]=60 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
   [quota]=240 [soak]=540 [colocate]=540 [idle]=120 [kernelet]=400
-  [places]=90 [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [faults]=240 [python]=390)
+  [ptx]=540 [places]=90 [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [faults]=240 [python]=390)
 
 list=0
 if [[ "${1:-}" == --list ]]; then
@@ -248,6 +250,7 @@ group_tests() {
   run_test tests cuda_beside_application_test cuda_beside_application_test
   run_test tests cuda_segments_test cuda_segments_test
   run_test tests cuda_catalogue_kernels_test cuda_catalogue_kernels_test
+  run_test tests cuda_ptx_functions_gpu_test cuda_ptx_functions_gpu_test
   if command -v nvidia-smi > /dev/null && [[ "$(nvidia-smi -L | wc -l)" -gt 1 ]]; then
     run_test tests cuda_two_devices_test cuda_two_devices_test
   fi
@@ -326,6 +329,35 @@ group_cost() { run_benchmark cost library_cost_benchmark library_cost_benchmark 
 group_convolution() {
   run_benchmark convolution convolution_benchmark convolution_benchmark
   run_benchmark convolution convolution_places_benchmark convolution_places_benchmark
+}
+
+# Launches are recorded by several processes, each of a part of the functions.
+record_launches() {  # FOLDER
+  local part parts=12
+  for ((part = 0; part < parts; ++part)); do
+    python3 "$root/tests/python/gpu/record_launches.py" --out "$1" --part "$part/$parts" --limit-s 120 > "$out/record_$part.log" 2>&1 &
+  done
+  wait
+  tail -qn 1 "$out"/record_*.log
+}
+
+group_ptx() {
+  local launches="$out/launches" some="$out/some_launches" name file tool sanitizer
+  if [[ $list -eq 0 ]]; then
+    record_launches "$launches"
+    mkdir -p "$some"
+    for file in $(find "$launches" -name '*.json' | sort | awk 'NR % 16 == 1' | head -n 20); do
+      for name in "${file%.json}".*; do ln -sf "$name" "$some/"; done
+    done
+  fi
+  GPUSHARE_PTX_LAUNCHES="$launches" GPUSHARE_PTX_REPORT="$out/ptx_launches.jsonl" \
+    run_test ptx cuda_ptx_launches_gpu_test cuda_ptx_launches_gpu_test
+  sanitizer="$(find_sanitizer)"
+  for tool in memcheck racecheck synccheck; do
+    wrapper=("${sanitizer:-compute-sanitizer}" --tool "$tool" --error-exitcode 9)
+    GPUSHARE_PTX_LAUNCHES="$some" GPUSHARE_PTX_REPEATS=2 run_test ptx "ptx_launches_$tool" cuda_ptx_launches_gpu_test
+  done
+  wrapper=()
 }
 
 group_gemm() {
@@ -525,7 +557,7 @@ if [[ $list -eq 1 ]]; then
   run_program() { echo "$1 $3"; }
   run_counters() { echo 'samples counters_benchmark'; }
   find_sanitizer() { echo compute-sanitizer; }
-  for group in tests segments reservations sanitizer repeats kernels eviction places slices cost convolution gemm overlap quota soak idle kernelet calibrate samples samples_more faults; do
+  for group in tests ptx segments reservations sanitizer repeats kernels eviction places slices cost convolution gemm overlap quota soak idle kernelet calibrate samples samples_more faults; do
     "group_$group" 2> /dev/null
   done | sort -u
   printf '%s\n' 'colocate gpushare' 'resnet gpushare_catalogue' 'python gpushare'

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "src/core/base/file_io.h"
-#include "src/ptx/twin.h"
+#include "tests/cuda/code/ptx_code.h"
 #include "tests/cuda/gpu_fixture.h"
 
 namespace gpushare::cuda {
@@ -78,21 +78,6 @@ struct Arguments {
   uint32_t threads = kThreads;  // those behind leave before the barrier
 };
 
-core::PtxCode CodeOf(const std::string& text, const std::string& entry) {
-  core::PtxCode code;
-  const ptx::Twin twin = ptx::Transform(text, entry, {.workers = true, .slice = true});
-  code.text = text;
-  code.module = twin.text;
-  code.entry = twin.facts.entry;
-  code.worker.entry = twin.worker_entry;
-  code.slice.entry = twin.slice_entry;
-  for (size_t i = 0; i < code.block.size(); ++i) {
-    code.block[i] = static_cast<int32_t>(twin.facts.block_required[i]);
-  }
-  code.worker.refusal = twin.refusal.message;
-  return code;
-}
-
 class PtxFunctionsGpuTest : public GpuTest {
  protected:
   PtxFunctionsGpuTest() : GpuTest(true) {}
@@ -100,7 +85,7 @@ class PtxFunctionsGpuTest : public GpuTest {
   void Make() {
     desc_.id = core::KernelId{1};
     desc_.name = "churn";
-    desc_.code = CodeOf(kChurn, "churn");
+    desc_.code = PtxCodeOf(kChurn, "churn");
     ASSERT_TRUE(desc_.ptx()->worker.made()) << desc_.ptx()->worker.refusal;
     desc_.resources.threads_per_block = kThreads;
     desc_.resources.registers_per_thread = desc_.resources.workers_per_sm_max = 0;
@@ -213,7 +198,7 @@ TEST_F(PtxFunctionsGpuTest, KernelsOfAFolderLoadWithAsManyWorkers) {
   for (const std::filesystem::path& file : files) {
     core::KernelDesc kernel;
     kernel.name = file.filename().string();
-    kernel.code = CodeOf(core::ReadWholeFile(file.string(), 16 << 20).value(), "");
+    kernel.code = PtxCodeOf(core::ReadWholeFile(file.string(), 16 << 20).value(), "");
     if (!kernel.ptx()->worker.made()) {
       ++refused;
       continue;
