@@ -62,7 +62,7 @@ class PtxLaunchesGpuTest : public GpuTest {
     part.lane = lane_;
     part.work.kernel = &recorded.kernel;
     part.block_count = count;
-    std::copy(recorded.grid.begin(), recorded.grid.end(), part.work.grid);
+    part.work.grid = recorded.grid;
     part.work.arguments = recorded.arguments.data();
     part.work.arguments_bytes = recorded.arguments.size();
     if (form == core::Form::kWorkers) {
