@@ -64,7 +64,6 @@ absl::StatusOr<std::unique_ptr<RecordedLaunch>> RecordedLaunch::Read(const std::
     launch->kernel.name = record.at("entry").get<std::string>();
     launch->kernel.code = PtxCodeOf(*text, launch->kernel.name);
     launch->kernel.resources.threads_per_block = record.at("threads").get<int32_t>();
-    launch->kernel.resources.block_x = launch->kernel.resources.threads_per_block;
     launch->kernel.resources.dynamic_shared_memory_bytes = record.at("shared").get<int32_t>();
     launch->kernel.resources.registers_per_thread = launch->kernel.resources.workers_per_sm_max = 0;
     launch->grid = record.at("grid").get<std::array<int32_t, 3>>();
