@@ -28,8 +28,10 @@ using Json = nlohmann::json;
 
 constexpr int kRepeats = 200;
 constexpr int kEvictionsMax = 3;  // of a run
-constexpr int kTimedRuns = 25;
+constexpr int kTimedRuns = 25;    // not where fewer repeats are asked for
 constexpr int kSlices = 3;
+constexpr int kFailuresMax = 10;
+constexpr char kNotRepeatable[] = "the original does not repeat itself";
 
 int RepeatsAsked() {
   const char* const text = std::getenv("GPUSHARE_PTX_REPEATS");
@@ -47,12 +49,15 @@ class PtxLaunchesGpuTest : public GpuTest {
  protected:
   PtxLaunchesGpuTest() : GpuTest(true) {}
 
+  // What cannot be launched has failed, and `refusal_` says why.
   core::DeviceCompletion Run(const RecordedLaunch& recorded, core::Form form, int64_t begin,
                              int64_t count) {
-    Enqueue(recorded, form, begin, count, true);
-    return NextCompletion();
+    if (Enqueue(recorded, form, begin, count, true)) return NextCompletion();
+    core::DeviceCompletion failed;
+    failed.outcome = core::Outcome::kFailed;
+    return failed;
   }
-  void Enqueue(const RecordedLaunch& recorded, core::Form form, int64_t begin, int64_t count,
+  bool Enqueue(const RecordedLaunch& recorded, core::Form form, int64_t begin, int64_t count,
                bool first) {
     core::LaunchRequest request;
     core::LaunchPart& part = request.parts[0];
@@ -71,7 +76,8 @@ class PtxLaunchesGpuTest : public GpuTest {
       part.epoch = ++epoch_;
     }
     const absl::Status status = device_->Launch(request);
-    ASSERT_TRUE(status.ok()) << status;
+    if (!status.ok()) refusal_ = std::string(status.message());
+    return status.ok();
   }
   void SpinUntil(core::TimeNs until_ns) const {
     while (device_->NowNs() < until_ns) {
@@ -82,7 +88,8 @@ class PtxLaunchesGpuTest : public GpuTest {
   bool RunEvicted(const RecordedLaunch& recorded, int64_t range_ns,
                   std::vector<int64_t>& latencies_ns) {
     for (int evictions = 0;; ++evictions) {
-      Enqueue(recorded, core::Form::kWorkers, 0, recorded.block_tasks, evictions == 0);
+      if (!Enqueue(recorded, core::Form::kWorkers, 0, recorded.block_tasks, evictions == 0))
+        return false;
       const uint64_t epoch = epoch_;
       core::TimeNs evicted_ns = 0;
       if (evictions < kEvictionsMax) {
@@ -121,8 +128,10 @@ class PtxLaunchesGpuTest : public GpuTest {
         static_cast<size_t>(kernel.resources.dynamic_shared_memory_bytes));
     report["workers_per_sm"] = kernel.resources.workers_per_sm_max;
     report["blocks_per_sm"] = blocks;
-    const std::string verdict = Compare(recorded, report);
-    Measure(recorded, report);
+    refusal_.clear();
+    std::string verdict = Compare(recorded, report);
+    if (!refusal_.empty()) verdict += ": " + refusal_;
+    if (verdict == "same" && RepeatsAsked() >= kTimedRuns) Measure(recorded, report);
     device_->ReleaseKernel(kernel.id);
     return ends(verdict);
   }
@@ -136,7 +145,7 @@ class PtxLaunchesGpuTest : public GpuTest {
     if (!original() || !recorded.KeepAsExpected()) return "the original fails";
     for (int i = 0; i < 2; ++i) {
       if (!original()) return "the original fails";
-      if (recorded.Differing() != 0) return "the original does not repeat itself";
+      if (recorded.Differing() != 0) return kNotRepeatable;
     }
     const core::DeviceCompletion timed =
         Run(recorded, core::Form::kOriginal, 0, recorded.block_tasks);
@@ -185,7 +194,8 @@ class PtxLaunchesGpuTest : public GpuTest {
   std::mt19937 random_{40};
   uint64_t launches_ = 0;
   uint64_t epoch_ = 0;
-  int32_t kernels_ = 0;
+  uint32_t kernels_ = 0;
+  std::string refusal_;  // of the last launch that was refused
 };
 
 TEST_F(PtxLaunchesGpuTest, TwinsOfRecordedLaunchesGiveTheOriginalsBits) {
@@ -199,6 +209,7 @@ TEST_F(PtxLaunchesGpuTest, TwinsOfRecordedLaunchesGiveTheOriginalsBits) {
   const char* const path = std::getenv("GPUSHARE_PTX_REPORT");
   std::ofstream lines(path == nullptr ? "/dev/null" : path);
   int same = 0;
+  int failed = 0;
   for (const std::filesystem::path& file : files) {
     const auto recorded = RecordedLaunch::Read(file.string());
     if (!recorded.ok()) {
@@ -209,10 +220,10 @@ TEST_F(PtxLaunchesGpuTest, TwinsOfRecordedLaunchesGiveTheOriginalsBits) {
     lines << report.dump() << std::endl;
     const std::string verdict = report["verdict"];
     same += verdict == "same" ? 1 : 0;
-    if (verdict == "same" || verdict.rfind("refused", 0) == 0 ||
-        verdict.rfind("the original", 0) == 0)
+    if (verdict == "same" || verdict == kNotRepeatable || verdict.rfind("refused", 0) == 0)
       continue;
     ADD_FAILURE() << file << ": " << verdict;
+    ASSERT_LT(++failed, kFailuresMax) << "The rest is left out.";
   }
   std::printf("%d of %zu launches: the same bits\n", same, files.size());
   EXPECT_GT(same, 0);
