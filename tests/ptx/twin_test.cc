@@ -49,6 +49,38 @@ TEST(Twin, EarlyExitsBeforeABarrierAreFound) {
   EXPECT_FALSE(Check(KernelText(kBlockSum, ".reqntid 32\n"), "k").facts.early_exits);
 }
 
+// The assembler brings the threads of a warp together only behind a part with one way in: what
+// leads into the claim leads to its head.
+TEST(Twin, TheFirstThreadEntersItsClaimAtTheHeadAlone) {
+  for (const std::string_view body : {kThreeDimensions, kEarlyReturn}) {
+    const Twin twin = Transform(KernelText(body), "k", {.original = false, .workers = true});
+    ASSERT_TRUE(twin.ok()) << twin.refusal.message;
+    const std::string before = twin.text.substr(0, twin.text.find("$gpushare_head:"));
+    for (const char* label : {"$gpushare_none", "$gpushare_publish", "$gpushare_wait"}) {
+      EXPECT_NE(twin.text.find(std::string(label) + ':'), std::string::npos) << label;
+      EXPECT_EQ(before.find(std::string("bra ") + label), std::string::npos) << label;
+    }
+  }
+}
+
+TEST(Twin, EachEarlyExitHasADrainOfItsOwn) {
+  const Twin twin = Transform(KernelText(kEarlyReturn), "k", {.original = false, .workers = true});
+  ASSERT_TRUE(twin.ok()) << twin.refusal.message;
+  for (const char* exit : {"0", "1", "2"}) {
+    const std::string label = std::string("$gpushare_ended") + exit;
+    EXPECT_NE(twin.text.find("bra " + label + ";"), std::string::npos) << exit;
+    EXPECT_NE(twin.text.find(label + ":\n\tsetp"), std::string::npos) << exit;
+  }
+  std::string exits;
+  for (int i = 0; i < 65; ++i)
+    exits += "\tsetp.eq.u32 %p1, %r2, " + std::to_string(i) + ";\n\t@%p1 ret;\n";
+  const std::string many =
+      std::string("\tmov.u32 %r2, %tid.x;\n") + exits + "\tbar.sync 0;\n\tret;\n";
+  const Twin refused = Transform(KernelText(many), "k", {.workers = true});
+  EXPECT_EQ(refused.refusal.reason, Reason::kTooLarge);
+  EXPECT_NE(refused.refusal.message.find("66 exits"), std::string::npos) << refused.refusal.message;
+}
+
 TEST(Twin, DynamicSharedMemoryKeepsItsAlignment) {
   const std::string text =
       ".version 8.0\n.target sm_90a\n.address_size 64\n"

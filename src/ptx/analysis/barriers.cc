@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "src/ptx/analysis/opcodes.h"
+#include "src/ptx/base/limits.h"
 #include "src/ptx/text/token_cursor.h"
 
 namespace gpushare::ptx {
@@ -218,7 +219,9 @@ Refusal PlanBarriers(const Module& module, const FlowGraph& graph, const Diverge
     if (statement.kind != StatementKind::kInstruction) continue;
     const OpKind kind = FindOpcode(statement.name)->kind;
     const uint32_t block = graph.block_of[i];
-    if (kind == OpKind::kBarrier) {
+    if (kind == OpKind::kExit) {
+      ++plan.exits;
+    } else if (kind == OpKind::kBarrier) {
       barriers.push_back(ReadBarrier(module, i));
       const bool guarded = statement.guard != kNoSymbol &&
                            divergence.values[static_cast<size_t>(statement.guard)] > Spread::kBlock;
@@ -241,6 +244,12 @@ Refusal PlanBarriers(const Module& module, const FlowGraph& graph, const Diverge
   if (barriers.empty()) {
     plan.early_exits = false;
     return {};
+  }
+  if (plan.early_exits && plan.exits > kEarlyExitsMax) {
+    return {Reason::kTooLarge, module.entry.line,
+            "The kernel has " + std::to_string(plan.exits) +
+                " exits, some of them in front of barriers, and the most are " +
+                std::to_string(kEarlyExitsMax) + "."};
   }
   return plan.early_exits ? JoinEndedThreads(module, barriers, plan)
                           : ChooseLoopBarrier(module, barriers, plan);

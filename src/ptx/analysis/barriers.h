@@ -26,6 +26,7 @@ namespace gpushare::ptx {
 struct BarrierPlan {
   bool early_exits = false;
   uint32_t loop_barrier = 0;         // the number of the worker's own barrier
+  uint32_t exits = 0;                // statements that end a thread
   std::vector<uint32_t> statements;  // the body's full barriers; filled with early exits alone
 };
 

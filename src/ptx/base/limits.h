@@ -21,6 +21,10 @@ inline constexpr uint32_t kSymbolsMax = 1u << 22;
 // tenth; a text made to be slow reaches it after about one second.
 inline constexpr uint64_t kAnalysisStepsMax = 30'000'000;
 
+// Places at which threads of a kernel end, where some end before the others' barriers: each gets
+// code of its own.
+inline constexpr uint32_t kEarlyExitsMax = 64;
+
 // PTX ISA versions and targets that twins are made for.
 inline constexpr uint32_t kVersionMajorMin = 7;
 inline constexpr uint32_t kVersionMajorMax = 9;

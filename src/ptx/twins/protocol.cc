@@ -77,7 +77,8 @@ std::string Spell(std::string_view text) {
 
 // The places of a worker's shared memory: two claims of 16 bytes (block index and a flag that is
 // negative when the worker leaves), then what its first thread keeps.
-//   +32 next block task of the claim, +36 its end, +40 block tasks executed, +44 counted SM plus 1
+//   +32 next block task of the claim, +36 its end, +44 counted SM plus 1,
+//   +40 block tasks executed; negative: the worker may not stay
 constexpr std::string_view kRegisters = R"(
   .reg .pred ~p<4>;
   .reg .b32 ~r<10>;
@@ -117,7 +118,10 @@ constexpr std::string_view kReportStart = R"(  ld.param.u64 ~d0, [<scratch>];
 $started:
 )";
 
-// First thread: MayStay of worker.cuh.
+// First thread: MayStay of worker.cuh. All ways lead to $head, and all ways of the first thread
+// from there to $wait: only from parts with one way in and one out does the assembler bring the
+// threads of a warp together again, and what follows needs that (barriers, matrix and warp
+// instructions).
 constexpr std::string_view kMayStay = R"(  ld.param.u32 ~r3, [<sm_count>];
   ld.param.u64 ~d1, [<sm_workers>];
   setp.ne.u32 ~p1, ~r3, 0;
@@ -129,7 +133,7 @@ constexpr std::string_view kMayStay = R"(  ld.param.u32 ~r3, [<sm_count>];
   ld.param.u32 ~r5, [<sm_first>];
   sub.u32 ~r5, ~r4, ~r5;
   setp.ge.u32 ~p1, ~r5, ~r3;
-  @~p1 bra $none;
+  @~p1 bra $turned;
 $count:
   ld.param.u32 ~r5, [<workers_per_sm>];
   setp.eq.s64 ~p1, ~d1, 0;
@@ -141,11 +145,17 @@ $count:
   add.s64 ~d1, ~d1, ~d2;
   atom.add.u32 ~r6, [~d1], 1;
   setp.ge.u32 ~p1, ~r6, ~r5;
-  @~p1 bra $none;
+  @!~p1 bra $head;
+$turned:
+  mov.u32 ~r6, 0x80000000;
+  st.shared.u32 [gpushare_shared+40], ~r6;
 )";
 
 // First thread: the rest of its claim, else TakeClaim of worker.cuh. ~r2: next, ~r3: end.
-constexpr std::string_view kClaim = R"(  ld.shared.v2.u32 {~r2, ~r3}, [gpushare_shared+32];
+constexpr std::string_view kClaim =
+    R"(  ld.shared.v4.u32 {~r2, ~r3, ~r4, ~r5}, [gpushare_shared+32];
+  setp.lt.s32 ~p1, ~r4, 0;
+  @~p1 bra $none;
   setp.lt.u32 ~p1, ~r2, ~r3;
   @~p1 bra $publish;
 )";
@@ -338,13 +348,27 @@ std::string Thread(const ProtocolChoices& choices) {
   return std::string(choices.flat_block ? kFlatThread : kDeepThread);
 }
 
-// The barrier of the loop. With early exits a thread that has ended joins the barriers of the body
-// until no thread is in the body any more.
 std::string LoopBarrier(const ProtocolChoices& choices) {
-  const std::string number = std::to_string(choices.barrier);
-  if (!choices.early_exits) return "\tbar.sync " + number + ";\n";
-  return "\tsetp.ne.u32 ~p2, 0, 0;\n$drain:\n\tbarrier.red.or.pred ~p1, " + number +
-         ", ~p2;\n\t@~p1 bra $drain;\n";
+  return "\tbar.sync " + std::to_string(choices.barrier) + ";\n";
+}
+
+// A thread that has ended joins the barriers of the body until no thread is in the body any more.
+std::string Drain(const ProtocolChoices& choices, const std::string& label) {
+  return "\tsetp.ne.u32 ~p2, 0, 0;\n" + label + ":\n\tbarrier.red.or.pred ~p1, " +
+         std::to_string(choices.barrier) + ", ~p2;\n\t@~p1 bra " + label + ";\n";
+}
+
+// Behind the body. With early exits each exit has a drain of its own: threads of a warp that share
+// one come together in front of it, so that those that have ended would wait there for those in the
+// body, which wait for them at a barrier.
+std::string EndOfBody(const ProtocolChoices& choices) {
+  if (!choices.early_exits) return "\n$done:\n";
+  std::string text = "\n" + Drain(choices, "$drain");
+  for (uint32_t exit = 0; exit < choices.exits; ++exit) {
+    const std::string number = std::to_string(exit);
+    text += "\tbra $done;\n$ended" + number + ":\n" + Drain(choices, "$drain" + number);
+  }
+  return text + "$done:\n";
 }
 
 // In the body ~p2 is true: this thread has not ended.
@@ -391,7 +415,7 @@ Surroundings WorkerSurroundings(const ProtocolChoices& choices) {
   before += LoopBarrier(choices);
   before += kTakePlace;
   before += InBody(choices);
-  std::string behind = "\n$done:\n" + Waits(choices) + "\tbra.uni $head;\n$leave:\n" +
+  std::string behind = EndOfBody(choices) + Waits(choices) + "\tbra.uni $head;\n$leave:\n" +
                        Thread(choices) + "\t@~p0 ret;\n";
   behind += kReleaseSm;
   behind += kWorkerIndex;
@@ -399,6 +423,7 @@ Surroundings WorkerSurroundings(const ProtocolChoices& choices) {
   sub.u32 ~r1, ~r1, ~r2;
   add.u32 ~r1, ~r3, ~r1;
   ld.shared.u32 ~r2, [gpushare_shared+40];
+  and.b32 ~r2, ~r2, 0x7fffffff;
 )";
   behind += kReportEnd;
   behind += kRelay;
@@ -421,7 +446,7 @@ Surroundings SliceSurroundings(const ProtocolChoices& choices) {
 )";
   before += kBlockOf;
   before += "\t// gpushare: the body\n" + InBody(choices);
-  std::string behind = "\n$done:\n" + Waits(choices);
+  std::string behind = EndOfBody(choices) + Waits(choices);
   behind += R"(  ld.param.u64 ~d0, [<scratch>];
   setp.eq.s64 ~p1, ~d0, 0;
   @~p1 ret;
@@ -435,6 +460,10 @@ Surroundings SliceSurroundings(const ProtocolChoices& choices) {
 )";
   behind += kReportEnd;
   return {Spell(before), Spell(behind)};
+}
+
+std::string EndOfBlockTask(const ProtocolChoices& choices, uint32_t exit) {
+  return Spell(choices.early_exits ? "$ended" + std::to_string(exit) : "$done");
 }
 
 std::string JoinedBarrier(uint32_t barrier) {

@@ -18,11 +18,11 @@ namespace gpushare::ptx {
 // Names that begin so are the twins' own; a text that has them is refused.
 inline constexpr std::string_view kReservedName = "gpushare_";
 inline constexpr std::string_view kLaunchParameter = "\n\t.param .align 8 .b8 gpushare_launch[128]";
-inline constexpr std::string_view kEndOfBlockTask = "$gpushare_done";
 
 struct ProtocolChoices {
   bool flat_block = false;    // one dimension: thread 0 is the one whose x is 0
   bool early_exits = false;   // ended threads take part in the body's barriers
+  uint32_t exits = 0;         // of the body
   uint32_t barrier = 0;       // of the loop
   uint32_t shared_bytes = 0;  // of a worker
   bool copies = false;        // wait for cp.async at the end of a block task
@@ -37,6 +37,9 @@ struct Surroundings {
 
 Surroundings WorkerSurroundings(const ProtocolChoices& choices);
 Surroundings SliceSurroundings(const ProtocolChoices& choices);
+
+// The label that exit number `exit` of a body goes to, from 0.
+std::string EndOfBlockTask(const ProtocolChoices& choices, uint32_t exit);
 
 // A barrier of a body some of whose threads may have ended: they take part, so that it still counts
 // all threads.

@@ -35,8 +35,9 @@ void EditWords(const Module& module, const Statement& statement, TextEdits& edit
   }
 }
 
-TextEdits EditBody(const Module& module, const Findings& findings) {
+TextEdits EditBody(const Module& module, const Findings& findings, const ProtocolChoices& choices) {
   TextEdits edits;
+  uint32_t exits = 0;
   const std::vector<uint32_t>& barriers = findings.barriers.statements;
   for (uint32_t i = 0; i < module.statements.size(); ++i) {
     const Statement& statement = module.statements[i];
@@ -46,7 +47,7 @@ TextEdits EditBody(const Module& module, const Findings& findings) {
     if (statement.kind != StatementKind::kInstruction) continue;
     if (FindOpcode(statement.name)->kind == OpKind::kExit) {
       edits.Replace(statement.name_begin, statement.end,
-                    "bra " + std::string(kEndOfBlockTask) + ";");
+                    "bra " + EndOfBlockTask(choices, exits++) + ";");
     } else if (std::binary_search(barriers.begin(), barriers.end(), i)) {
       edits.Replace(statement.name_begin, statement.end,
                     JoinedBarrier(findings.barriers.loop_barrier));
@@ -62,6 +63,7 @@ ProtocolChoices Choose(const Module& module, const Findings& findings) {
   // .maxntid bounds the number of threads, not the shape.
   choices.flat_block = IsFlat(module.entry.block_required);
   choices.early_exits = findings.barriers.early_exits;
+  choices.exits = findings.barriers.exits;
   choices.barrier = findings.barriers.loop_barrier;
   choices.shared_bytes = TwinSharedBytes(module);
   choices.copies = findings.copies;
@@ -97,7 +99,7 @@ std::string WriteTwin(const Module& module, const Findings& findings, TwinForm f
   }
   out += '{';
   out += around.before;
-  out += EditBody(module, findings).Apply(text, entry.body_begin + 1, entry.end - 1);
+  out += EditBody(module, findings, choices).Apply(text, entry.body_begin + 1, entry.end - 1);
   out += around.behind;
   out += '}';
   return out;

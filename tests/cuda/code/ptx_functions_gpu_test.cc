@@ -27,8 +27,9 @@ constexpr uint32_t kSlice = 3'000;
 constexpr int kRepeats = 40;
 constexpr size_t kFilesMax = 400;
 
-// Every thread hashes its index, then adds the hash of the opposite thread of its block to out: a
-// block task that runs twice, or with another %ctaid, gives other bits.
+// Every thread hashes its index, then adds the hash of the opposite thread of its 16 to out: a
+// block task that runs twice, or with another %ctaid, or a warp whose threads run apart gives other
+// bits.
 constexpr char kChurn[] = R"(
 .version 8.0
 .target sm_80
@@ -37,7 +38,7 @@ constexpr char kChurn[] = R"(
 .reqntid 128
 {
   .reg .pred %p<3>;
-  .reg .b32 %r<13>;
+  .reg .b32 %r<14>;
   .reg .b64 %rd<4>;
   .shared .align 4 .b8 seen[512];
   ld.param.u64 %rd1, [out];
@@ -50,6 +51,8 @@ constexpr char kChurn[] = R"(
   @%p2 ret;
   mad.lo.s32 %r5, %r2, 128, %r3;
   mad.lo.s32 %r6, %r5, 747796405, %r4;
+  activemask.b32 %r13;
+  xor.b32 %r6, %r6, %r13;
   mov.u32 %r7, 0;
 LOOP:
   mad.lo.s32 %r6, %r6, 1664525, 1013904223;
@@ -61,7 +64,7 @@ LOOP:
   add.s32 %r10, %r9, %r8;
   st.shared.u32 [%r10], %r6;
   bar.sync 0;
-  xor.b32 %r8, %r8, 124;
+  xor.b32 %r8, %r8, 60;
   add.s32 %r10, %r9, %r8;
   ld.shared.u32 %r11, [%r10];
   add.s32 %r6, %r6, %r11;
@@ -159,7 +162,8 @@ TEST_F(PtxFunctionsGpuTest, WorkersGiveTheOriginalsBitsUnderRandomEvictions) {
   ASSERT_NO_FATAL_FAILURE(Make());
   EXPECT_GT(desc_.resources.workers_per_sm_max, 1);
   std::mt19937 random(40);
-  for (const uint32_t threads : {kThreads, uint32_t{96}}) {  // 96: a warp ends before the barrier
+  // 96: a warp ends before the barrier; 80: half of a warp too.
+  for (const uint32_t threads : {kThreads, uint32_t{96}, uint32_t{80}}) {
     arguments_.threads = threads;
     const std::vector<uint32_t> original = RunOriginal();
     ASSERT_NE(original.front(), 0U);

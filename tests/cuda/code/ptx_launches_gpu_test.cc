@@ -122,6 +122,7 @@ class PtxLaunchesGpuTest : public GpuTest {
     absl::Status status = device_->DescribeKernel(kernel);
     if (status.ok()) status = device_->PrepareKernel(kernel);
     if (!status.ok()) return ends("not loaded: " + std::string(status.message()));
+    if (!kernel.ptx()->worker.made()) return ends("refused: " + kernel.ptx()->worker.refusal);
     int blocks = 0;
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(
         &blocks, kernel.functions()->original, kernel.resources.threads_per_block,
