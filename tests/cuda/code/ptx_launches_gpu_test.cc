@@ -30,6 +30,7 @@ constexpr int kRepeats = 200;
 constexpr int kEvictionsMax = 3;  // of a run
 constexpr int kTimedRuns = 25;    // not where fewer repeats are asked for
 constexpr int kSlices = 3;
+constexpr int64_t kStartNs = 5'000;  // from a launch to its first block, about
 constexpr int kFailuresMax = 10;
 constexpr char kNotRepeatable[] = "the original does not repeat itself";
 
@@ -150,7 +151,7 @@ class PtxLaunchesGpuTest : public GpuTest {
     }
     const core::DeviceCompletion timed =
         Run(recorded, core::Form::kOriginal, 0, recorded.block_tasks);
-    const int64_t range_ns = std::max<int64_t>(20'000, (timed.end_ns - timed.start_ns) * 3 / 2);
+    const int64_t range_ns = kStartNs + (timed.end_ns - timed.start_ns);
     std::vector<int64_t> latencies_ns;
     const int repeats = RepeatsAsked();
     for (int i = 0; i < repeats; ++i) {
