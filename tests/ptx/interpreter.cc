@@ -66,6 +66,7 @@ uint64_t Interpreter::Special(const Block& block, const Thread& thread,
   if (name.starts_with("%ctaid.")) return block.index[dimension];
   if (name.starts_with("%ntid.")) return launch_->block[dimension];
   if (name.starts_with("%nctaid.")) return launch_->grid[dimension];
+  if (name == "%smid") return block.sm;
   return name == "%globaltimer" ? steps_ : 0;
 }
 
@@ -315,6 +316,7 @@ std::string Interpreter::Run(const InterpreterLaunch& launch, std::vector<uint8_
       for (uint32_t x = 0; x < launch.grid[0]; ++x) {
         Block block;
         block.index = {x, y, z};
+        block.sm = static_cast<uint32_t>(blocks.size()) % launch.sms;
         block.shared.resize(shared_bytes_, 0xAB);
         for (uint32_t t = 0; t < launch.block[0] * launch.block[1] * launch.block[2]; ++t) {
           Thread thread;

@@ -26,6 +26,7 @@ struct InterpreterLaunch {
   std::array<uint32_t, 3> grid = {1, 1, 1};
   std::array<uint32_t, 3> block = {32, 1, 1};
   std::vector<std::vector<uint8_t>> parameters;  // in order
+  uint32_t sms = 1;                              // block k runs on SM k % sms
   std::function<void(uint64_t step)> each_step;  // may change memory, as a host does
 };
 
@@ -50,6 +51,7 @@ class Interpreter {
   };
   struct Block {
     std::array<uint32_t, 3> index = {0, 0, 0};
+    uint32_t sm = 0;
     std::vector<uint8_t> shared;
     std::vector<Thread> threads;
   };

@@ -25,6 +25,9 @@ constexpr uint64_t kWord = 0;
 constexpr uint64_t kCounter = 8;
 constexpr uint64_t kScratch = 32;
 constexpr uint64_t kCompletion = 64;
+constexpr uint64_t kHostWord = 16;
+constexpr uint64_t kRetired = 24;
+constexpr uint64_t kSmWorkers = 104;  // of up to six SMs
 constexpr uint64_t kOut = 128;
 constexpr size_t kBytes = 4096;
 
@@ -155,6 +158,196 @@ TEST(TwinRun, SlicesLeaveTheOriginalsMemory) {
     }
     ExpectSameOut(memory, RunOriginal(c, 9));
   }
+}
+
+// One launch of a worker twin whose block tasks are the words of kBlockSum.
+struct WorkerRun {
+  Case c = Cases()[1];
+  Twin twin = Transform(c.text, "k", {.workers = true});
+  std::vector<uint8_t> memory = std::vector<uint8_t>(kBytes);
+  gpushare_worker_launch header = Header(c);
+  InterpreterLaunch launch;
+
+  WorkerRun() {
+    header.eviction_word = Device<uint64_t>(kWord);
+    header.counter = Device<uint32_t>(kCounter);
+    header.sequence = 1;
+    header.epoch = 1;
+    launch.grid = {4, 1, 1};
+  }
+
+  gpushare_worker_completion Run(uint64_t seed = 5) {
+    launch.parameters = {BytesOf(header), BytesOf<uint64_t>(kGlobalBase + kOut)};
+    EXPECT_EQ(Interpreter(twin.text, twin.worker_entry).Run(launch, memory, seed), "");
+    return At<gpushare_worker_completion>(memory, kCompletion);
+  }
+
+  // Without evictions and with claims of one, each worker that stays fails one claim.
+  uint32_t WorkersThatStayed() const { return At<uint32_t>(memory, kCounter) - Blocks(c); }
+  uint32_t CountOf(uint32_t sm) const { return At<uint32_t>(memory, kSmWorkers + 4 * sm); }
+};
+
+TEST(TwinRun, TheLeaderRelaysTheHostsWordAndTakesNoBlockTask) {
+  uint32_t evictions = 0;
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    WorkerRun run;
+    run.header.host_eviction_word = Device<uint64_t>(kHostWord);
+    run.launch.grid = {1 + 2, 1, 1};
+    uint32_t left = 1;
+    uint32_t done = 0;
+    for (uint32_t round = 1; left > 0; ++round) {
+      ASSERT_LT(round, 100u);
+      run.header.epoch = round;
+      run.header.sequence = round;
+      const uint64_t evict_at = random() % 12000;
+      const uint64_t word = uint64_t{round} << 32;
+      run.launch.each_step = [&](uint64_t step) {
+        if (step == evict_at) std::memcpy(run.memory.data() + kHostWord, &word, sizeof(word));
+      };
+      const gpushare_worker_completion record = run.Run(random());
+      ASSERT_EQ(record.sequence, round);
+      left = record.block_tasks_left;
+      done += record.block_tasks_done;
+      evictions += left > 0 ? 1 : 0;
+      if (left > 0) {
+        EXPECT_EQ(At<uint64_t>(run.memory, kWord), word);
+      }
+    }
+    EXPECT_EQ(done, Blocks(run.c));
+    ExpectSameOut(run.memory, RunOriginal(run.c, 1));
+  }
+  EXPECT_GT(evictions, 0u);
+}
+
+// The low half of the word is how many workers stay: the leader is not one of them.
+TEST(TwinRun, TheFirstWorkerBehindTheLeaderIsKept) {
+  WorkerRun run;
+  run.header.host_eviction_word = Device<uint64_t>(kHostWord);
+  run.launch.grid = {1 + 3, 1, 1};
+  const uint64_t keep_one = uint64_t{1} << 32 | 1;
+  std::memcpy(run.memory.data() + kHostWord, &keep_one, sizeof(keep_one));
+  std::memcpy(run.memory.data() + kWord, &keep_one, sizeof(keep_one));
+  const gpushare_worker_completion record = run.Run();
+  EXPECT_EQ(record.block_tasks_done, Blocks(run.c));
+  EXPECT_EQ(run.WorkersThatStayed(), 1u);
+  ExpectSameOut(run.memory, RunOriginal(run.c, 1));
+}
+
+TEST(TwinRun, WorkersOutsideOfTheirSmsLeaveAtOnce) {
+  struct Row {
+    uint32_t first, count, stay;
+  };
+  for (const Row& row : {Row{0, 0, 4}, Row{1, 2, 2}, Row{2, 1, 1}, Row{3, 8, 1}, Row{4, 2, 0}}) {
+    SCOPED_TRACE(row.first);
+    WorkerRun run;
+    run.launch.sms = 4;
+    run.header.sm_first = row.first;
+    run.header.sm_count = row.count;
+    const gpushare_worker_completion record = run.Run();
+    EXPECT_EQ(record.sequence, 1u);
+    const uint32_t done = row.stay > 0 ? Blocks(run.c) : 0;
+    EXPECT_EQ(record.block_tasks_done, done);
+    EXPECT_EQ(record.block_tasks_left, Blocks(run.c) - done);
+    if (row.stay > 0) {
+      EXPECT_EQ(run.WorkersThatStayed(), row.stay);
+    }
+  }
+}
+
+TEST(TwinRun, AnSmKeepsAsManyWorkersAsAllowedAndItsCountIsGivenBack) {
+  struct Row {
+    uint32_t per_sm, stay;
+  };
+  // Six blocks on two SMs; 0 is no bound.
+  for (const Row& row : {Row{0, 6}, Row{1, 2}, Row{2, 4}, Row{3, 6}}) {
+    for (uint64_t seed = 1; seed <= 3; ++seed) {
+      SCOPED_TRACE(row.per_sm);
+      WorkerRun run;
+      run.launch.grid = {6, 1, 1};
+      run.launch.sms = 2;
+      run.header.sm_workers = Device<uint32_t>(kSmWorkers);
+      run.header.workers_per_sm = row.per_sm;
+      EXPECT_EQ(run.Run(seed).block_tasks_done, Blocks(run.c));
+      EXPECT_GE(run.WorkersThatStayed(), row.stay);  // more where a block starts late
+      EXPECT_LE(run.WorkersThatStayed(), 6u);
+      EXPECT_EQ(run.CountOf(0), 0u);
+      EXPECT_EQ(run.CountOf(1), 0u);
+      ExpectSameOut(run.memory, RunOriginal(run.c, 1));
+    }
+  }
+}
+
+TEST(TwinRun, WorkersRetreatFromAFullSm) {
+  WorkerRun run;
+  run.launch.sms = 1;
+  run.header.sm_workers = Device<uint32_t>(kSmWorkers);
+  run.header.workers_per_sm = 2;
+  const uint32_t others = 2;  // of another launch
+  std::memcpy(run.memory.data() + kSmWorkers, &others, sizeof(others));
+  const gpushare_worker_completion record = run.Run();
+  EXPECT_EQ(record.block_tasks_done, 0u);
+  EXPECT_EQ(record.block_tasks_left, Blocks(run.c));
+  EXPECT_EQ(run.CountOf(0), others);
+}
+
+TEST(TwinRun, TheLastWorkerZeroesTheRetiredCounterAlone) {
+  for (const bool retires : {true, false}) {
+    WorkerRun run;
+    const uint32_t old = 77;
+    std::memcpy(run.memory.data() + kRetired, &old, sizeof(old));
+    if (retires) run.header.retired_counter = Device<uint32_t>(kRetired);
+    EXPECT_EQ(run.Run().block_tasks_left, 0u);
+    EXPECT_EQ(At<uint32_t>(run.memory, kRetired), retires ? 0u : old);
+    EXPECT_EQ(At<uint32_t>(run.memory, kRetired + 4), 0u);
+  }
+}
+
+TEST(TwinRun, WorkersClaimFromTheirFirstBlockTaskOn) {
+  WorkerRun run;
+  const uint32_t half = 3;
+  run.header.block_begin = half;
+  run.header.block_count = Blocks(run.c) - half;
+  run.header.claim_batch = 3;
+  EXPECT_EQ(run.Run().block_tasks_done, Blocks(run.c) - half);
+  for (uint32_t block = 0; block < half; ++block) {
+    EXPECT_EQ(At<uint32_t>(run.memory, kOut + 4 * uint64_t{block}), 0u);
+  }
+  const uint32_t none = 0;
+  std::memcpy(run.memory.data() + kCounter, &none, sizeof(none));
+  run.header.block_begin = 0;
+  run.header.block_count = half;
+  EXPECT_EQ(run.Run().block_tasks_done, half);
+  ExpectSameOut(run.memory, RunOriginal(run.c, 1));
+}
+
+TEST(TwinRun, WithoutACounterEachWorkerExecutesItsOwnBlockTaskOnce) {
+  for (const uint32_t begin : {0u, 2u}) {
+    WorkerRun run;
+    run.header.counter = nullptr;
+    run.header.block_begin = begin;
+    run.header.block_count = Blocks(run.c) - begin;
+    run.launch.grid = {Blocks(run.c) + 2, 1, 1};  // the last have none
+    const gpushare_worker_completion record = run.Run();
+    EXPECT_EQ(record.block_tasks_done, Blocks(run.c) - begin);
+    EXPECT_EQ(record.block_tasks_left, 0u);
+    EXPECT_EQ(At<uint32_t>(run.memory, kCounter), 0u);
+    if (begin == 0) {
+      ExpectSameOut(run.memory, RunOriginal(run.c, 1));
+    }
+  }
+}
+
+TEST(TwinRun, ALaunchReportsOnlyWhereItIsAskedTo) {
+  WorkerRun quiet;
+  quiet.header.scratch = nullptr;
+  EXPECT_EQ(quiet.Run().sequence, 0u);
+  ExpectSameOut(quiet.memory, RunOriginal(quiet.c, 1));
+  WorkerRun unrecorded;
+  unrecorded.header.completion = nullptr;
+  EXPECT_EQ(unrecorded.Run().sequence, 0u);
+  EXPECT_EQ(At<gpushare_worker_scratch>(unrecorded.memory, kScratch).ended_sequence, 1u);
 }
 
 }  // namespace
