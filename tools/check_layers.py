@@ -160,6 +160,8 @@ LAYERS = (
           may_reach=(ABSEIL, EIGEN)),
     Layer('C header', 'bindings/c', (PUBLIC_C,), pattern=r'^gpushare\.h$'),
     Layer('bindings', 'bindings/c', (own('bindings/c'), SRC, PUBLIC, ABSEIL)),
+    # libgpushare_ptx.so: the facade of src/ptx behind a C header.
+    Layer('PTX library', 'bindings/ptx', (PTX, re.compile(r'^gpushare/ptx\.h$'))),
     Layer('Python extension', 'bindings/python/native', (own('bindings/python/native'), PUBLIC_C, PYTHON)),
     Layer('kernel contract', 'include/gpushare/device', (PUBLIC, CUDA)),
     # Leads to the header in bindings/c, and has nothing else.

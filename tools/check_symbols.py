@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Checks what libraries of packages export and need: the C ABI alone, and nothing newer than glibc 2.28.
 
-A library of any machine will do, and so will a wheel or a tarball: its libgpushare.so is looked at. Exit code 0: all is
-well; 1: problems, printed with the file; 2: bad use.
+A library of any machine will do, and so will a wheel or a tarball: its libgpushare.so and libgpushare_ptx.so are looked at.
+Exit code 0: all is well; 1: problems, printed with the file; 2: bad use.
 
-  check_symbols.py FILE...      FILE: libgpushare.so, a wheel or a tarball of tools/package.sh
+  check_symbols.py FILE...      FILE: one of these libraries, a wheel or a tarball of tools/package.sh
+  check_symbols.py --exports FILE...   what it needs may be newer, as in a build for this machine
   check_symbols.py --self-test  plants each fault in the output of readelf and expects a report
 """
 
@@ -17,12 +18,12 @@ import tarfile
 import tempfile
 import zipfile
 
-SYMBOLS = pathlib.Path(__file__).resolve().parent.parent / 'bindings/c/symbols.txt'
+BINDINGS = pathlib.Path(__file__).resolve().parent.parent / 'bindings'
 # What manylinux_2_28 allows of versioned symbols. libstdc++ is inside, so that none of its versions is needed.
 NEWEST = {'GLIBC': (2, 28), 'GCC': (7, 0, 0)}
 # Of every glibc from 2.28 on; the loader's name says the machine.
 NEEDED = re.compile(r'lib(c\.so\.6|m\.so\.6|pthread\.so\.0|dl\.so\.2|rt\.so\.1|gcc_s\.so\.1)$|ld-linux-(x86-64|aarch64)\.so\.[12]$')
-LIBRARY = re.compile(r'(^|/)libgpushare(\.so\.\d+\.\d+\.\d+\.\d+|-?[0-9a-f]*\.so\.\d+)$')
+LIBRARY = re.compile(r'(^|/)libgpushare(_ptx)?(\.so\.\d+\.\d+\.\d+\.\d+|-?[0-9a-f]*\.so\.\d+)$')
 
 # A row of a defined symbol that others can link; its type does not matter.
 # readelf writes sizes from 100,000 bytes on in hex.
@@ -52,12 +53,20 @@ def newest_versions(text):
     return sorted(newest.items())
 
 
-def problems_of(text, symbols):
+def symbols_of(path):
+    """What a library must export, by its file's name."""
+    folder = 'ptx' if 'libgpushare_ptx' in pathlib.Path(path).name else 'c'
+    return set((BINDINGS / folder / 'symbols.txt').read_text(encoding='utf-8').split())
+
+
+def problems_of(text, symbols, exports_alone=False):
     """Sentences about one library; text is readelf's output."""
     found = []
     names = exported(text)
     found += [f'exports {name}, which symbols.txt has not' for name in sorted(names - symbols)]
     found += [f'does not export {name}' for name in sorted(symbols - names)]
+    if exports_alone:
+        return found
     for library in re.findall(r'\(NEEDED\) +Shared library: \[(.*)\]', text):
         if not NEEDED.match(library):
             found.append(f'needs {library}')
@@ -70,29 +79,29 @@ def problems_of(text, symbols):
     return found
 
 
-def library_of(path, folder):
-    """The library that a package holds, unpacked into folder; None if it holds none."""
+def libraries_of(path, folder):
+    """The libraries that a package holds, unpacked into folder; a library is its own."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if LIBRARY.search(name)]
-            return pathlib.Path(archive.extract(names[0], folder)) if names else None
+            return [pathlib.Path(archive.extract(name, folder)) for name in archive.namelist() if LIBRARY.search(name)]
     if tarfile.is_tarfile(path):
+        found = []
         with tarfile.open(path) as archive:
-            members = [member for member in archive if member.isfile() and LIBRARY.search(member.name)]
-            if not members:
-                return None
-            target = pathlib.Path(folder) / 'libgpushare.so'
-            target.write_bytes(archive.extractfile(members[0]).read())
-            return target
-    return path
+            for member in archive:
+                if member.isfile() and LIBRARY.search(member.name):
+                    found.append(pathlib.Path(folder) / pathlib.PurePosixPath(member.name).name)
+                    found[-1].write_bytes(archive.extractfile(member).read())
+        return found
+    return [path]
 
 
-def check(path, symbols):
+def check(path, exports_alone):
     with tempfile.TemporaryDirectory() as folder:
-        library = library_of(path, folder)
-        if library is None:
+        libraries = libraries_of(path, folder)
+        if not libraries:
             return [f'{path}: there is no libgpushare.so in it']
-        return [f'{path}: {problem}' for problem in problems_of(readelf(library), symbols)]
+        return [f'{path}: {library.name} {problem}' for library in libraries
+                for problem in problems_of(readelf(library), symbols_of(library), exports_alone)]
 
 
 GOOD = '''
@@ -128,18 +137,25 @@ def self_test():
         found = problems_of(GOOD.replace(old, new), {'gpushare_a'})
         if len(found) != len(wanted) or not all(part in problem for part, problem in zip(wanted, found)):
             failures.append(f'{new} in place of {old}, reported: {found}')
+    needs_new = GOOD.replace('libc.so.6', 'libstdc++.so.6')
+    failures += [f'of exports alone, reported: {problem}' for problem in problems_of(needs_new, {'gpushare_a'}, True)]
+    if len(problems_of(GOOD, {'gpushare_b'}, True)) != 2:
+        failures.append('other exports are not reported where exports alone are asked for')
+    if symbols_of('lib/libgpushare_ptx.so.0.0.1.0') & symbols_of('lib/libgpushare.so.1'):
+        failures.append('two libraries export one name')
     return failures
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('files', nargs='*', type=pathlib.Path)
+    parser.add_argument('--exports', action='store_true')
     parser.add_argument('--self-test', action='store_true')
     arguments = parser.parse_args()
     if arguments.self_test == bool(arguments.files):
         parser.error('give files, or --self-test')
-    symbols = set(SYMBOLS.read_text(encoding='utf-8').split())
-    problems = self_test() if arguments.self_test else [each for path in arguments.files for each in check(path, symbols)]
+    problems = self_test() if arguments.self_test else [
+        each for path in arguments.files for each in check(path, arguments.exports)]
     for problem in problems:
         print(problem)
     if not problems:

@@ -17,7 +17,7 @@ prefix="$scratch/prefix"
   { cat "$scratch/install.log" >&2; exit 1; }
 
 # Each file belongs to a component. A program needs the library's alone; `kernels` is an error where it was not built.
-for component in library development tool documentation; do
+for component in library development tool documentation ptx; do
   "$cmake" --install "$build" --prefix "$scratch/parts" --component "$component" > "$scratch/install.log"
   if [[ "$component" == library ]]; then
     find "$scratch/parts" ! -type d ! -name 'libgpushare.so.*' > "$scratch/beside"
@@ -49,6 +49,7 @@ library="$(dirname "$(find "$build" -name libgpushare.so -not -path '*/CMakeFile
 "$cmake" --build "$scratch/build" > "$scratch/build.log" || { cat "$scratch/build.log" >&2; exit 1; }
 "$scratch/build/consumer_c"
 "$scratch/build/consumer_cpp"
+"$scratch/build/consumer_ptx"
 
 # pkg-config.
 library_folder="$(dirname "$(find "$prefix" -name 'gpushare.pc')")/.."
@@ -62,6 +63,14 @@ read -ra libs <<< "$(pkg-config --libs gpushare)"
 export LD_LIBRARY_PATH="$library_folder"
 "$scratch/pkg_c"
 "$scratch/pkg_cpp"
+read -ra cflags <<< "$(pkg-config --cflags gpushare-ptx)"
+read -ra libs <<< "$(pkg-config --libs gpushare-ptx)"
+"$cc" -std=c99 -Wall -Wextra -Werror "${cflags[@]}" "$here/consumer/twin.c" "${libs[@]}" -o "$scratch/pkg_ptx"
+"$scratch/pkg_ptx"
+if objdump -p "$library_folder/libgpushare_ptx.so" | grep -q 'NEEDED *lib\(gpushare\|absl\|cu\)'; then
+  echo 'libgpushare_ptx.so needs more than the system.' >&2
+  exit 1
+fi
 
 # The component `kernels`, which is there with CUDA: the example as somebody else's project, in C99.
 if [[ -e "$prefix/include/gpushare/kernels.h" ]]; then
