@@ -953,8 +953,8 @@ typedef struct gpushare_kernel_info {
   int32_t reserved;
   // Of a kernel of PTX: why it has no worker or slice form, a sentence; null: it has one, or nobody
   // asked for it, or it is none of PTX. The line is that of the text, from 1; 0: the text as a
-  // whole. Both live as long as the kernel: whoever reads them sees to it that the kernel is not
-  // released meanwhile, if need be by a reference of its own (gpushare_kernel_retain).
+  // whole. Both live until the calling thread's next gpushare_kernel_info_by_name, whatever becomes
+  // of the kernel: another thread may release it meanwhile.
   const char* worker_refusal;
   const char* slice_refusal;
   uint32_t worker_refusal_line;

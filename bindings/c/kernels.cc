@@ -3,6 +3,7 @@
 #include "bindings/c/kernels.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -103,8 +104,7 @@ class NameInRegistration {
 
 // The description of a kernel from its options, and from its PTX if it has some.
 absl::StatusOr<core::KernelDesc> GivenDesc(const RuntimeObject& runtime,
-                                           const gpushare_kernel_options& options,
-                                           core::PtxCode* ptx)
+                                           const gpushare_kernel_options& options, MadePtx* ptx)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(runtime.mutex) {
   absl::StatusOr<core::KernelDesc> desc =
       KernelDescOf(options, runtime.profile.FindKernel(options.name));
@@ -115,7 +115,7 @@ absl::StatusOr<core::KernelDesc> GivenDesc(const RuntimeObject& runtime,
 
 // Reads the options, reserves the name and checks the description.
 absl::StatusOr<core::KernelDesc> DescOf(RuntimeObject& runtime,
-                                        const gpushare_kernel_options& options, core::PtxCode* ptx,
+                                        const gpushare_kernel_options& options, MadePtx* ptx,
                                         NameInRegistration& name) {
   core::MutexLock lock(&runtime.mutex);
   absl::StatusOr<core::KernelDesc> desc = GivenDesc(runtime, options, ptx);
@@ -127,8 +127,8 @@ absl::StatusOr<core::KernelDesc> DescOf(RuntimeObject& runtime,
 }
 
 // `ptx` is the kernel's code; null: the options have it.
-absl::Status Register(RuntimeObject& runtime, const gpushare_kernel_options& options,
-                      core::PtxCode* ptx, KernelObject& kernel) {
+absl::Status Register(RuntimeObject& runtime, const gpushare_kernel_options& options, MadePtx* ptx,
+                      KernelObject& kernel) {
   NameInRegistration name(runtime, absl::StrCat("kernel '", options.name, "'"));
   absl::StatusOr<core::KernelDesc> desc = DescOf(runtime, options, ptx, name);
   if (!desc.ok()) return desc.status();
@@ -158,7 +158,7 @@ absl::Status Register(RuntimeObject& runtime, const gpushare_kernel_options& opt
 }
 
 absl::Status RegisterOptions(gpushare_runtime* runtime, const gpushare_kernel_options* options,
-                             core::PtxCode* ptx, gpushare_kernel** out_kernel) {
+                             MadePtx* ptx, gpushare_kernel** out_kernel) {
   GPUSHARE_FIND(object, runtime);
   gpushare_kernel_options known;
   GPUSHARE_RETURN_IF_ERROR(ReadOptions("kernel_options", options, &known));
@@ -249,6 +249,22 @@ using gpushare::abi::CheckNotNull;
 using gpushare::abi::Enter;
 using gpushare::abi::RegistrationScope;
 
+namespace {
+
+// Copies the texts for the calling thread: another thread may release the kernel meanwhile, and a
+// later registration then takes its place.
+void KeepRefusals(gpushare_kernel_info& info) {
+  thread_local std::array<std::string, 2> texts;
+  size_t next = 0;
+  for (const char** const text : {&info.worker_refusal, &info.slice_refusal}) {
+    std::string& copy = texts[next++];
+    copy = *text == nullptr ? "" : *text;
+    if (*text != nullptr) *text = copy.c_str();
+  }
+}
+
+}  // namespace
+
 gpushare_status gpushare_kernel_register(gpushare_runtime* runtime,
                                          const gpushare_kernel_options* options,
                                          gpushare_kernel** out_kernel) noexcept {
@@ -270,7 +286,7 @@ gpushare_status gpushare_kernel_register_ptx(gpushare_runtime* runtime,
     GPUSHARE_RETURN_IF_ERROR(RegistrationScope::Refuse("gpushare_kernel_register_ptx"));
     const absl::StatusOr<gpushare::abi::PtxSource> source = gpushare::abi::ReadPtxSource(code);
     if (!source.ok()) return source.status();
-    absl::StatusOr<gpushare::core::PtxCode> ptx = gpushare::abi::MakePtxCode(*source);
+    absl::StatusOr<gpushare::abi::MadePtx> ptx = gpushare::abi::MakePtxCode(*source);
     if (!ptx.ok()) return ptx.status();
     return gpushare::abi::RegisterOptions(runtime, options, &*ptx, out_kernel);
   });
@@ -308,7 +324,9 @@ gpushare_status gpushare_kernel_info_by_name(gpushare_runtime* runtime, const ch
                                               "' is registered, and the profile '",
                                               object->profile.device.name, "' has none."));
     }
-    return gpushare::abi::WriteResult("kernel_info", gpushare::abi::ToC(*kernel), out_info);
+    gpushare_kernel_info info = gpushare::abi::ToC(*kernel);
+    KeepRefusals(info);
+    return gpushare::abi::WriteResult("kernel_info", info, out_info);
   });
 }
 

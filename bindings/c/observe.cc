@@ -6,6 +6,7 @@
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
+#include "src/core/seams/sliceable.h"
 
 namespace gpushare::abi {
 namespace {
@@ -38,8 +39,9 @@ gpushare_device_info DeviceInfoOf(const RuntimeObject& runtime) {
 }
 
 // The guarantees that some kernel of this kind can have: the answer without a kernel.
-absl::StatusOr<uint32_t> GuaranteesOf(const core::DeviceCapabilities& device,
-                                      gpushare_task_kind kind, const KernelObject* kernel) {
+absl::StatusOr<uint32_t> GuaranteesOf(const core::Scheduler& scheduler, gpushare_task_kind kind,
+                                      const KernelObject* kernel) {
+  const core::DeviceCapabilities& device = scheduler.capabilities();
   if (kernel != nullptr) {
     if (kind != GPUSHARE_TASK_DEFAULT && kind != ToC(kernel->kind)) {
       return absl::InvalidArgumentError(
@@ -57,7 +59,10 @@ absl::StatusOr<uint32_t> GuaranteesOf(const core::DeviceCapabilities& device,
         out |= GPUSHARE_GUARANTEE_EVICTABLE;
       }
       if (confinable) out |= GPUSHARE_GUARANTEE_CONFINABLE;
-      return out | GPUSHARE_GUARANTEE_DIVISIBLE;
+      if (kernel == nullptr || core::IsSliceable(*scheduler.FindKernel(kernel->id))) {
+        out |= GPUSHARE_GUARANTEE_DIVISIBLE;
+      }
+      return out;
     case GPUSHARE_TASK_GRAPH:
     case GPUSHARE_TASK_LIBRARY:
       if (confinable) out |= GPUSHARE_GUARANTEE_CONFINABLE;
@@ -99,8 +104,7 @@ gpushare_status gpushare_guarantees(gpushare_runtime* runtime, gpushare_task_kin
         return absl::InvalidArgumentError("The kernel is registered in another runtime.");
       }
     }
-    const auto guarantees =
-        gpushare::abi::GuaranteesOf(object->scheduler->capabilities(), kind, kernel_object);
+    const auto guarantees = gpushare::abi::GuaranteesOf(*object->scheduler, kind, kernel_object);
     if (!guarantees.ok()) return guarantees.status();
     *out_guarantees = *guarantees;
     return absl::OkStatus();

@@ -40,12 +40,12 @@ absl::StatusOr<core::PtxForm> Check(const gpushare_ptx_code* code, gpushare_form
 absl::StatusOr<std::string> Module(const gpushare_ptx_code* code) {
   const absl::StatusOr<PtxSource> source = ReadPtxSource(code);
   if (!source.ok()) return source.status();
-  absl::StatusOr<core::PtxCode> made = MakePtxCode(*source);
+  absl::StatusOr<MadePtx> made = MakePtxCode(*source);
   if (!made.ok()) return made.status();
-  for (const core::PtxForm& form : {made->worker, made->slice}) {
+  for (const core::PtxForm& form : {made->code.worker, made->code.slice}) {
     if (!form.refusal.empty()) return absl::UnimplementedError(form.refusal);
   }
-  return std::move(made->module);
+  return std::move(made->code.module);
 }
 
 }  // namespace

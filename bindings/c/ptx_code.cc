@@ -52,7 +52,11 @@ std::string EntryOf(const PtxSource& source) {
   return entries.size() == 1 ? entries.front() : "";
 }
 
-void Take(ptx::Twin twin, core::PtxCode& code) {
+void Take(ptx::Twin twin, MadePtx& made) {
+  const std::array<uint32_t, 3>& most = twin.facts.block_max;
+  made.threads_max = uint64_t{most[0]} * most[1] * most[2];
+  made.needs_flat_block = twin.facts.needs_flat_block;
+  core::PtxCode& code = made.code;
   const std::array<uint32_t, 3>& block = twin.facts.block_required;
   for (size_t i = 0; i < block.size() && block[0] != 0; ++i) {
     code.block[i] = static_cast<int32_t>(std::max(block[i], 1u));
@@ -75,7 +79,8 @@ int64_t ThreadsOf(const std::array<int32_t, 3>& shape) {
 
 // The block that the text requires counts where the caller says nothing of it, whatever the profile
 // says. A caller's shape that no kernel has is left to the kernel's check.
-// INVALID_ARGUMENT: no block is that large, or the caller's has another number of threads.
+// INVALID_ARGUMENT: no block is that large, or the caller's is another one. A launch fails unless
+// each dimension is the required one, so that equal numbers of threads are not enough.
 absl::Status TakeBlock(const gpushare_kernel_options& options,
                        const std::array<int32_t, 3>& required, core::KernelResources& out) {
   if (required[0] == 0) return absl::OkStatus();
@@ -88,19 +93,49 @@ absl::Status TakeBlock(const gpushare_kernel_options& options,
   }
   const std::array<int32_t, 3> shape = {options.block_x, options.block_y, options.block_z};
   const bool has_shape = shape != std::array<int32_t, 3>{};
-  if (!has_shape && options.threads_per_block == 0) {
-    out.block_x = required[0];
-    out.block_y = required[1];
-    out.block_z = required[2];
-    out.threads_per_block = static_cast<int32_t>(threads);
-    return absl::OkStatus();
+  if (has_shape && ThreadsOf(shape) == 0) return absl::OkStatus();
+  const bool is_other =
+      has_shape ? shape != required
+                : options.threads_per_block != 0 && options.threads_per_block != threads;
+  if (is_other) {
+    const std::string stated =
+        has_shape ? absl::StrJoin(shape, " x ") : absl::StrCat(options.threads_per_block);
+    return absl::InvalidArgumentError(absl::StrCat("Kernel '", options.name, "' has blocks of ",
+                                                   stated, " threads, and its PTX requires ",
+                                                   absl::StrJoin(required, " x "), "."));
   }
-  const int64_t stated = has_shape ? ThreadsOf(shape) : options.threads_per_block;
-  if (has_shape && stated == 0) return absl::OkStatus();
-  if (stated == threads) return absl::OkStatus();
+  out.block_x = required[0];
+  out.block_y = required[1];
+  out.block_z = required[2];
+  out.threads_per_block = static_cast<int32_t>(threads);
+  return absl::OkStatus();
+}
+
+// INVALID_ARGUMENT: the caller's block has more threads than the text allows.
+absl::Status CheckThreadsMax(const gpushare_kernel_options& options, uint64_t threads_max) {
+  const int64_t shape = ThreadsOf({options.block_x, options.block_y, options.block_z});
+  const int64_t threads = std::max<int64_t>({shape, options.threads_per_block, 0});
+  if (threads_max == 0 || static_cast<uint64_t>(threads) <= threads_max) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("Kernel '", options.name, "' has blocks of ",
-                                                 stated, " threads, and its PTX requires ", threads,
-                                                 "."));
+                                                 threads, " threads, and its PTX allows ",
+                                                 threads_max, " (.maxntid)."));
+}
+
+// Refuses twins whose text says nothing of the block's shape, where the block is not the one that
+// they were made for.
+void RefuseDeepBlock(const core::KernelResources& block, MadePtx& made) {
+  if (!made.needs_flat_block || (block.block_y <= 1 && block.block_z <= 1)) return;
+  const std::array<int32_t, 3> shape = {block.block_x, block.block_y, block.block_z};
+  const ptx::Refusal refusal = {
+      ptx::Reason::kWarpSync, 0,
+      absl::StrCat("It reads %tid.x alone, so that each warp was taken as a part of a row, and its "
+                   "blocks have ",
+                   absl::StrJoin(shape, " x "), " threads. With '.reqntid ",
+                   absl::StrJoin(shape, ", "), "' in the text it is checked for them.")};
+  core::PtxCode& code = made.code;
+  if (code.worker.made()) code.worker = Refused(code.entry, "worker", refusal);
+  if (code.slice.made()) code.slice = Refused(code.entry, "slice", refusal);
+  code.module = {};
 }
 
 }  // namespace
@@ -130,20 +165,21 @@ absl::StatusOr<PtxSource> ReadPtxSource(const gpushare_ptx_code* code) {
   return out;
 }
 
-absl::StatusOr<core::PtxCode> MakePtxCode(const PtxSource& source) {
+absl::StatusOr<MadePtx> MakePtxCode(const PtxSource& source) {
   ptx::Twin twin = ptx::Transform(source.text, source.entry, source.forms);
   GPUSHARE_RETURN_IF_ERROR(CheckEntry(source, twin.refusal));
-  core::PtxCode code;
+  MadePtx made;
+  core::PtxCode& code = made.code;
   code.text = std::string(source.text);
   if (twin.ok()) {
-    Take(std::move(twin), code);
-    return code;
+    Take(std::move(twin), made);
+    return made;
   }
   // What refuses a kernel refuses each of its forms.
   code.entry = EntryOf(source);
   if (source.forms.workers) code.worker = Refused(code.entry, "worker", twin.refusal);
   if (source.forms.slice) code.slice = Refused(code.entry, "slice", twin.refusal);
-  return code;
+  return made;
 }
 
 absl::StatusOr<core::PtxForm> CheckPtxForm(const PtxSource& source) {
@@ -153,7 +189,7 @@ absl::StatusOr<core::PtxForm> CheckPtxForm(const PtxSource& source) {
   return Refused(EntryOf(source), source.forms.workers ? "worker" : "slice", checked.refusal);
 }
 
-absl::Status TakePtx(const gpushare_kernel_options& options, core::PtxCode code,
+absl::Status TakePtx(const gpushare_kernel_options& options, MadePtx made,
                      core::KernelDesc& kernel) {
   if (kernel.kind() != core::TaskKind::kKernel) {
     return absl::InvalidArgumentError(
@@ -169,6 +205,10 @@ absl::Status TakePtx(const gpushare_kernel_options& options, core::PtxCode code,
                      "' has yield points (yield_interval_ns), and a kernel of PTX has none."));
   }
   kernel.yield_interval_ns = 0;  // the profile's is of another body
+  core::PtxCode& code = made.code;
+  GPUSHARE_RETURN_IF_ERROR(TakeBlock(options, code.block, kernel.resources));
+  GPUSHARE_RETURN_IF_ERROR(CheckThreadsMax(options, made.threads_max));
+  RefuseDeepBlock(kernel.resources, made);
   code.must_evict = options.evictable == GPUSHARE_CHOICE_YES;
   if (code.must_evict && !code.worker.made()) {
     return absl::UnimplementedError(
@@ -179,7 +219,6 @@ absl::Status TakePtx(const gpushare_kernel_options& options, core::PtxCode code,
   }
   kernel.evictable = code.worker.made() && options.evictable != GPUSHARE_CHOICE_NO;
   code.functions.original = options.original_function;
-  GPUSHARE_RETURN_IF_ERROR(TakeBlock(options, code.block, kernel.resources));
   kernel.code = std::move(code);
   return absl::OkStatus();
 }

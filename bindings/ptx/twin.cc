@@ -101,6 +101,7 @@ gpushare_twin_status gpushare_twin_get_facts(const gpushare_twin* twin,
   out.early_exits = facts.early_exits ? 1 : 0;
   out.uses_grid_size = facts.uses_grid_size ? 1 : 0;
   out.instructions = facts.instructions;
+  out.needs_flat_block = facts.needs_flat_block ? 1 : 0;
   return GPUSHARE_TWIN_OK;
 }
 

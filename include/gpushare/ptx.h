@@ -88,11 +88,13 @@ typedef struct gpushare_twin_facts {
   uint32_t early_exits;          // 1: some threads may end before the others' last barrier
   uint32_t uses_grid_size;       // 1: reads %nctaid
   uint32_t instructions;
+  uint32_t needs_flat_block;  // 1: launch twins with blocks of one dimension alone
+  uint32_t reserved;
 } gpushare_twin_facts;
 #define GPUSHARE_TWIN_FACTS_INIT                                                            \
   {                                                                                         \
     sizeof(gpushare_twin_facts), 0, NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, 0, {0, 0, 0}, \
-        {0, 0, 0}, 0, 0, 0, 0, 0, 0                                                         \
+        {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0                                                   \
   }
 
 typedef struct gpushare_twin gpushare_twin;

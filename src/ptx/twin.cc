@@ -41,6 +41,7 @@ KernelFacts FactsOf(const Module& module, const Findings& findings) {
   facts.dynamic_shared = module.dynamic_shared;
   facts.early_exits = findings.barriers.early_exits;
   facts.uses_grid_size = findings.reads_grid_size;
+  facts.needs_flat_block = findings.needs_flat_block;
   facts.instructions = findings.instructions;
   return facts;
 }

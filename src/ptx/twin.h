@@ -63,6 +63,7 @@ struct KernelFacts {
   bool dynamic_shared = false;     // uses an extern .shared array
   bool early_exits = false;        // some threads may end before the others' last barrier
   bool uses_grid_size = false;     // reads %nctaid: the header's grid is what it sees
+  bool needs_flat_block = false;   // twins hold for blocks of one dimension alone
   uint32_t instructions = 0;
 };
 

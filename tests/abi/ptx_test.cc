@@ -43,6 +43,19 @@ constexpr char kSpecialised[] = R"(.visible .entry specialised(.param .u64 out)
 }
 )";
 
+// Whole warps leave, if blocks have one dimension. Nothing says that they have.
+constexpr char kByWarps[] = R"(.visible .entry by_warps(.param .u64 out)
+{
+  .reg .pred %p<2>;
+  .reg .b32 %r<3>;
+  mov.u32 %r1, %tid.x;
+  setp.ge.u32 %p1, %r1, 32;
+  @%p1 ret;
+  shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;
+  ret;
+}
+)";
+
 class PtxTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -142,6 +155,7 @@ TEST_F(PtxTest, ARefusedKernelRunsWholeAndSaysWhyAndWhere) {
   EXPECT_EQ(info.worker_refusal_line, 9u);
   EXPECT_EQ(info.slice_refusal_line, 9u);
   EXPECT_EQ(Guarantees() & GPUSHARE_GUARANTEE_EVICTABLE, 0u);
+  EXPECT_EQ(Guarantees() & GPUSHARE_GUARANTEE_DIVISIBLE, 0u);
   const gpushare_completion_record record = Run();
   EXPECT_EQ(record.verdict, GPUSHARE_VERDICT_OK);
   EXPECT_EQ(record.evictions, 0);
@@ -221,11 +235,75 @@ TEST_F(PtxTest, ABlockThatNoKernelHasIsRefused) {
     Give(kernel);
     EXPECT_FAILS(Register(), GPUSHARE_INVALID_ARGUMENT, "threads, and CUDA allows 1 to 1024");
   }
+}
+
+TEST_F(PtxTest, TheRequiredBlockCountsInEachDimension) {
+  Give(kScale);
   options_.block_x = 64;
   options_.block_y = 2;
   options_.block_z = 1;
+  EXPECT_FAILS(Register(), GPUSHARE_INVALID_ARGUMENT,
+               "64 x 2 x 1 threads, and its PTX requires 128 x 1 x 1");
+  std::string kernel = kScale;
+  kernel.replace(kernel.find("128"), 3, "64, 2");
+  Give(kernel);
+  ASSERT_OK(Register());
+  ASSERT_OK(gpushare_kernel_release(kernel_));
+  options_.block_x = options_.block_y = options_.block_z = 0;
+  options_.threads_per_block = 128;  // its shape is the required one
+  ASSERT_OK(Register());
+}
+
+TEST_F(PtxTest, ABlockHasAtMostTheThreadsThatTheTextAllows) {
+  std::string kernel = kScale;
+  kernel.replace(kernel.find(".reqntid 128"), 12, ".maxntid 64, 1");
+  Give(kernel);
+  options_.threads_per_block = 128;
+  EXPECT_FAILS(Register(), GPUSHARE_INVALID_ARGUMENT, "128 threads, and its PTX allows 64");
+  options_.threads_per_block = 0;
+  options_.block_x = 32;
+  options_.block_y = 4;
+  options_.block_z = 1;
+  EXPECT_FAILS(Register(), GPUSHARE_INVALID_ARGUMENT, "128 threads, and its PTX allows 64");
+  options_.block_y = 2;
+  ASSERT_OK(Register());
+  EXPECT_EQ(Info().evictable, 1) << "it depends on no warp";
+}
+
+TEST_F(PtxTest, TwinsOfFlatBlocksAreRefusedForOtherBlocks) {
+  Give(kByWarps);
+  options_.block_x = 32;
+  options_.block_y = 4;
+  options_.block_z = 1;
+  options_.evictable = GPUSHARE_CHOICE_YES;
+  EXPECT_FAILS(Register(), GPUSHARE_UNIMPLEMENTED, ".reqntid 32, 4, 1");
+  options_.evictable = GPUSHARE_CHOICE_DEFAULT;
+  ASSERT_OK(Register());
+  EXPECT_EQ(Info().evictable, 0);
+  EXPECT_EQ(Guarantees() & GPUSHARE_GUARANTEE_DIVISIBLE, 0u);
+  for (const std::string refusal : {Info().worker_refusal, Info().slice_refusal}) {
+    EXPECT_NE(refusal.find("Kernel 'by_warps' has no "), std::string::npos) << refusal;
+    EXPECT_NE(refusal.find("32 x 4 x 1"), std::string::npos) << refusal;
+  }
+  EXPECT_EQ(Run().verdict, GPUSHARE_VERDICT_OK);
+  ASSERT_OK(gpushare_kernel_release(kernel_));
+  options_.block_x = 128;
+  options_.block_y = 1;
+  ASSERT_OK(Register());
+  EXPECT_EQ(Info().evictable, 1);
+}
+
+TEST_F(PtxTest, ARefusalCanBeReadAfterItsKernelIsReleased) {
+  Give(kSpecialised);
+  ASSERT_OK(Register());
+  const gpushare_kernel_info info = Info();
+  const std::string refusal = info.worker_refusal;
+  ASSERT_OK(gpushare_kernel_release(kernel_));
+  options_.name = "another";
   Give(kScale);
   ASSERT_OK(Register());
+  EXPECT_EQ(info.worker_refusal, refusal);
+  EXPECT_NE(info.slice_refusal, nullptr);
 }
 
 TEST_F(PtxTest, ALengthEndsTheText) {

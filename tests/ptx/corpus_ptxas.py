@@ -51,7 +51,8 @@ class Facts(ctypes.Structure):
                 ('block_required', ctypes.c_uint32 * 3), ('block_max', ctypes.c_uint32 * 3),
                 ('static_shared_bytes', ctypes.c_uint32), ('twin_shared_bytes', ctypes.c_uint32),
                 ('dynamic_shared', ctypes.c_uint32), ('early_exits', ctypes.c_uint32),
-                ('uses_grid_size', ctypes.c_uint32), ('instructions', ctypes.c_uint32)]
+                ('uses_grid_size', ctypes.c_uint32), ('instructions', ctypes.c_uint32),
+                ('needs_flat_block', ctypes.c_uint32), ('reserved', ctypes.c_uint32)]
 
 
 class Library:

@@ -215,6 +215,20 @@ TEST(Twin, AWarpIsPartOfARowOnlyWhereTheBlockIsFlat) {
   }
 }
 
+// A block of 8 x 4 threads, whose rows have one warp together: what leaves by x leaves in part.
+TEST(Twin, TheTextSaysWhetherItsTwinsHoldForFlatBlocksAlone) {
+  constexpr std::string_view kByWarps =
+      "mov.u32 %r1, %tid.x;\nsetp.ge.u32 %p1, %r1, 32;\n@%p1 ret;\n"
+      "shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;\nret;";
+  EXPECT_TRUE(Check(KernelText(kByWarps), "k").facts.needs_flat_block);
+  EXPECT_TRUE(Check(KernelText(kByWarps, ".maxntid 256\n"), "k").facts.needs_flat_block);
+  EXPECT_FALSE(Check(KernelText(kByWarps, ".reqntid 96\n"), "k").facts.needs_flat_block);
+  // Each thread by itself, and all threads in all shapes.
+  EXPECT_FALSE(Check(KernelText(kThreeDimensions), "k").facts.needs_flat_block);
+  EXPECT_FALSE(Check(KernelText(kBlockSum), "k").facts.needs_flat_block);
+  EXPECT_FALSE(Check(KernelText(kEarlyReturn), "k").facts.needs_flat_block);
+}
+
 // Texts whose analyses would grow with the square of their size.
 TEST(Twin, HostileTextsEndSoon) {
   const std::clock_t begin = std::clock();

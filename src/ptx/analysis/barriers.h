@@ -28,6 +28,8 @@ struct BarrierPlan {
   uint32_t loop_barrier = 0;         // the number of the worker's own barrier
   uint32_t exits = 0;                // statements that end a thread
   std::vector<uint32_t> statements;  // the body's full barriers; filled with early exits alone
+
+  bool operator==(const BarrierPlan&) const = default;
 };
 
 Refusal PlanBarriers(const Module& module, const FlowGraph& graph, const Divergence& divergence,

@@ -154,6 +154,22 @@ Refusal CheckInstruction(const Module& module, const Statement& statement, Findi
   return {};
 }
 
+// Plans the barriers for the blocks that the text allows. Where only an assumption makes them flat,
+// says whether other blocks would need another plan.
+Refusal PlanForShapes(const Module& module, const FlowGraph& graph, StepBudget& budget,
+                      Findings& findings) {
+  const BlockShape shape = ShapeOf(module);
+  const auto plan_for = [&](bool flat, BarrierPlan& plan) {
+    const Divergence divergence = FindDivergence(module, graph, flat, budget);
+    return PlanBarriers(module, graph, divergence, budget, plan);
+  };
+  Refusal refusal = plan_for(shape != BlockShape::kDeep, findings.barriers);
+  if (IsRefused(refusal) || shape != BlockShape::kAssumed) return refusal;
+  BarrierPlan deep;
+  findings.needs_flat_block = IsRefused(plan_for(false, deep)) || deep != findings.barriers;
+  return {};
+}
+
 }  // namespace
 
 uint32_t TwinSharedBytes(const Module& module) { return module.dynamic_shared ? 1024 : 48; }
@@ -179,8 +195,7 @@ Refusal CheckKernel(const Module& module, Findings& findings) {
   if (IsRefused(refusal)) return refusal;
   refusal = CheckMbarriers(module, graph, budget);
   if (IsRefused(refusal)) return refusal;
-  const Divergence divergence = FindDivergence(module, graph, budget);
-  return PlanBarriers(module, graph, divergence, budget, findings.barriers);
+  return PlanForShapes(module, graph, budget, findings);
 }
 
 }  // namespace gpushare::ptx

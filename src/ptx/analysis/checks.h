@@ -20,6 +20,7 @@ struct Findings {
   bool copies = false;       // cp.async
   bool bulk_copies = false;  // cp.async.bulk
   bool reads_grid_size = false;
+  bool needs_flat_block = false;  // the barriers are right for blocks of one dimension alone
   uint32_t instructions = 0;
   uint32_t parameters_bytes = 0;
 };

@@ -17,8 +17,8 @@ constexpr uint64_t kWarpThreads = 32;
 
 class Analysis {
  public:
-  Analysis(const Module& module, const FlowGraph& graph, StepBudget& budget)
-      : module_(module), graph_(graph), budget_(budget), flat_(IsFlat(module)) {
+  Analysis(const Module& module, const FlowGraph& graph, bool flat, StepBudget& budget)
+      : module_(module), graph_(graph), budget_(budget), flat_(flat) {
     found_.values.resize(module.symbols.size(), Spread::kBlock);
     found_.branches.resize(graph.blocks.size(), Spread::kBlock);
     blocks_.resize(graph.blocks.size(), Spread::kBlock);
@@ -40,16 +40,6 @@ class Analysis {
   }
 
  private:
-  static bool IsFlat(const Module& module) {
-    const auto& required = module.entry.block_required;
-    if (required[0] != 0) return required[1] == 1 && required[2] == 1;
-    const auto& most = module.entry.block_max;
-    if (most[0] != 0 && (most[1] != 1 || most[2] != 1)) return false;
-    return std::none_of(module.words.begin(), module.words.end(), [](const Word& word) {
-      return word.text == "%tid.y" || word.text == "%tid.z" || word.text == "%tid";
-    });
-  }
-
   Divergence Worst() {
     std::fill(found_.values.begin(), found_.values.end(), Spread::kVaries);
     std::fill(found_.branches.begin(), found_.branches.end(), Spread::kVaries);
@@ -249,8 +239,23 @@ class Analysis {
 
 }  // namespace
 
-Divergence FindDivergence(const Module& module, const FlowGraph& graph, StepBudget& budget) {
-  return Analysis(module, graph, budget).Run();
+BlockShape ShapeOf(const Module& module) {
+  const auto& required = module.entry.block_required;
+  if (required[0] != 0) {
+    return required[1] == 1 && required[2] == 1 ? BlockShape::kFlat : BlockShape::kDeep;
+  }
+  const auto& most = module.entry.block_max;
+  if (most[0] != 0 && (most[1] != 1 || most[2] != 1)) return BlockShape::kDeep;
+  const bool reads_others =
+      std::any_of(module.words.begin(), module.words.end(), [](const Word& word) {
+        return word.text == "%tid.y" || word.text == "%tid.z" || word.text == "%tid";
+      });
+  return reads_others ? BlockShape::kDeep : BlockShape::kAssumed;
+}
+
+Divergence FindDivergence(const Module& module, const FlowGraph& graph, bool flat,
+                          StepBudget& budget) {
+  return Analysis(module, graph, flat, budget).Run();
 }
 
 }  // namespace gpushare::ptx

@@ -32,7 +32,17 @@ struct Divergence {
   std::vector<uint32_t> joins;
 };
 
-Divergence FindDivergence(const Module& module, const FlowGraph& graph, StepBudget& budget);
+// The shape of blocks that the text allows, as far as warps depend on it.
+enum class BlockShape : uint8_t {
+  kFlat,     // stated: one dimension
+  kAssumed,  // not stated, and the kernel reads no other dimension than x
+  kDeep,     // may have several dimensions
+};
+BlockShape ShapeOf(const Module& module);
+
+// `flat`: blocks have one dimension.
+Divergence FindDivergence(const Module& module, const FlowGraph& graph, bool flat,
+                          StepBudget& budget);
 
 }  // namespace gpushare::ptx
 

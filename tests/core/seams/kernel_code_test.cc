@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "src/core/seams/kernel.h"
+#include "src/core/seams/sliceable.h"
 
 namespace gpushare::core {
 namespace {
@@ -56,6 +57,25 @@ TEST(KernelCodeTest, AKernelOfPtxHasTheFunctionsThatADeviceMadeOfIt) {
   kernel.ptx()->DropTexts();
   EXPECT_EQ(kernel.ptx()->text + kernel.ptx()->module, "");
   EXPECT_EQ(kernel.ptx()->worker.refusal, "No.");
+}
+
+TEST(KernelCodeTest, SlicesNeedBlockTasksAndAFunctionThatRunsThem) {
+  int object = 0;
+  KernelDesc kernel;
+  EXPECT_TRUE(IsSliceable(kernel)) << "a simulated kernel has no functions";
+  kernel.functions()->original = &object;
+  EXPECT_FALSE(IsSliceable(kernel));
+  kernel.functions()->worker = &object;
+  EXPECT_TRUE(IsSliceable(kernel)) << "workers run them too";
+  kernel.simulation.nodes.emplace_back();
+  EXPECT_FALSE(IsSliceable(kernel)) << "a chain of nodes has no block tasks";
+  kernel.simulation.nodes.clear();
+  kernel.code = PtxCode{.worker = {.refusal = "No."}, .slice = {.refusal = "No."}};
+  EXPECT_FALSE(IsSliceable(kernel));
+  kernel.ptx()->slice = {.entry = "twin"};
+  EXPECT_TRUE(IsSliceable(kernel));
+  kernel.code = GraphCode{.cut = {.segments = 2}};
+  EXPECT_FALSE(IsSliceable(kernel));
 }
 
 TEST(KernelCodeTest, OnlyAGraphThatWasCutHasSegments) {
