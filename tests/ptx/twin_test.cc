@@ -194,6 +194,10 @@ TEST(Twin, NeighboursOfRefusalsAreAccepted) {
       // Whole warps leave before the others shuffle.
       "mov.u32 %r1, %tid.x;\nsetp.ge.u32 %p1, %r1, 64;\n@%p1 ret;\nshfl.sync.bfly.b32 %r2, %r1, "
       "1, 31, -1;\nret;",
+      // A number that ends with its point, as inline assembly has it.
+      "setp.gt.f32 %p1, %r1, 15.;\nmul.f32 %r2, %r1, 0.5;\nret;",
+      // Video instructions.
+      "vabsdiff4.u32.u32.u32 %r1, %r2, %r3, %r4;\nvadd.u32.u32.u32 %r1, %r2, %r3;\nret;",
       // All threads of the block leave together.
       "mov.u32 %r1, %ctaid.x;\nsetp.ge.u32 %p1, %r1, 64;\n@%p1 ret;\nbar.sync 1, 64;\nret;",
   };

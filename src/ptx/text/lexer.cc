@@ -94,7 +94,10 @@ class Lexer {
     }
     if (IsDigit(c)) {
       kind = TokenKind::kNumber;
-      while (IsNamePart(Peek()) || (Peek() == '.' && IsDigit(Peek(1)))) ++at_;
+      // `15.` too: a decimal point may be the last character of a number.
+      while (IsNamePart(Peek()) || (Peek() == '.' && (IsDigit(Peek(1)) || !IsNamePart(Peek(1))))) {
+        ++at_;
+      }
       return true;
     }
     if (c == '"') {
