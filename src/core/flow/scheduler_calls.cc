@@ -78,6 +78,17 @@ void ViewTokens(const App& app, AppGuarantee& guarantee) {
   guarantee.tbt_p99_ns = static_cast<int64_t>(distances.Quantile(0.99));
 }
 
+void EmitMarks(const Flow& flow, TicketId ticket, AppId app,
+               absl::Span<const TokenStreamId> streams) {
+  const TimeNs now_ns = flow.device->NowNs();
+  for (size_t first = 0; first < streams.size(); first += TokensMarked::kStreams) {
+    TokensMarked marked{.ticket = ticket, .app = app, .streams = {}};
+    const auto some = streams.subspan(first, TokensMarked::kStreams);
+    std::copy(some.begin(), some.end(), marked.streams.begin());
+    flow.EmitAt(now_ns, marked);
+  }
+}
+
 LatencySummary Summarise(const LatencyHistogram& histogram) {
   return {histogram.Count(), histogram.Quantile(0.5), histogram.Quantile(0.99), histogram.Max()};
 }
@@ -449,7 +460,13 @@ absl::StatusOr<TokenStreamId> Scheduler::BeginTokenStream(AppId id, TimeNs arriv
     return absl::InvalidArgumentError(
         absl::StrCat("App '", app->options.name, "' is best-effort and has no token streams."));
   }
-  return flow.token_streams.Begin(*app, arrival_ns == 0 ? now_ns : arrival_ns, now_ns);
+  const TimeNs arrives_ns = arrival_ns == 0 ? now_ns : arrival_ns;
+  const absl::StatusOr<TokenStreamId> stream = flow.token_streams.Begin(*app, arrives_ns, now_ns);
+  if (stream.ok() && flow.HasEvents()) {
+    flow.EmitAt(flow.device->NowNs(),
+                TokenStreamBegun{.stream = *stream, .app = id, .arrival_ns = arrives_ns});
+  }
+  return stream;
 }
 
 absl::Status Scheduler::MarkTokens(absl::Span<const TokenStreamId> streams, TicketId ticket) {
@@ -457,12 +474,22 @@ absl::Status Scheduler::MarkTokens(absl::Span<const TokenStreamId> streams, Tick
   MutexLock lock(&driver_->tick_mutex);
   Task* const task = flow.tables.FindTicket(ticket);
   if (task == nullptr) return NoTicket(ticket);
-  return flow.token_streams.Mark(streams, *task);
+  const AppId app = task->record.app;
+  const absl::Status status = flow.token_streams.Mark(streams, *task);
+  if (status.ok() && flow.HasEvents()) EmitMarks(flow, ticket, app, streams);
+  return status;
 }
 
 absl::Status Scheduler::EndTokenStream(TokenStreamId stream) {
+  Flow& flow = driver_->flow;
   MutexLock lock(&driver_->tick_mutex);
-  return driver_->flow.token_streams.End(stream);
+  const App* const app = flow.token_streams.AppOf(stream);
+  const absl::Status status = flow.token_streams.End(stream);
+  if (status.ok() && flow.HasEvents()) {
+    flow.EmitAt(flow.device->NowNs(),
+                TokenStreamEnded{.stream = stream, .app = AppId{app->id.load()}});
+  }
+  return status;
 }
 
 absl::StatusOr<TicketId> Scheduler::SubmitLc(const TaskSpec& spec) {

@@ -101,6 +101,7 @@ absl::StatusOr<TicketId> SubmitChecked(Flow& flow, const TaskSpec& spec, AppClas
     return status;
   }
   if (absl::Status status = CheckNext(spec, app_class); !status.ok()) return status;
+  if (absl::Status status = CheckOwnInput(spec, app_class); !status.ok()) return status;
   if (app_class == AppClass::kBestEffort) {
     if (absl::Status status = CheckQuota(flow, app, spec.work.kind, kernel); !status.ok())
       return status;

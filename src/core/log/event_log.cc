@@ -14,17 +14,18 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/base/file_io.h"
 #include "src/core/base/limits.h"
+#include "src/core/log/events.h"
 
 namespace gpushare::core {
 namespace {
 
 constexpr char kMagic[8] = {'G', 'P', 'U', 'S', 'H', 'L', 'O', 'G'};
-constexpr uint32_t kFileVersion = 1;
+constexpr uint32_t kFirstVersion = 1;
 
 // The file's first 64 bytes, little endian.
 struct FileHeader {
   char magic[8] = {};
-  uint32_t version = kFileVersion;
+  uint32_t version = kFirstVersion;
   uint32_t record_bytes = sizeof(EventRecord);
   uint64_t seed = 0;
   uint64_t count = 0;
@@ -65,6 +66,22 @@ uint64_t FileDigest(FileHeader header, const void* records, size_t bytes) {
   digest.AddWords(&header, sizeof(header));
   digest.AddWords(records, bytes);
   return digest.value();
+}
+
+// The lowest version that has such a record. An app whose bound counts tokens has marks, unless it
+// was recorded by a library that wrote none.
+uint32_t VersionOf(const EventRecord& record) {
+  const auto type = static_cast<EventType>(record.type);
+  const bool bounds_tokens =
+      type == EventType::kAppCreated && Decode<AppCreated>(record).bounds_tokens;
+  const bool has_size = type == EventType::kNextStated && record.b != 0;
+  return bounds_tokens || has_size || IsOfTokens(record) ? kEventLogVersion : kFirstVersion;
+}
+
+uint32_t VersionOf(absl::Span<const EventRecord> records) {
+  uint32_t version = kFirstVersion;
+  for (const EventRecord& record : records) version = std::max(version, VersionOf(record));
+  return version;
 }
 
 absl::Status Refused(absl::string_view why) {
@@ -118,6 +135,7 @@ absl::Status WriteEventLog(const std::string& path, const EventLogHeader& header
   const size_t bytes = records.size() * sizeof(EventRecord);
   FileHeader file;
   std::memcpy(file.magic, kMagic, sizeof(kMagic));
+  file.version = std::min(header.version, VersionOf(records));
   file.seed = header.seed;
   file.count = records.size();
   file.dropped = static_cast<uint64_t>(std::max<int64_t>(header.dropped, 0));
@@ -140,10 +158,12 @@ absl::StatusOr<EventLogFile> ParseEventLog(absl::Span<const uint8_t> bytes) {
   if (std::memcmp(file.magic, kMagic, sizeof(kMagic)) != 0) {
     return Refused("does not start with 'GPUSHLOG'.");
   }
-  if (file.version != kFileVersion || file.record_bytes != sizeof(EventRecord)) {
+  if (file.version < kFirstVersion || file.version > kEventLogVersion ||
+      file.record_bytes != sizeof(EventRecord)) {
     return Refused(absl::StrCat("has version ", file.version, " with records of ",
-                                file.record_bytes, " bytes, and version ", kFileVersion, " with ",
-                                sizeof(EventRecord), " is read here."));
+                                file.record_bytes, " bytes, and versions ", kFirstVersion, " to ",
+                                kEventLogVersion, " with ", sizeof(EventRecord),
+                                " are read here."));
   }
   if (file.count > kMaxLogFileRecords) {
     return Refused(absl::StrCat("says that it has ", file.count, " records, and the limit is ",
@@ -162,6 +182,7 @@ absl::StatusOr<EventLogFile> ParseEventLog(absl::Span<const uint8_t> bytes) {
     return Refused("has a header field out of range.");
   }
   EventLogFile result;
+  result.header.version = file.version;
   result.header.seed = file.seed;
   result.header.dropped = static_cast<int64_t>(file.dropped);
   result.header.blocked_lanes = file.blocked_lanes;

@@ -38,8 +38,13 @@ class EventLog final : public EventSink {
 
 // File: 64-byte header {"GPUSHLOG", version u32, record bytes u32, seed u64, count u64, dropped
 // u64, digest u64, blocked lanes u64, reserved u64}, then records. Written to a temporary name and
-// renamed. Logs of earlier versions have 0 blocked lanes.
+// renamed. Logs of earlier libraries have 0 blocked lanes.
+//
+// Version 2 has token streams and the sizes of inputs. A file has the lowest version that says what
+// its records are, and both are read.
+inline constexpr uint32_t kEventLogVersion = 2;
 struct EventLogHeader {
+  uint32_t version = kEventLogVersion;
   uint64_t seed = 0;
   int64_t dropped = 0;
   uint64_t blocked_lanes = 0;  // Scheduler::BlockedLanes at the end, for replay

@@ -14,6 +14,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -161,6 +162,22 @@ struct Submitted {
   }
 };
 
+// What a record of kWaits, kQueryBeginCalled or kQueryEndCalled is about: its `detail`.
+enum class CallSubject : uint8_t {
+  kQuery = 0,        // or a task
+  kTokenStream = 1,  // file version 2
+};
+inline constexpr CallSubject kLastCallSubject = CallSubject::kTokenStream;
+
+inline bool HasSubject(EventType type) {
+  return type == EventType::kWaits || type == EventType::kQueryBeginCalled ||
+         type == EventType::kQueryEndCalled;
+}
+inline bool IsOfTokens(const EventRecord& record) {
+  return HasSubject(static_cast<EventType>(record.type)) &&
+         record.detail == static_cast<uint8_t>(CallSubject::kTokenStream);
+}
+
 // Follows its Submitted at once; several for more tickets than one record holds.
 struct Waits {
   static constexpr EventType kType = EventType::kWaits;
@@ -180,18 +197,42 @@ struct Waits {
   }
 };
 
-// Behind its Submitted, and the Waits of that.
+// Token streams that wait for a task: it gives each of them a token when it has ended well. Several
+// at once for more streams than one record holds. By the caller's thread, for replay.
+struct TokensMarked {
+  static constexpr EventType kType = EventType::kWaits;
+  static constexpr size_t kStreams = 4;
+  TicketId ticket;
+  AppId app;                                    // of the task
+  std::array<TokenStreamId, kStreams> streams;  // 0: none
+  CallSubject subject = CallSubject::kTokenStream;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    walk(record.id, event.ticket);
+    walk(record.app, event.app);
+    walk(record.a, event.streams[0]);
+    walk(record.b, event.streams[1]);
+    walk(record.c, event.streams[2]);
+    walk(record.d, event.streams[3]);
+    walk(record.detail, event.subject);
+  }
+};
+
+// Behind its Submitted, and the Waits of that: what a submission states of its query.
 struct NextStated {
   static constexpr EventType kType = EventType::kNextStated;
   TicketId ticket;
   AppId app;
   int64_t within_ns = 0;  // TaskSpec::next_within_ns
+  double input_size = 0;  // TaskSpec::input_size; file version 2
 
   template <class Walk, class Record, class Event>
   static void Map(const Walk& walk, Record& record, Event& event) {
     walk(record.id, event.ticket);
     walk(record.app, event.app);
     walk(record.a, event.within_ns);
+    walk.Bits(record.b, event.input_size);
   }
 };
 
@@ -517,6 +558,38 @@ struct QueryEndCalled {
     walk(record.id, event.query);
     walk(record.app, event.app);
     walk(record.a, event.queue);
+  }
+};
+
+// By the caller's thread, for replay.
+struct TokenStreamBegun {
+  static constexpr EventType kType = EventType::kQueryBeginCalled;
+  TokenStreamId stream;
+  AppId app;
+  TimeNs arrival_ns = 0;
+  CallSubject subject = CallSubject::kTokenStream;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    walk(record.id, event.stream);
+    walk(record.app, event.app);
+    walk(record.b, event.arrival_ns);
+    walk(record.detail, event.subject);
+  }
+};
+
+// By the caller's thread, for replay.
+struct TokenStreamEnded {
+  static constexpr EventType kType = EventType::kQueryEndCalled;
+  TokenStreamId stream;
+  AppId app;
+  CallSubject subject = CallSubject::kTokenStream;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    walk(record.id, event.stream);
+    walk(record.app, event.app);
+    walk(record.detail, event.subject);
   }
 };
 

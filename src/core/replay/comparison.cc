@@ -53,9 +53,16 @@ void Comparison::Append(const EventRecord& record) {
   ++at_;
 }
 
-uint64_t Comparison::ToReplay(uint64_t recorded) const {
-  const auto found = to_replay_.find(recorded);
-  return found == to_replay_.end() ? recorded : found->second;
+TicketId Comparison::ToReplay(TicketId recorded) const {
+  return TicketId{Find(to_replay_, recorded.value, Kind::kTicket)};
+}
+
+QueryId Comparison::ToReplay(QueryId recorded) const {
+  return QueryId{Find(to_replay_, recorded.value, Kind::kQuery)};
+}
+
+TokenStreamId Comparison::ToReplay(TokenStreamId recorded) const {
+  return TokenStreamId{Find(to_replay_, recorded.value, Kind::kTokenStream)};
 }
 
 std::string Comparison::Show(const EventRecord& record) {
@@ -66,39 +73,42 @@ std::string Comparison::Show(const EventRecord& record) {
 }
 
 void Comparison::Learn(const EventRecord& expected, const EventRecord& record) {
-  const bool makes_ids = IsInput(TypeOf(record)) && TypeOf(record) != EventType::kAppUpdated;
-  if (expected.type != record.type || !makes_ids) return;
-  Pair(expected.id, record.id);
+  if (expected.type != record.type || IsOfTokens(expected) != IsOfTokens(record)) return;
   if (TypeOf(record) == EventType::kSubmitted) {
-    Pair(expected.id | kImplicitQueryBit, record.id | kImplicitQueryBit);
+    Pair(expected.id, record.id, Kind::kTicket);
+    Pair(expected.id | kImplicitQueryBit, record.id | kImplicitQueryBit, Kind::kQuery);
+  } else if (TypeOf(record) == EventType::kQueryBeginCalled) {
+    Pair(expected.id, record.id, IsOfTokens(record) ? Kind::kTokenStream : Kind::kQuery);
   }
 }
 
-void Comparison::Pair(uint64_t recorded, uint64_t replayed) {
-  to_replay_[recorded] = replayed;
-  to_recorded_[replayed] = recorded;
-}
-
-uint64_t Comparison::ToRecorded(uint64_t replayed) const {
-  const auto found = to_recorded_.find(replayed);
-  return found == to_recorded_.end() ? replayed : found->second;
+void Comparison::Pair(uint64_t recorded, uint64_t replayed, Kind kind) {
+  to_replay_[KeyOf(recorded, kind)] = replayed;
+  to_recorded_[KeyOf(replayed, kind)] = recorded;
 }
 
 EventRecord Comparison::Translate(EventRecord record) const {
   switch (TypeOf(record)) {
     case EventType::kCompleted:
-      if (Completed::NamesDependency(record)) record.b = ToRecorded(record.b);
-      record.c = ToRecorded(record.c);
+      if (Completed::NamesDependency(record)) record.b = ToRecorded(record.b, Kind::kTicket);
+      record.c = ToRecorded(record.c, Kind::kQuery);
       break;
     case EventType::kSubmitted:
-      record.c = ToRecorded(record.c);
+      record.c = ToRecorded(record.c, Kind::kQuery);
       break;
-    case EventType::kWaits:
-      record.a = ToRecorded(record.a);
-      record.b = ToRecorded(record.b);
-      record.c = ToRecorded(record.c);
-      record.d = ToRecorded(record.d);
+    case EventType::kWaits: {
+      const Kind kind = IsOfTokens(record) ? Kind::kTokenStream : Kind::kTicket;
+      for (int64_t* number : {&record.a, &record.b, &record.c, &record.d}) {
+        *number = ToRecorded(*number, kind);
+      }
       break;
+    }
+    case EventType::kQueryBegun:
+    case EventType::kQueryEnded:
+    case EventType::kQueryBeginCalled:
+    case EventType::kQueryEndCalled:
+      record.id = ToRecorded(record.id, IsOfTokens(record) ? Kind::kTokenStream : Kind::kQuery);
+      return record;
     case EventType::kNextStated:
     case EventType::kAdmitted:
     case EventType::kLaunched:
@@ -106,15 +116,11 @@ EventRecord Comparison::Translate(EventRecord record) const {
     case EventType::kEvicted:
     case EventType::kPartDone:
     case EventType::kHeld:
-    case EventType::kQueryBegun:
-    case EventType::kQueryEnded:
-    case EventType::kQueryBeginCalled:
-    case EventType::kQueryEndCalled:
       break;
     default:
       return record;  // the id is an app's or a lane's
   }
-  record.id = ToRecorded(record.id);
+  record.id = ToRecorded(record.id, Kind::kTicket);
   return record;
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "src/core/base/ids.h"
 #include "src/core/log/events.h"
 #include "src/core/seams/event_sink.h"
 
@@ -23,10 +24,12 @@ namespace gpushare::core {
 
 inline EventType TypeOf(const EventRecord& record) { return static_cast<EventType>(record.type); }
 
-// Whether a caller caused the event, not the scheduler.
-inline bool IsInput(EventType type) {
+// Whether a caller caused the event, not the scheduler. What follows a submission belongs to it.
+inline bool IsInput(const EventRecord& record) {
+  const EventType type = TypeOf(record);
   return type == EventType::kSubmitted || type == EventType::kQueryBeginCalled ||
-         type == EventType::kQueryEndCalled || type == EventType::kAppUpdated;
+         type == EventType::kQueryEndCalled || type == EventType::kAppUpdated ||
+         (type == EventType::kWaits && IsOfTokens(record));
 }
 
 class Comparison final : public EventSink {
@@ -55,21 +58,39 @@ class Comparison final : public EventSink {
     if (difference_.empty()) difference_ = std::move(difference);
   }
 
-  // The replay's number of a recorded ticket or query; the same where none is known.
-  uint64_t ToReplay(uint64_t recorded) const;
+  // The replay's number of a recorded one; the same where none is known.
+  TicketId ToReplay(TicketId recorded) const;
+  QueryId ToReplay(QueryId recorded) const;
+  TokenStreamId ToReplay(TokenStreamId recorded) const;
 
   static std::string Show(const EventRecord& record);
 
  private:
-  // Remembers that two records of the same input name one ticket or query by two numbers.
-  void Learn(const EventRecord& expected, const EventRecord& record);
-  void Pair(uint64_t recorded, uint64_t replayed);
-  uint64_t ToRecorded(uint64_t replayed) const;
-  int64_t ToRecorded(int64_t replayed) const {
-    return static_cast<int64_t>(ToRecorded(static_cast<uint64_t>(replayed)));
+  // Tickets, queries and token streams are numbered apart, so that two of them may have one number.
+  // Keeps them apart in a map; an implicit query is its ticket's.
+  enum class Kind : uint64_t { kTicket = 0, kQuery = 1, kTokenStream = 2 };
+  static constexpr int kKindShift = 60;  // numbers leave bits 60 to 62 free (ids.h)
+  static uint64_t KeyOf(uint64_t number, Kind kind) {
+    const bool implicit = (number & kImplicitQueryBit) != 0;
+    return implicit ? number : number | static_cast<uint64_t>(kind) << kKindShift;
+  }
+  using Numbers = std::unordered_map<uint64_t, uint64_t>;
+  static uint64_t Find(const Numbers& numbers, uint64_t number, Kind kind) {
+    const auto found = numbers.find(KeyOf(number, kind));
+    return found == numbers.end() ? number : found->second;
   }
 
-  // The record with the ticket and query numbers of the recorded run.
+  // Remembers that two records of the same input name one ticket, query or stream by two numbers.
+  void Learn(const EventRecord& expected, const EventRecord& record);
+  void Pair(uint64_t recorded, uint64_t replayed, Kind kind);
+  uint64_t ToRecorded(uint64_t replayed, Kind kind) const {
+    return Find(to_recorded_, replayed, kind);
+  }
+  int64_t ToRecorded(int64_t replayed, Kind kind) const {
+    return static_cast<int64_t>(ToRecorded(static_cast<uint64_t>(replayed), kind));
+  }
+
+  // The record with the numbers of the recorded run.
   EventRecord Translate(EventRecord record) const;
 
   const absl::Span<const EventRecord> log_;
@@ -78,8 +99,8 @@ class Comparison final : public EventSink {
   bool skips_setup_ = false;  // the log begins after it
   bool running_ = false;
   std::string difference_;
-  std::unordered_map<uint64_t, uint64_t> to_replay_;
-  std::unordered_map<uint64_t, uint64_t> to_recorded_;
+  Numbers to_replay_;
+  Numbers to_recorded_;
 };
 
 }  // namespace gpushare::core

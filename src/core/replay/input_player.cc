@@ -20,8 +20,12 @@ InputPlayer::InputPlayer(Comparison& comparison, ReplayDevice& device, Scheduler
     : comparison_(comparison), device_(device), scheduler_(scheduler) {
   for (const EventRecord& record : comparison.log()) {
     if (TypeOf(record) != EventType::kWaits) continue;
+    if (IsOfTokens(record)) {
+      ++uses_left_[Decode<TokensMarked>(record).ticket];
+      continue;
+    }
     for (const TicketId ticket : Decode<Waits>(record).waits_for) {
-      if (ticket) ++waits_left_[ticket];
+      if (ticket) ++uses_left_[ticket];
     }
   }
 }
@@ -33,7 +37,7 @@ void InputPlayer::Run() {
     if (!comparison_.Going()) break;
     device_.AdvanceTo(comparison_.Next().time_ns);
     const size_t before = comparison_.at();
-    if (IsInput(TypeOf(comparison_.Next()))) {
+    if (IsInput(comparison_.Next())) {
       PerformInputs();
     } else {
       scheduler_.Tick();
@@ -63,7 +67,7 @@ void InputPlayer::PassTime(TimeNs until_ns) {
 }
 
 void InputPlayer::PerformInputs() {
-  while (comparison_.Going() && IsInput(TypeOf(comparison_.Next())) &&
+  while (comparison_.Going() && IsInput(comparison_.Next()) &&
          comparison_.Next().time_ns <= device_.NowNs()) {
     const EventRecord input = comparison_.Next();
     const size_t before = comparison_.at();
@@ -81,15 +85,57 @@ absl::Status InputPlayer::Perform(const EventRecord& input) {
   switch (TypeOf(input)) {
     case EventType::kSubmitted:
       return Submit(Decode<Submitted>(input));
-    case EventType::kQueryBeginCalled: {
-      const auto begin = Decode<QueryBeginCalled>(input);
-      return scheduler_.BeginQuery(begin.queue, begin.arrival_ns, begin.input_size).status();
-    }
+    case EventType::kWaits:
+      return Mark(Decode<TokensMarked>(input).ticket);
+    case EventType::kQueryBeginCalled:
+      return BeginQueryOrStream(input);
     case EventType::kAppUpdated:
       return Update(Decode<AppUpdated>(input));
     default:
-      return scheduler_.EndQuery(ToReplay(Decode<QueryEndCalled>(input).query));
+      return EndQueryOrStream(input);
   }
+}
+
+absl::Status InputPlayer::BeginQueryOrStream(const EventRecord& input) {
+  if (IsOfTokens(input)) {
+    const auto begin = Decode<TokenStreamBegun>(input);
+    return scheduler_.BeginTokenStream(begin.app, begin.arrival_ns).status();
+  }
+  const auto begin = Decode<QueryBeginCalled>(input);
+  return scheduler_.BeginQuery(begin.queue, begin.arrival_ns, begin.input_size).status();
+}
+
+absl::Status InputPlayer::EndQueryOrStream(const EventRecord& input) {
+  if (IsOfTokens(input)) {
+    return scheduler_.EndTokenStream(comparison_.ToReplay(Decode<TokenStreamEnded>(input).stream));
+  }
+  return scheduler_.EndQuery(comparison_.ToReplay(Decode<QueryEndCalled>(input).query));
+}
+
+// One call of the recorded run, or several of the same task that fill their records: those do the
+// same in one.
+absl::Status InputPlayer::Mark(TicketId ticket) {
+  std::vector<TokenStreamId> streams;
+  int records = 0;
+  for (bool more = true; more && comparison_.HasNext(static_cast<size_t>(records));) {
+    const EventRecord& record = comparison_.Next(static_cast<size_t>(records));
+    if (TypeOf(record) != EventType::kWaits || !IsOfTokens(record)) break;
+    const auto marked = Decode<TokensMarked>(record);
+    if (marked.ticket != ticket) break;
+    ++records;
+    for (const TokenStreamId stream : marked.streams) {
+      if (stream) streams.push_back(comparison_.ToReplay(stream));
+    }
+    more = static_cast<bool>(marked.streams.back());
+  }
+  absl::Status status = scheduler_.MarkTokens(streams, comparison_.ToReplay(ticket));
+  for (; status.ok() && records > 0; --records) status = Used(ticket);
+  return status;
+}
+
+absl::Status InputPlayer::Used(TicketId ticket) {
+  if (--uses_left_[ticket] > 0) return absl::OkStatus();
+  return scheduler_.ReleaseTicket(comparison_.ToReplay(ticket));
 }
 
 absl::Status InputPlayer::Update(const AppUpdated& input) {
@@ -106,11 +152,11 @@ absl::Status InputPlayer::Update(const AppUpdated& input) {
 absl::Status InputPlayer::Submit(const Submitted& input) {
   TaskSpec spec;
   spec.queue = input.queue;
-  if ((input.query.value & kImplicitQueryBit) == 0) spec.query = ToReplay(input.query);
+  if ((input.query.value & kImplicitQueryBit) == 0) spec.query = comparison_.ToReplay(input.query);
   spec.kernel = input.task.kernel;
   spec.arrival_ns = input.arrival_ns;
-  // A log has no releases. A ticket is kept as long as a later submission waits for it.
-  spec.detached = waits_left_.count(input.task.ticket) == 0;
+  // A log has no releases. A ticket is kept as long as a later submission or mark names it.
+  spec.detached = uses_left_.count(input.task.ticket) == 0;
   spec.work.kind = input.kind;
   switch (input.kind) {
     case TaskKind::kKernel:
@@ -131,17 +177,18 @@ absl::Status InputPlayer::Submit(const Submitted& input) {
     case TaskKind::kGraph:
       break;
   }
-  spec.next_within_ns = StatedOf(input.task.ticket);
+  const NextStated stated = StatedOf(input.task.ticket);
+  spec.next_within_ns = stated.within_ns;
+  spec.input_size = stated.input_size;
   const std::vector<TicketId> recorded_waits = WaitsOf(input.task.ticket);
   std::vector<TicketId> waits;
   waits.reserve(recorded_waits.size());
-  for (const TicketId ticket : recorded_waits) waits.push_back(ToReplay(ticket));
+  for (const TicketId ticket : recorded_waits) waits.push_back(comparison_.ToReplay(ticket));
   spec.wait_tickets = waits;
   const bool critical = input.task.app_class == AppClass::kLatencyCritical;
   absl::Status status = (critical ? scheduler_.SubmitLc(spec) : scheduler_.SubmitBe(spec)).status();
   for (const TicketId ticket : recorded_waits) {
-    if (status.ok() && --waits_left_[ticket] == 0)
-      status = scheduler_.ReleaseTicket(ToReplay(ticket));
+    if (status.ok()) status = Used(ticket);
   }
   return status;
 }
@@ -150,7 +197,7 @@ std::vector<TicketId> InputPlayer::WaitsOf(TicketId ticket) const {
   std::vector<TicketId> waits;
   for (size_t ahead = 1; comparison_.HasNext(ahead); ++ahead) {
     const EventRecord& record = comparison_.Next(ahead);
-    if (TypeOf(record) != EventType::kWaits) break;
+    if (TypeOf(record) != EventType::kWaits || IsOfTokens(record)) break;
     const auto event = Decode<Waits>(record);
     if (event.ticket != ticket) break;
     for (TicketId earlier : event.waits_for) {
@@ -160,15 +207,15 @@ std::vector<TicketId> InputPlayer::WaitsOf(TicketId ticket) const {
   return waits;
 }
 
-int64_t InputPlayer::StatedOf(TicketId ticket) const {
+NextStated InputPlayer::StatedOf(TicketId ticket) const {
   size_t ahead = 1;
   while (comparison_.HasNext(ahead) && TypeOf(comparison_.Next(ahead)) == EventType::kWaits)
     ++ahead;
-  if (!comparison_.HasNext(ahead)) return 0;
+  if (!comparison_.HasNext(ahead)) return {};
   const EventRecord& record = comparison_.Next(ahead);
-  if (TypeOf(record) != EventType::kNextStated) return 0;
+  if (TypeOf(record) != EventType::kNextStated) return {};
   const auto stated = Decode<NextStated>(record);
-  return stated.ticket == ticket ? stated.within_ns : 0;
+  return stated.ticket == ticket ? stated : NextStated();
 }
 
 }  // namespace gpushare::core

@@ -1,4 +1,5 @@
-// Performs the inputs of a log: submissions, updates of apps, and the begins and ends of queries.
+// Performs the inputs of a log: submissions, updates of apps, the begins and ends of queries and of
+// token streams, and marks.
 //
 // Run alternates: at an input the player performs it, at any other record the scheduler ticks,
 // until the log ends or differs.
@@ -37,22 +38,23 @@ class InputPlayer {
   absl::Status Perform(const EventRecord& input);
 
   absl::Status Submit(const Submitted& input);
+  absl::Status BeginQueryOrStream(const EventRecord& input);
+  absl::Status EndQueryOrStream(const EventRecord& input);
+  absl::Status Mark(TicketId ticket);
   absl::Status Update(const AppUpdated& input);
 
   // The recorded tickets that a submission waits for, from the records that follow it.
   std::vector<TicketId> WaitsOf(TicketId ticket) const;
-  // What it states of the next query; 0: nothing.
-  int64_t StatedOf(TicketId ticket) const;
-
-  template <class SomeId>
-  SomeId ToReplay(SomeId recorded) const {
-    return SomeId{comparison_.ToReplay(recorded.value)};
-  }
+  // What it states of its query and of the next one.
+  NextStated StatedOf(TicketId ticket) const;
+  // Another input that named the ticket was performed; the last one releases it.
+  absl::Status Used(TicketId ticket);
 
   Comparison& comparison_;
   ReplayDevice& device_;
   Scheduler& scheduler_;
-  std::unordered_map<TicketId, int> waits_left_;  // of recorded tickets, by later submissions
+  // Of recorded tickets: the later submissions that wait for them, and the records of their marks.
+  std::unordered_map<TicketId, int> uses_left_;
 };
 
 }  // namespace gpushare::core

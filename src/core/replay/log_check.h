@@ -9,7 +9,8 @@
 namespace gpushare::core {
 
 // INVALID_ARGUMENT for a log that is empty, dropped records, begins inside a run, has an app whose
-// bound counts tokens, or has a record that no run can have written.
+// bound counts tokens and is of a version without marks, or has a record that no run can have
+// written.
 absl::Status CheckLog(const EventLogFile& log);
 
 }  // namespace gpushare::core

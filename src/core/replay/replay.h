@@ -6,13 +6,15 @@
 // scheduler appends is compared with the recorded one, so the first difference is found where it
 // happens.
 //
-// Invariants: time is virtual and never passes the next recorded event; ticket and query numbers
-// are translated (they depend on when the caller released tickets), everything else must be equal.
+// Invariants: time is virtual and never passes the next recorded event; numbers of tickets, queries
+// and token streams are translated (they depend on when the caller released tickets), everything
+// else must be equal.
 // Threads: one. Not on any hot path; allocates.
 //
 // Not supported, and reported as a difference where they matter: runs with the scheduler's own
-// thread, cancel, quiesce, shutdown and policy changes in the middle, regions, apps made after the
-// first submission. An update of an app is an input as a submission is.
+// thread, cancel, quiesce, shutdown and policy changes in the middle, regions, abandoned queries
+// and token streams, apps made after the first submission. An update of an app is an input as a
+// submission is.
 
 #ifndef GPUSHARE_SRC_CORE_REPLAY_REPLAY_H_
 #define GPUSHARE_SRC_CORE_REPLAY_REPLAY_H_

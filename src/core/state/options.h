@@ -100,6 +100,7 @@ struct TaskSpec {
   // kNoNextQuery: none does; 0: nothing is stated. Of a query's tasks, the last one that states
   // something counts.
   int64_t next_within_ns = 0;
+  double input_size = 0;  // LC, of an implicit query; 0: unknown
   absl::Span<const TicketId> wait_tickets;
   absl::Span<void* const> wait_events;
   void* signal_event = nullptr;

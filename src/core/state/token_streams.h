@@ -70,6 +70,11 @@ class TokenStreams {
   // too many marks wait for the ends of tasks.
   absl::Status Mark(absl::Span<const TokenStreamId> streams, Task& task);
   absl::Status End(TokenStreamId id);
+  // Null: it is not open.
+  App* AppOf(TokenStreamId id) {
+    const Stream* const stream = Find(id);
+    return stream == nullptr ? nullptr : stream->app;
+  }
   // Ends those of the app without a mark for `idle_ns`; 0: all. Returns how many.
   int32_t Abandon(App& app, int64_t idle_ns, TimeNs now_ns);
   // The app is released.

@@ -3,16 +3,20 @@
 #include "src/core/flow/entry/submit_check.h"
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/core/base/limits.h"
 
 namespace gpushare::core {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr int32_t kInt32Max = std::numeric_limits<int32_t>::max();
 
@@ -218,6 +222,24 @@ TEST(SubmitCheckTest, NoOtherKindOfTaskExists) {
   TaskSpec spec = KernelTask();
   spec.work.kind = static_cast<TaskKind>(static_cast<int>(TaskKind::kOpaque) + 1);
   EXPECT_FALSE(Accepts(spec));
+}
+
+TEST(SubmitCheckTest, AnInputSizeIsOfAQueryOfItsOwn) {
+  const auto refusal = [](const TaskSpec& spec, AppClass app_class) {
+    return std::string(CheckOwnInput(spec, app_class).message());
+  };
+  TaskSpec spec;
+  EXPECT_EQ(refusal(spec, AppClass::kBestEffort), "");
+  spec.input_size = kMaxInputSize;
+  EXPECT_EQ(refusal(spec, AppClass::kLatencyCritical), "");
+  EXPECT_THAT(refusal(spec, AppClass::kBestEffort), HasSubstr("best-effort work has no queries"));
+  spec.query = QueryId{1};
+  EXPECT_THAT(refusal(spec, AppClass::kLatencyCritical), HasSubstr("its query states that"));
+  spec.query = QueryId();
+  for (const double size : {-1.0, 2 * kMaxInputSize, std::nan("")}) {
+    spec.input_size = size;
+    EXPECT_THAT(refusal(spec, AppClass::kLatencyCritical), HasSubstr("must lie between 0 and"));
+  }
 }
 
 }  // namespace

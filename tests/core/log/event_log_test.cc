@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "src/core/log/events.h"
+
 namespace gpushare::core {
 namespace {
 
@@ -129,6 +131,32 @@ TEST(EventLogTest, TheHeaderIsThatOfTheFormat) {
   EXPECT_EQ(bytes.substr(64), Bytes(SomeRecords(3)));
 }
 
+// So that an earlier library reads what it can, and refuses what it would misread.
+TEST(EventLogTest, AFileHasTheLowestVersionThatSaysWhatItsRecordsAre) {
+  const auto version_of = [](const EventRecord& record, uint32_t recorded = kEventLogVersion) {
+    std::vector<EventRecord> records = SomeRecords(20);
+    records.push_back(record);
+    const auto file = Parse(FileOf({.version = recorded}, records));
+    EXPECT_TRUE(file.ok()) << file.status();
+    EXPECT_EQ(Bytes(file->records), Bytes(records));
+    return file->header.version;
+  };
+  EXPECT_EQ(version_of(Encode(1, QueryBeginCalled())), 1u);
+  EXPECT_EQ(version_of(Encode(1, TokenStreamBegun())), 2u);
+  EXPECT_EQ(version_of(Encode(1, TokenStreamEnded())), 2u);
+  EXPECT_EQ(version_of(Encode(1, TokensMarked())), 2u);
+  NextStated stated;
+  stated.within_ns = 5;
+  EXPECT_EQ(version_of(Encode(1, stated)), 1u);
+  stated.input_size = 5;
+  EXPECT_EQ(version_of(Encode(1, stated)), 2u);
+  AppCreated app;
+  EXPECT_EQ(version_of(Encode(1, app)), 1u);
+  app.bounds_tokens = true;
+  EXPECT_EQ(version_of(Encode(1, app)), 2u);
+  EXPECT_EQ(version_of(Encode(1, app), 1), 1u) << "an earlier library recorded it, without marks";
+}
+
 TEST(EventLogTest, EveryTruncationIsRefused) {
   const std::string bytes = FileOf({}, SomeRecords(5));
   ASSERT_EQ(bytes.size(), 64u * 6);
@@ -157,8 +185,11 @@ TEST(EventLogTest, RefusalsSayWhy) {
   other[0] = 'X';
   EXPECT_THAT(std::string(Parse(other).status().message()), HasSubstr("GPUSHLOG"));
   other = bytes;
-  other[8] = 2;
-  EXPECT_THAT(std::string(Parse(other).status().message()), HasSubstr("has version 2"));
+  for (const char version : {'\0', '\3'}) {
+    other[8] = version;
+    EXPECT_THAT(std::string(Parse(other).status().message()),
+                HasSubstr("versions 1 to 2 with 64 are read here"));
+  }
   other = bytes;
   std::memset(other.data() + 24, 0xff, 8);  // the count
   EXPECT_THAT(std::string(Parse(other).status().message()), HasSubstr("the limit is 4194304"));

@@ -122,6 +122,9 @@ TEST(Events, OfTasksStandInTheirSlots) {
               Of(kWaits, {.id = 77, .a = 1, .b = 2, .c = 3, .d = 4, .app = 12}));
   ExpectSlots(NextStated{.ticket = TicketId{77}, .app = AppId{12}, .within_ns = -1},
               Of(kNextStated, {.id = 77, .a = -1, .app = 12}));
+  ExpectSlots(
+      NextStated{.ticket = TicketId{77}, .app = AppId{12}, .within_ns = 5, .input_size = 1.0 / 3},
+      Of(kNextStated, {.id = 77, .a = 5, .b = BitsOf(1.0 / 3), .app = 12}));
   ExpectSlots(QueryBegun{.query = QueryId{7}, .app = AppId{12}, .arrival_ns = 99, .app_class = kBe},
               Of(kQueryBegun, {.id = 7, .a = 12, .b = 99, .app = 12, .app_class = 1}));
   ExpectSlots(QueryEnded{.query = QueryId{7},
@@ -138,6 +141,24 @@ TEST(Events, OfTasksStandInTheirSlots) {
               Of(kQueryBeginCalled, {.id = 7, .a = 3, .b = 99, .c = BitsOf(17), .app = 12}));
   ExpectSlots(QueryEndCalled{.query = QueryId{7}, .app = AppId{12}, .queue = QueueId{3}},
               Of(kQueryEndCalled, {.id = 7, .a = 3, .app = 12}));
+}
+
+// They share the types of what is called for queries, and `detail` tells them apart.
+TEST(Events, OfTokenStreamsAreCallsWithASubject) {
+  using enum EventType;
+  ExpectSlots(TokenStreamBegun{.stream = TokenStreamId{7}, .app = AppId{12}, .arrival_ns = 99},
+              Of(kQueryBeginCalled, {.id = 7, .b = 99, .app = 12, .detail = 1}));
+  ExpectSlots(TokenStreamEnded{.stream = TokenStreamId{7}, .app = AppId{12}},
+              Of(kQueryEndCalled, {.id = 7, .app = 12, .detail = 1}));
+  ExpectSlots(TokensMarked{.ticket = TicketId{77},
+                           .app = AppId{12},
+                           .streams = {TokenStreamId{1}, TokenStreamId{2}, TokenStreamId{3},
+                                       TokenStreamId{4}}},
+              Of(kWaits, {.id = 77, .a = 1, .b = 2, .c = 3, .d = 4, .app = 12, .detail = 1}));
+  EXPECT_TRUE(IsOfTokens(Encode(0, TokensMarked())));
+  EXPECT_FALSE(IsOfTokens(Encode(0, Waits())));
+  EXPECT_FALSE(IsOfTokens(Encode(0, QueryBeginCalled())));
+  EXPECT_FALSE(IsOfTokens(Of(kSubmitted, {.detail = 1}))) << "its kind of work";
 }
 
 TEST(Events, OfAppsAndTheDeviceStandInTheirSlots) {

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/core/log/events.h"
 #include "src/core/policies/registry.h"
 #include "src/models/online/online_model.h"
 
@@ -175,6 +176,7 @@ struct Scenario {
   std::array<AppId, 4> apps;
   std::array<QueueId, 4> queues;
   std::array<KernelId, 2> kernels;
+  bool tokens = false;  // the bound of the first app counts them
 
   absl::Status Prepare(Scheduler& scheduler) {
     for (size_t i = 0; i < apps.size(); ++i) {
@@ -188,6 +190,10 @@ struct Scenario {
         options.promise.p99_alone_ns = 1500000;
         options.solo_ns = 200000;
         options.yield_ns_max = i == 0 ? 500000 : 0;  // once the other has a higher priority
+      }
+      if (tokens && i == 0) {
+        options.promise.target_ns = 0;
+        options.bounds_tokens = true;
       }
       absl::StatusOr<AppId> app = scheduler.CreateApp(options);
       if (!app.ok()) return app.status();
@@ -217,6 +223,7 @@ class Recording {
     bool updates = false;   // apps state something else in the middle
     bool lc_alone = false;  // no BE app submits
     bool steps = false;     // queries state what follows them
+    bool tokens = false;    // and get tokens, and state the sizes of their inputs
   };
   Recording(uint64_t seed, const std::string& policy) : Recording(seed, policy, Faults()) {}
   Recording(uint64_t seed, const std::string& policy, const Faults& faults)
@@ -224,6 +231,7 @@ class Recording {
         hangs_(faults.hang_launch > 0),
         updates_(faults.updates),
         steps_(faults.steps) {
+    scenario_.tokens = faults.tokens;
     auto device = std::make_unique<NoisyDevice>(seed);
     device->refuse_launch = faults.refuse_launch;
     device->blocked_lanes = faults.blocked_lanes;
@@ -244,6 +252,9 @@ class Recording {
   }
 
   const EventLogFile& log() const { return log_file_; }
+  AppGuarantee GuaranteeOf(size_t app) const {
+    return *scheduler_->GuaranteeOf(scenario_.apps[app]);
+  }
   int CountOf(EventType type) const {
     return static_cast<int>(std::count_if(
         log_file_.records.begin(), log_file_.records.end(),
@@ -267,7 +278,12 @@ class Recording {
       // The oldest ticket is complete, as a rule.
       const size_t waits = random() % 4 == 0 && !kept_.empty() ? 1 : 0;
       spec.wait_tickets = absl::MakeConstSpan(kept_.data(), waits);
+      if (scenario_.tokens) SetSize(random, app, spec);
       const TicketId ticket = scheduler_->SubmitLc(spec).value();
+      if (spec.query) {
+        EXPECT_TRUE(scheduler_->EndQuery(spec.query).ok());
+      }
+      if (scenario_.tokens) GiveTokens(random, ticket);
       if (!spec.detached) kept_.push_back(ticket);
       if (kept_.size() > 5) {
         EXPECT_TRUE(scheduler_->ReleaseTicket(kept_.front()).ok());
@@ -282,6 +298,35 @@ class Recording {
     // On the lane that took the place of the hung one, too.
     for (size_t be : {2u, 3u, 2u, 3u}) SubmitBe(be);
     ASSERT_TRUE(scheduler_->Drain(scheduler_->NowNs() + kRunNs * 10'000).ok());
+  }
+
+  // Of a task's own query, or of one with a begin and an end.
+  void SetSize(std::mt19937_64& random, size_t app, TaskSpec& spec) {
+    const double size = static_cast<double>(spec.work.block_tasks) / 3;
+    if (random() % 2 == 0) {
+      spec.input_size = size;
+    } else {
+      spec.query = scheduler_->BeginQuery(scenario_.queues[app], 0, size).value();
+    }
+  }
+
+  // As an engine does: requests come, get a token of each step, and end. Now and then a step before
+  // gives them one that is marked late.
+  void GiveTokens(std::mt19937_64& random, TicketId ticket) {
+    while (streams_.size() < 2 || (streams_.size() < 9 && random() % 2 == 0)) {
+      const AppId app = scenario_.apps[random() % 8 == 0 ? 1 : 0];
+      streams_.push_back(scheduler_->BeginTokenStream(app, 0).value());
+    }
+    EXPECT_TRUE(scheduler_->MarkTokens(streams_, ticket).ok());
+    if (random() % 4 == 0) {
+      EXPECT_TRUE(scheduler_->MarkTokens({&streams_[0], 1}, ticket).ok());
+    }
+    if (random() % 8 == 0 && kept_.size() > 2) {
+      EXPECT_TRUE(scheduler_->MarkTokens({&streams_[1], 1}, kept_[1]).ok());
+    }
+    if (random() % 4 != 0) return;
+    EXPECT_TRUE(scheduler_->EndTokenStream(streams_.front()).ok());
+    streams_.erase(streams_.begin());
   }
 
   void Update() {
@@ -322,10 +367,13 @@ class Recording {
   bool stop_ = false;
   std::array<Again, 4> again_;
   std::vector<TicketId> kept_;
+  std::vector<TokenStreamId> streams_;
   std::unique_ptr<Scheduler> scheduler_;
 };
 
-ReplayResult ReplayWith(const EventLogFile& log, const std::string& policy) {
+// `replayed`: gets the guarantee of the first app; its bound then counts tokens.
+ReplayResult ReplayWith(const EventLogFile& log, const std::string& policy,
+                        AppGuarantee* replayed = nullptr) {
   absl::StatusOr<std::unique_ptr<Replayer>> replayer = Replayer::Create(log);
   EXPECT_TRUE(replayer.ok()) << replayer.status();
   if (!replayer.ok()) return ReplayResult();
@@ -334,8 +382,12 @@ ReplayResult ReplayWith(const EventLogFile& log, const std::string& policy) {
   auto scheduler =
       *Scheduler::Create(options, (*replayer)->MakeDevice(NoisyDevice::Capabilities()),
                          models::MakeOnlineModel(DeviceProfile()), *MakePolicy(policy));
-  EXPECT_TRUE(Scenario().Prepare(*scheduler).ok());
-  return (*replayer)->Run(*scheduler);
+  Scenario scenario;
+  scenario.tokens = replayed != nullptr;
+  EXPECT_TRUE(scenario.Prepare(*scheduler).ok());
+  const ReplayResult result = (*replayer)->Run(*scheduler);
+  if (replayed != nullptr) *replayed = *scheduler->GuaranteeOf(scenario.apps[0]);
+  return result;
 }
 
 std::string Refusal(const EventLogFile& log) {
@@ -446,6 +498,26 @@ TEST_P(ReplayTest, StatementsOfANextQueryAreMadeAgain) {
   }
 }
 
+// What tokens and sizes show is in the promises that BE work is planned by.
+TEST_P(ReplayTest, TokensAndSizesAreRecordedAndReplayed) {
+  for (uint64_t seed : {1u, 2u, 3u, 4u, 5u}) {
+    const Recording recording(seed, GetParam(), {.tokens = true});
+    const AppGuarantee recorded = recording.GuaranteeOf(0);
+    ASSERT_GT(recorded.first_tokens, 10);
+    ASSERT_GT(recorded.token_distances, 50);
+    AppGuarantee replayed;
+    const ReplayResult result = ReplayWith(recording.log(), GetParam(), &replayed);
+    EXPECT_TRUE(result.matches) << "seed " << seed << ": " << result.difference;
+    EXPECT_EQ(replayed.first_tokens, recorded.first_tokens);
+    EXPECT_EQ(replayed.ttft_p99_ns, recorded.ttft_p99_ns);
+    EXPECT_EQ(replayed.token_distances, recorded.token_distances);
+    EXPECT_EQ(replayed.tbt_p99_ns, recorded.tbt_p99_ns);
+    EXPECT_EQ(replayed.token_streams, recorded.token_streams);
+    EXPECT_EQ(replayed.tail_credit, recorded.tail_credit);
+    EXPECT_EQ(replayed.queries_late_for_be, recorded.queries_late_for_be);
+  }
+}
+
 // Without BE work plans leave no events, and their routes decide what the fast path launches.
 TEST_P(ReplayTest, LcWorkAloneTakesTheSamePathAgain) {
   const bool has_fast_path = std::string(GetParam()) != "fifo";
@@ -523,8 +595,8 @@ TEST(ReplayErrorsTest, AnotherIdleTimeoutIsADifferenceUnlessTheLogHasNone) {
   EXPECT_TRUE(result.matches) << result.difference;
 }
 
-// What its queries show is of marks, which no event has.
-TEST(ReplayErrorsTest, ALogOfAnAppWhoseBoundCountsTokensIsRefused) {
+// What its queries show is of marks, which no event of such a log has.
+TEST(ReplayErrorsTest, ALogWithoutMarksOfAnAppWhoseBoundCountsTokensIsRefused) {
   EventLog events(100);
   SchedulerOptions options;
   options.events = &events;
@@ -537,6 +609,7 @@ TEST(ReplayErrorsTest, ALogOfAnAppWhoseBoundCountsTokensIsRefused) {
   app.promise = {.p99_bound = 1.2, .p99_alone_ns = 1'000'000};
   ASSERT_TRUE(scheduler->CreateApp(app).ok());
   EventLogFile log;
+  log.header.version = 1;
   log.records.assign(events.records().begin(), events.records().end());
   EXPECT_EQ(Refusal(log), "");
   app.name = "other engine";
@@ -544,6 +617,29 @@ TEST(ReplayErrorsTest, ALogOfAnAppWhoseBoundCountsTokensIsRefused) {
   ASSERT_TRUE(scheduler->CreateApp(app).ok());
   log.records.assign(events.records().begin(), events.records().end());
   EXPECT_THAT(Refusal(log), HasSubstr("Event 1 of the log creates an app whose bound counts"));
+  log.header.version = 2;
+  EXPECT_EQ(Refusal(log), "");
+}
+
+TEST(ReplayErrorsTest, ALogThatLacksTheBeginOfATokenStreamIsRefused) {
+  const EventLogFile good = Recording(1, "adaptive", {.tokens = true}).log();
+  EXPECT_EQ(Refusal(good), "");
+  const auto first = [](EventLogFile& log, EventType type) {
+    return std::find_if(log.records.begin(), log.records.end(), [type](const EventRecord& record) {
+      return record.type == static_cast<uint8_t>(type) && IsOfTokens(record);
+    });
+  };
+  for (const EventType user : {EventType::kWaits, EventType::kQueryEndCalled}) {
+    EventLogFile log = good;
+    first(log, user)->id = first(log, user)->a = 12345;
+    EXPECT_THAT(Refusal(log), HasSubstr("lacks events"));
+    log = good;
+    first(log, user)->detail = 2;
+    EXPECT_THAT(Refusal(log), HasSubstr("about something of the kind 2, and the last known"));
+  }
+  EventLogFile log = good;
+  first(log, EventType::kWaits)->a = 12345;
+  EXPECT_THAT(Refusal(log), HasSubstr("is of token stream 12345, and no event before it begins"));
 }
 
 TEST(ReplayErrorsTest, ALogThatBeginsInsideARunIsRefused) {

@@ -153,6 +153,7 @@ absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, const RegionS
   spec.work.declared_ns = BoundOf(region, *queue);
   spec.arrival_ns = region.arrival_ns != 0 ? region.arrival_ns : region.called_ns;
   spec.next_within_ns = region.next_within_ns;
+  spec.input_size = region.input_size;
   absl::Status status = CheckQuery(flow, region, app.options.app_class);
   if (status.ok()) status = CheckNext(spec, app.options.app_class);
   bool on_credit = false;
@@ -168,7 +169,6 @@ absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, const RegionS
   }
   hold.Keep();
   Task& task = **accepted;
-  task.own_query.input_size = region.input_size;
   task.progress.begins_on_credit = on_credit;
   PlaceRegion(flow, task);
   const LaneIndex lane = task.progress.parts[0].lane;

@@ -84,6 +84,16 @@ absl::Status CheckInput(absl::string_view what, double input_size) {
                                                  "."));
 }
 
+absl::Status CheckOwnInput(const TaskSpec& spec, AppClass app_class) {
+  if (spec.input_size == 0) return absl::OkStatus();
+  if (app_class == AppClass::kBestEffort || spec.query) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("A task states an input of the size ", spec.input_size, ", and ",
+                     spec.query ? "its query states that." : "best-effort work has no queries."));
+  }
+  return CheckInput("A task", spec.input_size);
+}
+
 absl::Status CheckNext(const TaskSpec& spec, AppClass app_class) {
   const int64_t within_ns = spec.next_within_ns;
   if (within_ns == 0) return absl::OkStatus();

@@ -22,6 +22,10 @@ absl::Status CheckSpec(const TaskSpec& spec, const KernelDesc* kernel,
 // INVALID_ARGUMENT where a query's input is of no size. `what` as below.
 absl::Status CheckInput(absl::string_view what, double input_size);
 
+// INVALID_ARGUMENT where TaskSpec::input_size is of no size, or where the task has no query of its
+// own that it could be of.
+absl::Status CheckOwnInput(const TaskSpec& spec, AppClass app_class);
+
 // INVALID_ARGUMENT where TaskSpec::next_within_ns is out of range, or a BE task has one.
 absl::Status CheckNext(const TaskSpec& spec, AppClass app_class);
 

@@ -120,7 +120,7 @@ void Fill(Task& task, Queue& queue, const TaskSpec& spec, const KernelDesc* kern
 }
 
 // The query that the task belongs to. BE work has none.
-void JoinQuery(Task& task, QuerySlot* slot, TimeNs arrival_ns) {
+void JoinQuery(Task& task, QuerySlot* slot, TimeNs arrival_ns, double input_size) {
   if (slot != nullptr) {
     slot->tasks_submitted.fetch_add(1, std::memory_order_acq_rel);
     task.explicit_query = slot;
@@ -131,6 +131,7 @@ void JoinQuery(Task& task, QuerySlot* slot, TimeNs arrival_ns) {
     task.own_query.app = task.app;
     task.own_query.queue = task.queue;
     task.own_query.arrival_ns = arrival_ns;
+    task.own_query.input_size = input_size;
     task.query = &task.own_query;
     task.app->active_queries.fetch_add(1, std::memory_order_acq_rel);
   } else {
@@ -166,10 +167,13 @@ void EmitSubmitted(const Flow& flow, const Task& task) {
                         .copy = copies ? Submitted::PackCopy(work.copy.direction, work.copy.pinned)
                                        : uint16_t{0}});
   EmitWaits(flow, task);
-  if (task.next_within_ns == 0) return;
+  const bool own_query = task.query == &task.own_query;
+  const double input_size = own_query ? task.own_query.input_size : 0;
+  if (task.next_within_ns == 0 && input_size == 0) return;
   flow.EmitAt(task.record.submit_ns, NextStated{.ticket = task.record.ticket,
                                                 .app = task.record.app,
-                                                .within_ns = task.next_within_ns});
+                                                .within_ns = task.next_within_ns,
+                                                .input_size = input_size});
 }
 
 }  // namespace
@@ -207,7 +211,7 @@ absl::StatusOr<Task*> AcceptTask(Flow& flow, Queue& queue, const TaskSpec& spec,
   }
   const TimeNs now = flow.device->NowNs();
   Fill(*task, queue, spec, kernel, now);
-  JoinQuery(*task, query, spec.arrival_ns == 0 ? now : spec.arrival_ns);
+  JoinQuery(*task, query, spec.arrival_ns == 0 ? now : spec.arrival_ns, spec.input_size);
   const uint64_t generation = GenerationOf(task->slot_word.load(std::memory_order_relaxed));
   task->slot_word.store(
       FreeWord(generation) | kHeldByFlow | (spec.detached ? kDetached : kHeldByCaller),
