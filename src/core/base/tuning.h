@@ -41,6 +41,12 @@ inline constexpr int64_t kRegionLookNs = 50'000;
 // that they wait for grows with time, and a plan takes some us. Range 0.1 to 10 ms.
 inline constexpr int64_t kRegionPlanNs = 1000 * 1000;
 
+// Time, ns, for which a BE app that asked for a region is taken to want one, and the credit for it
+// is kept for the app if it is next by weight. Long against the time between two tries (50 us to 1
+// ms) and a busy period in which nobody asks; an app that wants no more costs others this time
+// once. Range 2 to 100 ms.
+inline constexpr int64_t kRegionWantedNs = 10 * 1000 * 1000;
+
 // Time, ns, without a new task after which a kernel's row in a full table of the planner may go to
 // another kernel of its own app. Long against a task, so that an app with more kernels than rows
 // does not have rows computed with each task. Range 10 ms to 10 s.

@@ -209,6 +209,25 @@ RegionRoom RoomOfRegions(const Snapshot& snapshot, bool credit_is_taken) {
   return room;
 }
 
+// Who may take the credit of the room: of the BE apps that lately asked for a region which needs
+// it, and has enough of it, the one with the least start tag. Without any, whoever asks first.
+uint64_t CreditApps(const Flow& flow, const RegionRoom& room) {
+  const App* next = nullptr;
+  for (const App* const app : flow.be_apps) {
+    const int64_t bound_ns = app->region_wish.bound_ns.load(std::memory_order_relaxed);
+    if (bound_ns <= room.longest_ns || bound_ns > room.on_credit_ns) continue;
+    if (!app->region_wish.IsOpen(flow.now_ns)) continue;
+    if (next == nullptr || StartTag(*app, kSmTime) < StartTag(*next, kSmTime)) next = app;
+  }
+  return next == nullptr ? ~uint64_t{0} : uint64_t{1} << next->slot;
+}
+
+void PublishRoom(Flow& flow) {
+  RegionRoom room = RoomOfRegions(flow.buffers.snapshot, flow.regions_on_credit > 0);
+  room.credit_apps = CreditApps(flow, room);
+  flow.region_rooms.Publish(room);
+}
+
 // Emits depth, CapSMs and least headroom of each app whose depth changed: counters of a trace.
 void EmitDepths(Flow& flow) {
   if (!flow.HasEvents()) return;
@@ -272,7 +291,7 @@ void Launch(Flow& flow) {
   PublishRoutes(flow);
   EmitDepths(flow);
   EmitChoice(flow);
-  flow.region_rooms.Publish(RoomOfRegions(flow.buffers.snapshot, flow.regions_on_credit > 0));
+  PublishRoom(flow);
   if (flow.quiesced.load() || flow.cut_off) return;
   for (const PlannedEviction& eviction : plan.evictions) EvictPlanned(flow, eviction);
   const int64_t launches = flow.counters.launches.load(std::memory_order_relaxed);

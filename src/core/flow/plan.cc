@@ -67,12 +67,19 @@ void UpdateFairWeights(Flow& flow) {
   for (size_t a = 0; a < count; ++a) flow.be_apps[static_cast<int>(a)]->fair_weight = weights[a];
 }
 
+// Whether the app has work for the resource: on the device, at the head of a queue, or a region
+// that could not begin.
+bool HasWork(const Flow& flow, const App& app, size_t resource) {
+  const ResourceUse& use = app.uses[resource];
+  if (use.queues + use.tasks > 0) return true;
+  return resource == kSmTime && app.region_wish.IsOpen(flow.now_ns);
+}
+
 // The largest weight of the apps that have work for the resource.
 double HeaviestAtWork(const Flow& flow, size_t resource) {
   double heaviest = kFairWeightMin;
   for (const App* const app : flow.be_apps) {
-    const ResourceUse& use = app->uses[resource];
-    if (use.queues + use.tasks > 0) heaviest = std::max(heaviest, app->fair_weight);
+    if (HasWork(flow, *app, resource)) heaviest = std::max(heaviest, app->fair_weight);
   }
   return heaviest;
 }
@@ -89,8 +96,7 @@ void BoundCredits(Flow& flow) {
     for (App* const app : flow.be_apps) {
       ResourceUse& use = app->uses[resource];
       if (use.attained_ns >= now_ns) continue;
-      const bool idle = use.queues + use.tasks == 0;
-      const double least_ns = idle ? now_ns : now_ns - credit_ns;
+      const double least_ns = HasWork(flow, *app, resource) ? now_ns - credit_ns : now_ns;
       use.attained_ns += std::max(0.0, least_ns - StartTag(*app, resource));
     }
   }

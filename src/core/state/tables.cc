@@ -193,6 +193,7 @@ void ResetApp(App& app) {
   app.reserved_capsms = 0;
   app.packed = false;
   app.fair_weight = 1;
+  app.region_wish.Clear();
   app.uses.fill({});
   app.first_query = app.last_query = nullptr;
   app.on_device = LcOnDevice();

@@ -23,6 +23,7 @@
 #include "src/core/base/containers/slot_stack.h"
 #include "src/core/base/latency_histogram.h"
 #include "src/core/base/limits.h"
+#include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
 #include "src/core/evidence/app_evidence.h"
 #include "src/core/evidence/serial_headroom.h"
@@ -306,6 +307,23 @@ struct ResourceUse {
   TimeNs served_ns = 0;  // BE: when a task of it last left the device
 };
 
+// The last region of a BE app that could not begin, or that was on credit and has ended: the next
+// one will ask again.
+struct RegionWish {
+  std::atomic<TimeNs> asked_ns{kNever};  // kNever: none
+  std::atomic<int64_t> bound_ns{0};
+
+  void Note(TimeNs now_ns, int64_t region_bound_ns) {
+    bound_ns.store(region_bound_ns, std::memory_order_relaxed);
+    asked_ns.store(now_ns, std::memory_order_relaxed);
+  }
+  void Clear() { asked_ns.store(kNever, std::memory_order_relaxed); }
+  bool IsOpen(TimeNs now_ns) const {
+    const TimeNs asked = asked_ns.load(std::memory_order_relaxed);
+    return asked != kNever && now_ns - asked <= kRegionWantedNs;
+  }
+};
+
 struct alignas(64) App {
   static constexpr int kNoIndex = -1;
   uint32_t slot = 0;
@@ -341,6 +359,7 @@ struct alignas(64) App {
   std::atomic<int32_t> queries_open{0};  // explicit ones that are begun and not done
   std::atomic<int64_t> submitted{0};
   std::atomic<int64_t> rejected{0};
+  RegionWish region_wish;  // BE
 
   // The flow's own.
   alignas(64) int32_t plan_index = kNoIndex;  // row in the snapshot's lc_apps or be_apps

@@ -245,6 +245,94 @@ TEST_F(RegionTest, ARegionLongerThanTheRoomBeginsOnCredit) {
   EXPECT_EQ(late_for_be(), late) << "it is complete";
 }
 
+// A service that leaves credit, and BE apps whose regions begin on it only: each asks again as soon
+// as its last region has ended, in the order of the list.
+class RegionsOnCreditTest : public RegionTest {
+ protected:
+  struct Trainer {
+    QueueId queue;
+    bool asks = true;
+    TicketId region = {};
+    int begun = 0;
+  };
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(StartScheduler(*MakePolicy("adaptive")));
+    AppOptions options;
+    options.name = "service";
+    options.app_class = AppClass::kLatencyCritical;
+    options.promise.p99_bound = 1.05;
+    options.promise.p99_alone_ns = kMs;
+    query_.queue = AddQueue(options);
+    query_.kernel = *scheduler_->RegisterKernel(Graph("query", kMs));
+    query_.work.kind = TaskKind::kGraph;
+  }
+  Trainer AddTrainer(const char* name, double weight) {
+    return {.queue =
+                AddQueue({.name = name, .app_class = AppClass::kBestEffort, .weight = weight})};
+  }
+  void Ask(Trainer& trainer, int64_t bound_ns) {
+    if (trainer.region && *scheduler_->IsComplete(trainer.region)) {
+      ASSERT_TRUE(scheduler_->ReleaseTicket(trainer.region).ok());
+      trainer.region = {};
+    }
+    if (trainer.region || !trainer.asks) return;
+    const auto region = scheduler_->RegionBegin(trainer.queue, bound_ns, nullptr);
+    if (!region.ok()) return;
+    ASSERT_TRUE(scheduler_->RegionEnd(*region).ok());
+    trainer.region = *region;
+    ++trainer.begun;
+  }
+  // Queries come every 10 ms; the trainers try every 100 us.
+  void Run(int queries, const std::vector<Trainer*>& trainers, int64_t bound_ns) {
+    for (int q = 0; q < queries; ++q) {
+      const TicketId ticket = *scheduler_->SubmitLc(query_);
+      for (int look = 0; look < 100; ++look) {
+        ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 100 * kUs).ok());
+        for (Trainer* const trainer : trainers) Ask(*trainer, bound_ns);
+      }
+      ASSERT_TRUE(scheduler_->ReleaseTicket(ticket).ok());
+    }
+  }
+
+  static constexpr int64_t kBoundNs = 2 * kMs;
+  TaskSpec query_;
+};
+
+TEST_F(RegionsOnCreditTest, CreditIsSharedByTheWeightsOfTheAppsThatAskForIt) {
+  Trainer one = AddTrainer("one", 1);
+  Trainer three = AddTrainer("three", 3);
+  Run(1000, {}, 0);
+  ASSERT_LT(*scheduler_->RegionRoomNs(), kBoundNs) << "only on credit";
+  Run(6000, {&one, &three}, kBoundNs);
+  EXPECT_GT(one.begun, 30);
+  EXPECT_NEAR(three.begun, 3 * one.begun, 0.05 * three.begun);
+}
+
+TEST_F(RegionsOnCreditTest, AnAppThatAsksNoMoreHoldsUpNoOther) {
+  Trainer one = AddTrainer("one", 1);
+  Trainer three = AddTrainer("three", 3);
+  Run(1000, {}, 0);
+  Run(1000, {&one, &three}, kBoundNs);
+  const int beside = one.begun;
+  three.asks = false;
+  Run(1000, {&one, &three}, kBoundNs);
+  EXPECT_GT(one.begun - beside, 2 * beside) << "all of it";
+}
+
+// Of the two the one that is behind wants more than there ever is.
+TEST_F(RegionsOnCreditTest, ARegionForWhichThereIsNoCreditHoldsUpNoShorterOne) {
+  Trainer one = AddTrainer("one", 1);
+  Trainer three = AddTrainer("three", 1e6);
+  Run(1000, {}, 0);
+  Run(100, {&one, &three}, kBoundNs);
+  const int beside = one.begun;
+  for (int i = 0; i < 400; ++i) {
+    EXPECT_FALSE(scheduler_->RegionBegin(three.queue, kMaxDurationNs, nullptr).ok());
+    Run(1, {&one}, kBoundNs);
+  }
+  EXPECT_GT(one.begun, beside + 5);
+}
+
 TEST_F(RegionTest, ARefusedRegionAsksForOnePlanInAMillisecond) {
   AddLc("urgent", 15 * kMs, 10 * kMs);
   scheduler_->Tick();

@@ -26,13 +26,15 @@ bool IsBehindSegments(const Flow& flow, const Queue& queue) {
 absl::Status FitsRoom(Flow& flow, const Queue& queue, int64_t bound_ns, bool* on_credit) {
   const int64_t allowed = RegionRoomNs(flow);
   const auto now_ns = [&] { return flow.device->NowNs(); };
-  if (queue.in_flight.load() == 0 && flow.gate.InFlight() == 0) {
+  const bool empty = queue.in_flight.load() == 0;
+  if (empty && flow.gate.InFlight() == 0) {
     if (bound_ns <= allowed) return absl::OkStatus();
-    *on_credit = flow.region_rooms.TakeCredit(bound_ns, now_ns);
+    *on_credit = flow.region_rooms.TakeCredit(queue.app->slot, bound_ns, now_ns);
     if (*on_credit) return absl::OkStatus();
     // Credit grows with time, and only a plan reads it.
     flow.regions_refused.fetch_add(1, std::memory_order_relaxed);
   }
+  if (empty) queue.app->region_wish.Note(now_ns(), bound_ns);
   return absl::UnavailableError(absl::StrCat("A best-effort region of ", bound_ns,
                                              " ns does not fit now: the bound is ", allowed,
                                              " ns and the queue must be empty. Try again later."));

@@ -276,6 +276,7 @@ void LearnRegionBegan(Flow& flow, Task& task) {
 void LearnRegionEnded(Flow& flow, Task& task) {
   if (!task.progress.is_region || !std::exchange(task.progress.on_credit, false)) return;
   --flow.regions_on_credit;
+  task.app->region_wish.Note(flow.now_ns, task.work.declared_ns);
 }
 
 void LearnPartBegan(Flow& flow, Task& task, Reason reason, bool begins) {

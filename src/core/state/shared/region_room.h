@@ -6,7 +6,7 @@
 //
 // Whether LC work is in flight is not here: LcGate counts it, and a reader asks both. Invariant: a
 // reader never sees more than a plan allowed: the gap of a plan is written before its room, and
-// read behind it. What a plan has on credit goes to one region.
+// read behind it. What a plan has on credit goes to one region, of an app that the plan names.
 //
 // Threads: Publish the one that runs Tick, the others any.
 
@@ -17,14 +17,18 @@
 #include <atomic>
 #include <cstdint>
 
+#include "src/core/base/limits.h"
 #include "src/core/base/types.h"
 
 namespace gpushare::core {
+
+static_assert(kMaxApps <= 64, "a bit an app");
 
 // What a plan allows, in time on the device. 0: no region.
 struct RegionRoom {
   int64_t longest_ns = 0;    // what every LC app tolerates in front of its next query
   int64_t on_credit_ns = 0;  // what every app that tolerates less has credit for
+  uint64_t credit_apps = 0;  // a bit for the slot of each BE app that may take it
   // An app that works in steps expects its next query until then, and tolerates no more before.
   TimeNs gap_until_ns = 0;
   int64_t gap_ns = 0;
@@ -35,6 +39,7 @@ class RegionRooms {
   void Publish(const RegionRoom& room) {
     gap_ns_.store(room.gap_ns, std::memory_order_relaxed);
     gap_until_ns_.store(room.gap_until_ns, std::memory_order_relaxed);
+    credit_apps_.store(room.credit_apps, std::memory_order_relaxed);
     on_credit_ns_.store(room.on_credit_ns, std::memory_order_release);
     longest_ns_.store(room.longest_ns, std::memory_order_release);
   }
@@ -48,11 +53,12 @@ class RegionRooms {
     return std::min(longest_ns, gap_ns_.load(std::memory_order_relaxed));
   }
 
-  // Takes the plan's credit for a region of so long. False: there is less, or another region has
-  // it. Nothing starts so where a query is expected.
+  // Takes the plan's credit for a region of so long of the app. False: there is less, it is another
+  // app's turn, or another region has it. Nothing starts so where a query is expected.
   template <class Clock>
-  bool TakeCredit(int64_t bound_ns, Clock&& now_ns) {
+  bool TakeCredit(uint32_t app_slot, int64_t bound_ns, Clock&& now_ns) {
     int64_t on_credit_ns = on_credit_ns_.load(std::memory_order_acquire);
+    if ((credit_apps_.load(std::memory_order_relaxed) >> app_slot & 1) == 0) return false;
     const TimeNs gap_until_ns = gap_until_ns_.load(std::memory_order_relaxed);
     if (gap_until_ns != 0 && now_ns() < gap_until_ns) return false;
     return bound_ns <= on_credit_ns && on_credit_ns_.compare_exchange_strong(on_credit_ns, 0);
@@ -61,6 +67,7 @@ class RegionRooms {
  private:
   std::atomic<int64_t> longest_ns_{0};
   std::atomic<int64_t> on_credit_ns_{0};
+  std::atomic<uint64_t> credit_apps_{0};
   std::atomic<int64_t> gap_ns_{0};
   std::atomic<TimeNs> gap_until_ns_{0};
 };
