@@ -163,6 +163,33 @@ show_progress() {  # LOG
   if [[ -t 2 && "${quiet:-0}" -ne 1 ]]; then printf '\r\033[K' >&2; fi
 }
 
+# Writes the output of `apt-get install` to LOG and shows how many packages are fetched, unpacked and set up, in the way of
+# show_progress. apt-get must speak English (LC_ALL=C).
+show_apt_progress() {  # LOG
+  local line all=0 step shown=$SECONDS
+  local -A count=()
+  while IFS= read -r line; do
+    printf '%s\n' "$line"
+    if [[ "$line" =~ ([0-9]+)\ newly\ installed, ]]; then all="${BASH_REMATCH[1]}"; fi
+    case "$line" in
+      Get:*) step=fetched ;;
+      Unpacking\ *) step=unpacked ;;
+      Setting\ up\ *) step='set up' ;;
+      *) continue ;;
+    esac
+    # What apt-get fetches before it says how many packages there are, are lists.
+    if [[ "$all" -eq 0 || "${quiet:-0}" -eq 1 ]]; then continue; fi
+    count[$step]=$((${count[$step]:-0} + 1))
+    if [[ -t 2 ]]; then
+      printf '\r\033[Kgpushare: %s %s of %s packages' "$step" "${count[$step]}" "$all" >&2
+    elif ((SECONDS - shown >= ${PROGRESS_SECONDS:-15})); then
+      shown=$SECONDS
+      say "$step ${count[$step]} of $all packages" >&2
+    fi
+  done > "$1"
+  if [[ -t 2 && "${quiet:-0}" -ne 1 ]]; then printf '\r\033[K' >&2; fi
+}
+
 # ninja_with_progress FOLDER LOG [TARGET...]
 ninja_with_progress() {
   local folder="$1" log="$2"

@@ -3,6 +3,7 @@
 #
 #   tools/setup.sh              everything for development: compilers, libraries, test tools
 #   tools/setup.sh --demo       only what the library and the tool need
+#   tools/setup.sh --package    only that and what tools/package.sh and tools/python_wheel.sh need
 #   tools/setup.sh --cuda       also nvcc: the machine's own, else the CUDA 13.0 wheels, which go to
 #                               build/cuda-toolchain; the last line printed is the toolkit's path
 #   tools/setup.sh --aarch64    also Debian's cross compiler for aarch64, qemu, and CUDA's runtime for aarch64, which goes
@@ -15,16 +16,18 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 with_cuda=0
 with_aarch64=0
 with_development=1
+with_packing=1
 for argument in "$@"; do
   case "$argument" in
     --cuda) with_cuda=1 ;;
-    --demo) with_development=0 ;;
+    --demo) with_development=0 with_packing=0 ;;
+    --package) with_development=0 ;;
     --aarch64) with_cuda=1 with_aarch64=1 ;;
     -h | --help)
-      sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
-    *) die "tools/setup.sh does not know the argument '$argument'; it knows --demo, --cuda and --aarch64." ;;
+    *) die "tools/setup.sh does not know the argument '$argument'; it knows --demo, --package, --cuda and --aarch64." ;;
   esac
 done
 
@@ -33,12 +36,12 @@ build_packages=(
   libabsl-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libatomic-queue-dev libprotozero-dev
   libnanoflann-dev
 )
+packing_packages=(dpkg-dev python3-dev)
 development_packages=(
   git ccache
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev
   clang clang-format clang-tidy libclang-rt-dev lld
-  abigail-tools python3-dev
-  dpkg-dev debootstrap
+  abigail-tools debootstrap
   libcpp-httplib-dev apache2-utils
 )
 
@@ -68,9 +71,9 @@ install_packages() {
   say "installing ${#missing[@]} Debian packages: ${missing[*]}"
   local log
   log="$(mktemp)"
-  if ! { "${as_root[@]}" apt-get -o DPkg::Lock::Timeout=300 -q update &&
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -q -y \
-      install --no-install-recommends "${missing[@]}"; } > "$log" 2>&1; then
+  if ! { "${as_root[@]}" env LC_ALL=C apt-get -o DPkg::Lock::Timeout=300 -q update &&
+    "${as_root[@]}" env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -q -y \
+      install --no-install-recommends "${missing[@]}"; } 2>&1 | show_apt_progress "$log"; then
     tail -n 40 "$log" >&2
     rm -f "$log"
     die "apt-get could not install: ${missing[*]}."
@@ -177,11 +180,12 @@ install_python_tools() {
   printf '%s' "$wanted" > "$python_tools/versions"
 }
 
-install_packages "${build_packages[@]}"
-if [[ $with_development -eq 1 ]]; then
-  install_packages "${development_packages[@]}"
-  install_python_tools
-fi
+# All at once: apt-get reads its lists once.
+wanted=("${build_packages[@]}")
+if [[ $with_packing -eq 1 ]]; then wanted+=("${packing_packages[@]}"); fi
+if [[ $with_development -eq 1 ]]; then wanted+=("${development_packages[@]}"); fi
+install_packages "${wanted[@]}"
+if [[ $with_packing -eq 1 ]]; then install_python_tools; fi
 if [[ $with_cuda -eq 1 ]]; then
   if [[ -n "${GPUSHARE_FORCE_CUDA_WHEELS:-}" || -z "$(cuda_toolkit)" ]]; then install_cuda_wheels; fi
   [[ -n "$(cuda_toolkit)" ]] || die "nvcc was not found although its wheels are installed."

@@ -47,6 +47,17 @@ expect 'what a quiet build shows' '' "$(cat "$scratch/shown")"
 { sleep 2.1; printf '[2/6] Building CXX object a.cc.o\n'; } | PROGRESS_SECONDS=1 show_progress "$scratch/log" 2> "$scratch/shown"
 grep -qE '^gpushare: built 2 of 6, about [46] s remaining$' "$scratch/shown" || die "The estimate of a build is wrong: $(cat "$scratch/shown")"
 
+# So does apt-get, whose lists are not counted.
+apt_output() {
+  printf '%s\n' 'Get:1 http://deb.example/debian bookworm InRelease [1 kB]' '0 upgraded, 2 newly installed, 0 to remove and 3 not upgraded.' \
+    'Get:1 http://deb.example/debian bookworm/main amd64 a amd64 1 [1 kB]' 'Get:2 http://deb.example/debian bookworm/main amd64 b amd64 1 [1 kB]' \
+    'Unpacking a (1) ...' 'Setting up a (1) ...' 'Unpacking b (1) ...' 'Setting up b (1) ...'
+}
+{ sleep 0.1; apt_output; } | PROGRESS_SECONDS=0 show_apt_progress "$scratch/log" 2> "$scratch/shown"
+expect 'what apt-get shows' 'fetched 1,fetched 2,unpacked 1,set up 1,unpacked 2,set up 2,' \
+  "$(sed -n 's/^gpushare: \(.*\) of 2 packages$/\1/p' "$scratch/shown" | tr '\n' ',')"
+expect 'the lines of the log of apt-get' 8 "$(wc -l < "$scratch/log")"
+
 # The steps of tools/package.sh that no build counts.
 SECONDS=12
 expect 'a step' 'gpushare: step 2 of 6, 12 s elapsed: the tarballs' "$(step 2 6 the tarballs 2>&1)"
