@@ -18,17 +18,22 @@ import tempfile
 
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 UNNAMED = re.compile(r'^namespace \{\n(.*?)^\}  // namespace$', re.MULTILINE | re.DOTALL)
-# A type, an alias, and the last word before the first of ( = { ; [ of anything else in the first column.
-TYPE = re.compile(r'^(?:struct|class|enum(?: class)?|union|using) (\w+)', re.MULTILINE)
-OTHER = re.compile(r'^[A-Za-z_][^\n({=;\[]*?\b(\w+)\s*[({=;\[]', re.MULTILINE)
+# A type or an alias; the last word before the first of ( = { ; [ of anything else in the first column; and what a using
+# declaration names, which every source may name again: only a header's hides the name of a source.
+TYPE = re.compile(r'^(?:(?:struct|class|enum(?: class)?|union) (\w+)|using (\w+)\s*=)', re.MULTILINE)
+OTHER = re.compile(r'^(?!(?:struct|class|enum|union|using|namespace)\b)[A-Za-z_][^\n({=;\[]*?\b(\w+)\s*[({=;\[]', re.MULTILINE)
+USING = re.compile(r'^using [^;=]*?(\w+);', re.MULTILINE)
+
+
+def declared(text):
+    return {word for words in TYPE.findall(text) for word in words if word} | set(OTHER.findall(text))
 
 
 def names_and_words(path):
     text = path.read_text(encoding='utf-8')
     names = set()
     for part in UNNAMED.findall(text):
-        names.update(TYPE.findall(part))
-        names.update(OTHER.findall(part))
+        names |= declared(part)
     return names, set(re.findall(r'\w+', COMMENT_OR_TEXT.sub(' ', text)))
 
 
@@ -40,7 +45,7 @@ INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 def header(path):
     """The names that a header declares, and the headers that it includes."""
     text = path.read_text(encoding='utf-8')
-    return frozenset(TYPE.findall(text) + OTHER.findall(text)), INCLUDE.findall(text)
+    return frozenset(declared(text) | set(USING.findall(text))), INCLUDE.findall(text)
 
 
 def names_of_headers(path, root):
@@ -51,8 +56,8 @@ def names_of_headers(path, root):
         name = waiting.pop()
         if name not in seen and (root / name).is_file():
             seen.add(name)
-            declared, included = header(root / name)
-            names |= declared
+            found, included = header(root / name)
+            names |= found
             waiting += included
     return names
 
