@@ -206,6 +206,7 @@ gpushare_kernel_info ToC(const core::KernelDesc& kernel) {
   if (graph == nullptr || !kernel.id) return out;
   const core::GraphCut& cut = graph->cut;
   out.segment_count = cut.segments;
+  out.evictable_segments = cut.evictable_segments;
   out.longest_segment_ns = cut.longest_ns;
   if (!cut.whole_reason.empty()) out.whole_reason = cut.whole_reason.c_str();
   return out;

@@ -959,6 +959,9 @@ typedef struct gpushare_kernel_info {
   const char* slice_refusal;
   uint32_t worker_refusal_line;
   uint32_t slice_refusal_line;
+  // GRAPH: of its segments, those that are evicted between the block tasks of their one node.
+  int32_t evictable_segments;
+  int32_t reserved2;
 } gpushare_kernel_info;
 #define GPUSHARE_KERNEL_INFO_INIT GPUSHARE_STRUCT_INIT(gpushare_kernel_info)
 

@@ -125,6 +125,9 @@ struct Launch {
   size_t begun_until = 0;        // segments of an earlier length are on the device up to this one
   double own_slowness = 1;       // without the cuts
   double left_ns = 0;            // time left of the node or of the run, alone on the whole device
+  double node_done_ns = 0;       // of the node, by launches before this one
+  double node_stretch = 1;       // how much longer it takes on the SMs that it was given
+  bool leaves_node = false;      // evicted: it ends at a block task of the node
   double rate = 0;
   core::TimeNs synced_ns = 0;
   core::TimeNs due_ns = core::kNever;
@@ -176,6 +179,7 @@ struct Pool {
   int64_t interrupted = 0;      // stopped at a yield point
   double interrupted_left = 0;  // unfinished work of the interrupted ones, in block tasks
   int64_t taken = 0;            // claimed since the counter was reset
+  double node_done_ns = 0;      // of a graph: done of the node that begins the next segment
   bool zeroed = false;          // a launch has reset the counter
   bool active = false;          // in active_pools_
   int32_t residencies = 0;
@@ -357,6 +361,8 @@ class Engine {
   double PositionOf(const Launch& launch) const;
   double EndPositionOf(const Launch& launch) const;
   void EvictSegments(int32_t slot);
+  bool IsInEvictableNode(const Launch& launch) const;
+  void LeaveNode(int32_t slot);
   void FollowLimit(int32_t slot, int64_t longest_before_ns);
   int64_t LongestOf(const Launch& launch) const {
     return launch.longer_segments ? longest_segment_ns_ : 0;

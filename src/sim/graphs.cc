@@ -7,7 +7,8 @@
 // by turn. While nothing else uses the
 // chain's SMs or waits for them, the rest of the chain is one run: one event instead of one for
 // each node. A launch in segments is a chain that starts at its counter's segment and, evicted,
-// ends at a boundary.
+// ends at a boundary. A node with a twin, which is a segment of its own, ends at its next block
+// task, and the next launch on the counter goes on there.
 
 #include <algorithm>
 #include <cmath>
@@ -94,10 +95,18 @@ bool Engine::PlaceNode(int32_t slot) {
     left = std::min(needed, RoomIn(cells, launch, needs));
     if (left == 0) return false;
   }
-  launch.blocks_left = needed - left;
+  launch.node_stretch = 1;
+  if (IsInEvictableNode(launch)) {
+    // Its workers share the block tasks, however many they are.
+    launch.node_stretch = static_cast<double>(needed) / static_cast<double>(left);
+    launch.blocks_left = 0;
+  } else {
+    launch.blocks_left = needed - left;
+  }
   TakeCells(slot, needs, cells, left);
   launch.chain = ChainState::kNode;
-  launch.left_ns = static_cast<double>(node.node.duration_ns);
+  launch.left_ns =
+      (static_cast<double>(node.node.duration_ns) - launch.node_done_ns) * launch.node_stretch;
   launch.demand = node.node.demand;
   launch.rate = 0;
   launch.synced_ns = now_;
@@ -130,7 +139,8 @@ void Engine::StartRun(int32_t slot) {
     launch.left_ns = static_cast<double>(launch.own_node.node.duration_ns);
     launch.demand = launch.own_node.node.demand;
   } else {
-    launch.left_ns = EndPositionOf(launch) - launch.kernel->NodeOf(launch.node).begin_ns;
+    launch.left_ns =
+        EndPositionOf(launch) - launch.kernel->NodeOf(launch.node).begin_ns - launch.node_done_ns;
     launch.demand = launch.kernel->demand;
     busy_share = std::min(
         1.0, launch.kernel->busy_share * capabilities_.profile.sm_count / launch.place->sms);
@@ -172,7 +182,9 @@ void Engine::BreakRun(int32_t slot) {
   const NodePosition node = kernel.NodeAt(position);
   const double duration = static_cast<double>(node.run->node.duration_ns);
   const double inside = position - node.begin_ns;
+  if (launch.node != node.index) launch.node_done_ns = 0;
   launch.node = node.index;
+  launch.node_stretch = 1;
   if (inside < duration || node.index + 1 >= launch.node_end) {
     launch.left_ns = std::max(0.0, duration - inside);
     launch.demand = node.run->node.demand;
@@ -185,6 +197,7 @@ void Engine::BreakRun(int32_t slot) {
   const double rate = std::max(launch.rate, 1e-9);
   FreeCells(slot);
   ++launch.node;
+  launch.node_done_ns = 0;
   launch.chain = ChainState::kGap;
   const double gap_left = std::max(0.0, duration + kernel.gap_ns - inside) / rate;
   AddTimer(now_ + static_cast<core::TimeNs>(std::llround(gap_left)), TimerKind::kGapEnd, slot,
@@ -196,8 +209,10 @@ void Engine::ChainIsDue(int32_t slot) {
   const double rate = std::max(launch.rate, 1e-9);
   if (launch.chain == ChainState::kNode && launch.blocks_left > 0) return NextTurn(slot);
   FreeCells(slot);
+  if (launch.leaves_node) return EndChain(slot);
   if (launch.chain == ChainState::kNode) ++launch.node;
   if (launch.chain == ChainState::kRun) launch.node = launch.node_end;
+  launch.node_done_ns = 0;
   if (launch.node >= launch.node_end) {
     EndChain(slot);
     return;
@@ -249,7 +264,7 @@ core::TimeNs Engine::EarliestEndOf(const Launch& launch) const {
   const bool in_node = launch.chain == ChainState::kNode;
   const NodeRun& run = CurrentNode(launch);
   const auto duration = static_cast<double>(run.node.duration_ns);
-  double left = in_node ? launch.left_ns : duration;
+  double left = in_node ? launch.left_ns : duration - launch.node_done_ns;
   if (!launch.has_own_node) {
     left += EndPositionOf(launch) - launch.kernel->NodeOf(launch.node).begin_ns - duration;
   }
@@ -265,6 +280,7 @@ void Engine::EndChain(int32_t slot) {
   const int64_t next = finished ? segments : launch.kernel->SegmentOf(launch.node);
   launch.tasks_done = next - launch.segment_first;
   pools_[launch.pool].taken = next;
+  pools_[launch.pool].node_done_ns = launch.node_done_ns;
   if (launch.tasks_done > 0 && !launch.ran_longer) {
     const double stretch = launch.slowness / launch.place_speed;
     launch.longest_segment_ns =
@@ -273,12 +289,47 @@ void Engine::EndChain(int32_t slot) {
   EndLaunch(slot, finished ? core::Outcome::kFinished : core::Outcome::kEvicted, 0);
 }
 
-// The current segment and those outstanding behind it run to their ends.
+// Whether the chain is in a node, or before one, that is evicted between its block tasks.
+bool Engine::IsInEvictableNode(const Launch& launch) const {
+  if (!launch.in_segments || launch.node >= launch.kernel->nodes) return false;
+  const auto segment = static_cast<size_t>(launch.kernel->SegmentOf(launch.node));
+  if (segment < launch.begun_until) return false;  // part of a longer segment
+  return launch.kernel->IsEvictable(
+      launch.kernel->StepOf(segment, launch.length_since, LongestOf(launch)));
+}
+
+// The node's workers end the block tasks that they have begun; the rest of the node stays.
+void Engine::LeaveNode(int32_t slot) {
+  Launch& launch = launches_[slot];
+  if (launch.chain != ChainState::kNode) {  // none has begun
+    launch.node_end = launch.node;
+    if (!launch.pending) return;  // it is in the gap before the node, and ends behind it
+    RemovePending(slot);
+    return EndChain(slot);
+  }
+  SyncChain(launch);
+  dirty_ = true;
+  const auto segment = static_cast<size_t>(launch.kernel->SegmentOf(launch.node));
+  const auto task_ns = static_cast<double>(launch.kernel->segment_block_tasks_ns[segment]);
+  const auto duration_ns = static_cast<double>(CurrentNode(launch).node.duration_ns);
+  const double here_ns = (duration_ns - launch.node_done_ns) * launch.node_stretch;
+  const double run_ns = std::max(0.0, here_ns - launch.left_ns);
+  const double leaves_ns = (std::floor(run_ns / task_ns) + 1) * task_ns;
+  launch.node_end = launch.node + 1;
+  if (leaves_ns >= here_ns) return;  // the node ends before
+  launch.left_ns = leaves_ns - run_ns;
+  launch.node_done_ns += leaves_ns / launch.node_stretch;
+  launch.leaves_node = true;
+}
+
+// The current segment and those outstanding behind it run to their ends, but for one that leaves
+// between its block tasks.
 void Engine::EvictSegments(int32_t slot) {
   Launch& launch = launches_[slot];
   if (launch.evicted) return;
   launch.evicted = true;
   if (launch.chain == ChainState::kRun) BreakRun(slot);
+  if (IsInEvictableNode(launch)) return LeaveNode(slot);
   const std::vector<int64_t>& begins = launch.kernel->segments;
   const auto segment = static_cast<size_t>(launch.kernel->SegmentOf(launch.node));
   size_t end = launch.begun_until;
@@ -291,7 +342,9 @@ void Engine::EvictSegments(int32_t slot) {
 // Each cut between two segments takes its time.
 void Engine::SetPace(Launch& launch) const {
   const auto cuts = static_cast<double>(launch.kernel->StepsOf(LongestOf(launch)) - 1);
-  launch.slowness = launch.own_slowness * (1 + cuts * kSegmentGapNs / launch.kernel->chain_ns);
+  const auto alone = static_cast<double>(launch.kernel->EvictableStepsOf(LongestOf(launch)));
+  const double gaps_ns = cuts * kSegmentGapNs + alone * kEvictableGapNs;
+  launch.slowness = launch.own_slowness * (1 + gaps_ns / launch.kernel->chain_ns);
 }
 
 // The launch goes on in segments of the new length behind those that are on the device.
@@ -302,11 +355,18 @@ void Engine::FollowLimit(int32_t slot, int64_t longest_before_ns) {
   if (launch.phase == LaunchPhase::kResident && launch.node < launch.kernel->nodes) {
     if (launch.chain == ChainState::kRun) BreakRun(slot);
     const auto segment = static_cast<size_t>(launch.kernel->SegmentOf(launch.node));
-    if (segment >= launch.begun_until) {
-      launch.begun_until =
-          launch.kernel->FirstNotOutstanding(segment, launch.length_since, longest_before_ns);
+    const bool begun = segment < launch.begun_until;
+    const core::SegmentStep step =
+        launch.kernel->StepOf(segment, launch.length_since, longest_before_ns);
+    if (!begun && launch.kernel->IsEvictable(step)) {
+      launch.length_since = step.end;  // nothing is behind it
+    } else {
+      if (!begun) {
+        launch.begun_until =
+            launch.kernel->FirstNotOutstanding(segment, launch.length_since, longest_before_ns);
+      }
+      launch.length_since = launch.begun_until;
     }
-    launch.length_since = launch.begun_until;
   }
   SetPace(launch);
   dirty_ = true;
@@ -335,6 +395,7 @@ int64_t Engine::SegmentsClaimed(const Launch& launch) const {
 }
 
 void Engine::GapIsOver(int32_t slot) {
+  if (launches_[slot].node >= launches_[slot].node_end) return EndChain(slot);
   launches_[slot].chain = ChainState::kPending;
   MakePending(slot);
 }

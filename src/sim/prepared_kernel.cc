@@ -65,6 +65,10 @@ absl::Status CheckRecord(const core::KernelDesc& desc) {
                  "above 0, at most one hour");
     }
     if (node.repeat < 1) return Bad(desc, "a node repeated", node.repeat, "at least 1");
+    if (node.block_task_ns < 0 || node.block_task_ns > core::kMaxDurationNs) {
+      return Bad(desc, "a node with a block task of ns", static_cast<double>(node.block_task_ns),
+                 "between 0 and one hour");
+    }
   }
   return absl::OkStatus();
 }
@@ -127,7 +131,10 @@ void CutIntoSegments(PreparedKernel& graph) {
   graph.segments = std::move(record.begins);
   const int64_t segment_ns = core::SegmentNsOf(graph.desc);
   graph.longer_cuts = core::LongerCuts(record.durations_ns, graph.segments.size(), segment_ns);
-  if (graph.desc.graph()->measure_nodes) graph.segment_times_ns = std::move(record.durations_ns);
+  if (graph.desc.graph()->measure_nodes) {
+    graph.segment_times_ns = std::move(record.durations_ns);
+    graph.segment_block_tasks_ns = std::move(record.block_tasks_ns);
+  }
   graph.longest_segment_ns = cut.longest_ns;
 }
 
@@ -182,12 +189,22 @@ size_t PreparedKernel::FirstNotOutstanding(size_t segment, size_t since, int64_t
   if (step.end >= segments.size()) return step.end;
   const core::SegmentStep next = StepOf(step.end, since, longest_ns);
   if (segment_times_ns.empty()) return next.end;
-  const auto time_ns = [this](const core::SegmentStep& of) {
-    return std::accumulate(segment_times_ns.begin() + static_cast<ptrdiff_t>(of.begin),
-                           segment_times_ns.begin() + static_cast<ptrdiff_t>(of.end), int64_t{0});
+  if (IsEvictable(next)) return step.end;  // it leaves before its first block task here
+  const auto load_of = [this](const core::SegmentStep& of) -> core::SegmentLoad {
+    return {std::accumulate(segment_times_ns.begin() + static_cast<ptrdiff_t>(of.begin),
+                            segment_times_ns.begin() + static_cast<ptrdiff_t>(of.end), int64_t{0}),
+            IsEvictable(of)};
   };
   const int64_t length_ns = core::LengthInForce(core::SegmentNsOf(desc), longest_ns);
-  return core::JoinsOutstanding(time_ns(step), time_ns(next), length_ns) ? next.end : step.end;
+  return core::JoinsOutstanding(load_of(step), load_of(next), length_ns) ? next.end : step.end;
+}
+
+size_t PreparedKernel::EvictableStepsOf(int64_t longest_ns) const {
+  size_t count = 0;
+  for (size_t i = 0; i < segment_block_tasks_ns.size(); ++i) {
+    if (segment_block_tasks_ns[i] > 0 && IsEvictable(StepOf(i, 0, longest_ns))) ++count;
+  }
+  return count;
 }
 
 size_t PreparedKernel::StepsOf(int64_t longest_ns) const {

@@ -44,6 +44,8 @@ struct PreparedKernel {
   int64_t nodes = 0;
   std::vector<int64_t> segments;  // the first node of each; empty where the graph is not cut
   std::vector<int64_t> segment_times_ns;  // alone; empty: the graph was not measured
+  // One block task of each segment that is evicted between them, else 0; empty: none is.
+  std::vector<int64_t> segment_block_tasks_ns;
   int64_t longest_segment_ns = 0;
   std::vector<core::LongerCut> longer_cuts;
   double gap_ns = 0;
@@ -60,10 +62,18 @@ struct PreparedKernel {
   int64_t SegmentOf(int64_t node) const;
   // The step that has the segment, in a run whose segments may be so long since one of them.
   core::SegmentStep StepOf(size_t segment, size_t since, int64_t longest_ns) const;
-  // The first segment behind those that are on the device while `segment` runs.
+  // Whether the step is evicted between the block tasks of its one node.
+  bool IsEvictable(const core::SegmentStep& step) const {
+    return step.cut == core::SegmentStep::kOwn && step.begin < segment_block_tasks_ns.size() &&
+           segment_block_tasks_ns[step.begin] > 0;
+  }
+  // The first segment behind those that run to their ends if an eviction comes while `segment`
+  // runs.
   size_t FirstNotOutstanding(size_t segment, size_t since, int64_t longest_ns) const;
   // How many launches the whole graph takes, if its segments may be so long.
   size_t StepsOf(int64_t longest_ns) const;
+  // How many of these launches are evicted between block tasks.
+  size_t EvictableStepsOf(int64_t longest_ns) const;
 };
 
 // Errors: INVALID_ARGUMENT if no block fits into an SM, or if a number is out of range.

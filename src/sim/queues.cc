@@ -366,6 +366,8 @@ void Engine::FillSegments(Launch& launch, const core::LaunchRequest& request) {
       request.longer_segments && lanes_[launch.lane].place == core::kWholeDevice;
   launch.ran_longer = RunsLonger(launch);
   launch.length_since = launch.begun_until = first;
+  launch.node_done_ns = pool.node_done_ns;
+  if (pool.node_done_ns > 0) ++launch.length_since;  // no longer segment begins with the rest
   launch.own_slowness = launch.slowness;
   SetPace(launch);
 }

@@ -17,29 +17,35 @@ constexpr double kExponentMax = 60;
 
 }  // namespace
 
-SegmentBlocking::SegmentBlocking(absl::Span<const int64_t> durations_ns, int64_t segment_ns) {
+SegmentBlocking::SegmentBlocking(absl::Span<const int64_t> durations_ns, int64_t segment_ns,
+                                 absl::Span<const int64_t> block_tasks_ns) {
   double sum_ns = 0;
-  const auto behind_ns = [&](size_t i) -> int64_t {
+  const auto load_of = [&](size_t i) -> SegmentLoad {
+    return {durations_ns[i], !block_tasks_ns.empty() && block_tasks_ns[i] > 0};
+  };
+  const auto running_of = [&](size_t i) {
+    return load_of(i).evictable ? block_tasks_ns[i] : durations_ns[i];
+  };
+  const auto behind_of = [&](size_t i) -> int64_t {
     if (i + 1 == durations_ns.size()) return 0;
-    return JoinsOutstanding(durations_ns[i], durations_ns[i + 1], segment_ns) ? durations_ns[i + 1]
-                                                                              : 0;
+    return JoinsOutstanding(load_of(i), load_of(i + 1), segment_ns) ? running_of(i + 1) : 0;
   };
   for (size_t i = 0; i < durations_ns.size(); ++i) {
     sum_ns += static_cast<double>(durations_ns[i]);
-    longest_ns_ = std::max(longest_ns_, durations_ns[i] + behind_ns(i));
+    longest_ns_ = std::max(longest_ns_, running_of(i) + behind_of(i));
   }
   if (!(sum_ns > 0)) return;
   classes_ = kClasses;
   for (size_t i = 0; i < durations_ns.size(); ++i) {
-    const auto running_ns = static_cast<double>(durations_ns[i]);
-    if (running_ns <= 0) continue;
-    const double wait_ns = running_ns + static_cast<double>(behind_ns(i));
-    const double octaves = std::log2(static_cast<double>(longest_ns_) / wait_ns);
+    if (durations_ns[i] <= 0) continue;
+    const auto running_ns = static_cast<double>(running_of(i));
+    const auto behind_ns = static_cast<double>(behind_of(i));
+    const double octaves = std::log2(static_cast<double>(longest_ns_) / (running_ns + behind_ns));
     Class& one = class_[std::min(kClasses - 1, static_cast<size_t>(2 * octaves))];
-    const double share = running_ns / sum_ns;
+    const double share = static_cast<double>(durations_ns[i]) / sum_ns;
     one.share += share;
     one.running_ns += share * running_ns;
-    one.behind_ns += share * static_cast<double>(behind_ns(i));
+    one.behind_ns += share * behind_ns;
   }
   for (Class& one : class_) {
     if (one.share <= 0) continue;

@@ -5,7 +5,11 @@
 // segment i with the probability d_i / T, its share of the graph's time T. The wait W is an
 // independent residual of the queue (vacation.h). So the p99 moves by ln E[exp(eta W)] / eta, where
 //
-//   E[exp(eta W)] = sum over i of (d_i / T) exp(eta c_i) (exp(eta d_i) - 1) / (eta d_i)
+//   E[exp(eta W)] = sum over i of (d_i / T) exp(eta c_i) (exp(eta r_i) - 1) / (eta r_i)
+//
+// with r_i = d_i. A segment that is evicted between its block tasks has a block task as r_i, and
+// c_i = 0: nothing is behind it. Behind another segment it counts as one block task, which it may
+// begin before it sees the eviction.
 //
 // One long kernel among many short ones moves it by much less than its length. Segments whose
 // longest wait d + c is within a factor of sqrt(2) share a class, with their mean d and c; the
@@ -23,17 +27,29 @@
 
 namespace gpushare::core {
 
-// Whether a segment is launched behind those on the device, before they have ended. Together they
-// take at most as long as kSegmentsOutstanding segments of segment_ns, so a long one runs alone.
-constexpr bool JoinsOutstanding(int64_t outstanding_ns, int64_t next_ns, int64_t segment_ns) {
-  return outstanding_ns + next_ns <= kSegmentsOutstanding * segment_ns;
+// What is on the device of a graph in segments, or follows it.
+struct SegmentLoad {
+  int64_t duration_ns = 0;
+  bool evictable = false;  // one segment that may be evicted between its block tasks
+};
+
+// Whether `next` is launched behind what is on the device, before that has ended. Nothing is behind
+// a segment that may leave with block tasks undone (the chain rule, state/shared/lc_gate.h). Such a
+// segment is behind any other, because it leaves soon. Others take together at most as long as
+// kSegmentsOutstanding segments of segment_ns, so a long one runs alone.
+constexpr bool JoinsOutstanding(SegmentLoad outstanding, SegmentLoad next, int64_t segment_ns) {
+  if (outstanding.evictable) return false;
+  if (next.evictable) return true;
+  return outstanding.duration_ns + next.duration_ns <= kSegmentsOutstanding * segment_ns;
 }
 
 class SegmentBlocking {
  public:
   SegmentBlocking() = default;  // nothing is known
-  // Of segments that take so long alone on the whole device.
-  SegmentBlocking(absl::Span<const int64_t> durations_ns, int64_t segment_ns);
+  // Of segments that take so long alone on the whole device. `block_tasks_ns`: one block task of
+  // each segment that may be evicted between them, 0 for others; empty: none may.
+  SegmentBlocking(absl::Span<const int64_t> durations_ns, int64_t segment_ns,
+                  absl::Span<const int64_t> block_tasks_ns = {});
 
   bool known() const { return classes_ > 0; }
   // The longest that a query waits.

@@ -30,6 +30,11 @@
 //   w satisfies w - e >= 0, whatever the word keeps, it starts no further segment and is reported
 //   when those on the device have ended. The rest may run in any place. Until it is reported its
 //   counter has no other launch, and its lane takes none.
+//   Of a measured graph, a segment that is one long node with a twin runs as workers
+//   (GraphCut::evictable_segments), unless it is part of a longer one. Nothing of the graph is
+//   behind it on the device. Evicted, its workers leave at their next block task, and the segment
+//   is not done: the next launch on the counter begins with the rest of it, alone. A segment counts
+//   as done when all of its block tasks are.
 // - A fused launch (kFused) is two launches that share blocks: each part has its own identifier,
 //   claim counter, epoch and lane, and is reported as soon as it has ended, finished or evicted,
 //   whatever the other part does. It starts in the order of the first part's lane, whose next

@@ -54,6 +54,8 @@ RecordCut CutRecord(const SimulationRecord& record, int64_t segment_ns) {
       if (length_ns == 0) {
         cut.begins.push_back(index);
         cut.durations_ns.push_back(0);
+        const bool evictable = IsEvictableNode(node.duration_ns, node.block_task_ns, segment_ns);
+        cut.block_tasks_ns.push_back(evictable ? node.block_task_ns : 0);
       }
       const int64_t taken = std::min(fit, left);
       index += taken;
@@ -78,11 +80,13 @@ GraphCut CutOfRecord(const KernelDesc& graph) {
             .whole_reason = absl::StrCat("The graph takes ", longest_ns, " ns, and a segment has ",
                                          SegmentNsOf(graph), " ns.")};
   }
-  return {.segments = static_cast<int32_t>(cut.begins.size()),
-          .longest_ns = longest_ns,
-          .blocking = graph.graph()->measure_nodes
-                          ? SegmentBlocking(cut.durations_ns, SegmentNsOf(graph))
-                          : SegmentBlocking()};
+  GraphCut known{.segments = static_cast<int32_t>(cut.begins.size()), .longest_ns = longest_ns};
+  if (!graph.graph()->measure_nodes) return known;
+  known.blocking = SegmentBlocking(cut.durations_ns, SegmentNsOf(graph), cut.block_tasks_ns);
+  known.evictable_segments =
+      static_cast<int32_t>(cut.block_tasks_ns.size()) -
+      static_cast<int32_t>(std::count(cut.block_tasks_ns.begin(), cut.block_tasks_ns.end(), 0));
+  return known;
 }
 
 }  // namespace gpushare::core

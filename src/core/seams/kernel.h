@@ -69,6 +69,8 @@ struct GraphNode {
   int32_t repeat = 1;
   bool whole_sm = true;  // a block takes all of an SM's registers or shared memory
   ResourceDemand demand;
+  // One block task of the node's twin, alone. 0: it has no twin, and runs to its end.
+  int64_t block_task_ns = 0;
 };
 
 struct SimulationRecord {

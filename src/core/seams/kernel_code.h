@@ -70,6 +70,8 @@ struct GraphCut {
   int64_t longest_ns = 0;         // the longest segment alone on the whole device; 0: unknown
   SegmentBlocking blocking = {};  // unknown unless the durations of all segments are known
   std::string whole_reason = {};  // a sentence, where it runs whole
+  // Of the segments, those that are evicted between the block tasks of their one node.
+  int32_t evictable_segments = 0;
 };
 
 // Memory of the device.

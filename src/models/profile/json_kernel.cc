@@ -56,6 +56,7 @@ const Field<GraphNode> kNodeFields[] = {
     {"blocks", &GraphNode::blocks, 0, (1LL << 31) - 1},
     {"repeat", &GraphNode::repeat, 1, 1 << 20},
     {"whole_sm", &GraphNode::whole_sm},
+    {"block_task_ns", &GraphNode::block_task_ns, 0, kDurationMaxNs},
     {"demand", ObjectField<GraphNode, ResourceDemand, &GraphNode::demand, kDemandFields>()},
 };
 

@@ -27,6 +27,11 @@ inline constexpr int64_t kSuccessorGapNs = 500;
 // 25 us, 1.3 us at 50 us, 1.8 us at 100 us (docs/hardware.md). Range: 500 to 3000 ns.
 inline constexpr double kSegmentGapNs = 1600;
 
+// What a segment that is evicted between its block tasks costs beyond that: nothing is behind it,
+// so the device waits for the host at its end. One outstanding segment costs 8 % at 100 us, two
+// cost 2 % (docs/hardware.md). Range: 2000 to 10000 ns.
+inline constexpr double kEvictableGapNs = 6200;
+
 // Duration of opaque work that declares none. Range: 1000 to 100000 ns.
 inline constexpr int64_t kOpaqueDefaultNs = 5000;
 // Duration of a library call without a record, a bound or a hint.

@@ -57,6 +57,30 @@ TEST(SegmentBlockingTest, EqualSegmentsWaitForOneAndTheRestOfAnother) {
   EXPECT_NEAR(static_cast<double>(blocking.ShiftNs(eta)), expected_ns, 200);
 }
 
+// A node of 800 us that leaves after each 20 us, among segments of 90 us.
+TEST(SegmentBlockingTest, ASegmentThatLeavesBetweenBlockTasksBlocksForOne) {
+  const std::vector<int64_t> durations_ns = {90'000, 800'000, 90'000, 90'000};
+  const SegmentBlocking whole(durations_ns, kSegment);
+  const SegmentBlocking evictable(durations_ns, kSegment, std::vector<int64_t>{0, 20'000, 0, 0});
+  EXPECT_EQ(whole.longest_ns(), 800'000);
+  EXPECT_EQ(evictable.longest_ns(), 180'000) << "the third segment and the one behind it";
+  const double sum_ns = 1'070'000;
+  EXPECT_NEAR(
+      evictable.mean_ns(),
+      (90'000 * 65'000.0 + 800'000 * 10'000.0 + 90'000 * 135'000.0 + 90'000 * 45'000.0) / sum_ns,
+      1);
+  EXPECT_LT(evictable.ShiftNs(1e-6), whole.ShiftNs(1e-6) / 4);
+}
+
+TEST(SegmentBlockingTest, NothingJoinsASegmentThatMayLeaveWithBlockTasksUndone) {
+  const SegmentLoad short_one{1'000, false};
+  const SegmentLoad evictable{1'000, true};
+  EXPECT_TRUE(JoinsOutstanding(short_one, short_one, kSegment));
+  EXPECT_FALSE(JoinsOutstanding(evictable, short_one, kSegment));
+  EXPECT_FALSE(JoinsOutstanding(evictable, evictable, kSegment));
+  EXPECT_TRUE(JoinsOutstanding({10 * kSegment, false}, evictable, kSegment)) << "it leaves soon";
+}
+
 TEST(SegmentBlockingTest, TwoSegmentsThatTakeLongerThanTwoDoNotJoin) {
   EXPECT_EQ(SegmentBlocking(std::vector<int64_t>{110'000, 90'000}, kSegment).longest_ns(), 200'000);
   EXPECT_EQ(SegmentBlocking(std::vector<int64_t>{110'000, 90'001}, kSegment).longest_ns(), 110'000);

@@ -50,6 +50,24 @@ TEST(GraphCut, ALongNodeIsASegmentOfItsOwn) {
   EXPECT_EQ(CutOfRecord(graph).longest_ns, 400'000);
 }
 
+// Of nodes with a twin: one that fits into a segment, a long one, one of a single block task.
+TEST(GraphCut, ALongNodeWithATwinIsEvictable) {
+  KernelDesc graph =
+      GraphOf({{.duration_ns = 90'000, .demand = {}, .block_task_ns = 10'000},
+               {.duration_ns = 400'000, .repeat = 2, .demand = {}, .block_task_ns = 20'000},
+               {.duration_ns = 400'000, .demand = {}, .block_task_ns = 400'000},
+               {.duration_ns = 400'000, .demand = {}}});
+  const RecordCut cut = CutRecord(graph.simulation, SegmentNsOf(graph));
+  EXPECT_EQ(cut.block_tasks_ns, (std::vector<int64_t>{0, 20'000, 20'000, 0, 0}));
+  EXPECT_EQ(CutOfRecord(graph).evictable_segments, 0) << "nobody measured its nodes";
+  graph.graph()->measure_nodes = true;
+  EXPECT_EQ(CutOfRecord(graph).evictable_segments, 2);
+  EXPECT_EQ(CutOfRecord(graph).blocking.longest_ns(), 400'000);
+  graph.simulation.nodes.resize(2);
+  EXPECT_EQ(CutOfRecord(graph).blocking.longest_ns(), 110'000) << "one block task is behind it";
+  EXPECT_EQ(CutOfRecord(graph).longest_ns, 400'000);
+}
+
 TEST(GraphCut, TheOptionSetsTheLength) {
   KernelDesc graph = GraphOf({{.duration_ns = 10'000, .repeat = 10, .demand = {}}});
   EXPECT_EQ(CutOfRecord(graph).segments, 1);

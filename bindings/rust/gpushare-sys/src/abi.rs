@@ -673,6 +673,8 @@ pub struct gpushare_kernel_info {
     pub slice_refusal: *const c_char,
     pub worker_refusal_line: u32,
     pub slice_refusal_line: u32,
+    pub evictable_segments: i32,
+    pub reserved2: i32,
 }
 
 impl Default for gpushare_kernel_info {

@@ -204,7 +204,7 @@ fn structs_have_the_layout_of_abi_json() {
     assert_eq!(offset!(gpushare_ptx_code, text), 8);
     assert_eq!(offset!(gpushare_ptx_code, text_bytes), 16);
     assert_eq!(offset!(gpushare_ptx_code, entry), 24);
-    assert_eq!(size_of::<gpushare_kernel_info>(), 152);
+    assert_eq!(size_of::<gpushare_kernel_info>(), 160);
     assert_eq!(align_of::<gpushare_kernel_info>(), 8);
     assert_eq!(offset!(gpushare_kernel_info, struct_size), 0);
     assert_eq!(offset!(gpushare_kernel_info, kind), 4);
@@ -228,6 +228,8 @@ fn structs_have_the_layout_of_abi_json() {
     assert_eq!(offset!(gpushare_kernel_info, slice_refusal), 136);
     assert_eq!(offset!(gpushare_kernel_info, worker_refusal_line), 144);
     assert_eq!(offset!(gpushare_kernel_info, slice_refusal_line), 148);
+    assert_eq!(offset!(gpushare_kernel_info, evictable_segments), 152);
+    assert_eq!(offset!(gpushare_kernel_info, reserved2), 156);
     assert_eq!(size_of::<gpushare_fused_kernel_options>(), 80);
     assert_eq!(align_of::<gpushare_fused_kernel_options>(), 8);
     assert_eq!(offset!(gpushare_fused_kernel_options, struct_size), 0);

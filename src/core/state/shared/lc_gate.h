@@ -26,6 +26,17 @@
 // empty: the launch of step 3 may not be visible yet. A caller's device Evict
 // is issued before its LeaveLc, so an older word never meets a newer launch.
 //
+// Chains: a graph in segments is one launch on its lane, at one epoch e, and the device starts its
+// segments one after another (kSegments in device.h). Some of them are workers that may leave with
+// block tasks undone. The chain rule is an invariant of the lane: the first node of a segment
+// starts only when the segment before it is done. Proof: the device launches nothing behind workers
+// that have not left, and afterwards the next segment only if they left no block task. Ordinary
+// segments are ordered by the stream. The lane takes no other launch until this one is reported,
+// and the counter none, so nobody else launches a segment of the graph. No eviction is lost either:
+// workers and device compare with the same word and the same e. An eviction before the device's
+// comparison stops it; one behind it meets the segment that was just launched, as above for any
+// launch at e. The rest of a segment is on the counter, and a later launch begins with it.
+//
 // Routes: callers share the set of lanes that they close. The set may grow at any time; it shrinks
 // only when no caller is in flight (NarrowLanes), because such a caller may still act on the route
 // that it read before.
