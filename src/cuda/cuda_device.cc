@@ -95,7 +95,7 @@ struct Parts {
       : context(std::move(opened)),
         places(*context),
         functions(*context),
-        graphs(*context, places),
+        graphs(*context, places, &WarmKernel, &functions),
         claims_reader(*context),
         library(LibraryCalls::Make(
             context->api(), [this](PlaceIndex place) { return places.MakeStream(place, 0); })),
@@ -511,7 +511,9 @@ class CudaDevice final : public core::Device {
           absl::StrCat("Graph '", part.work.kernel->name, "' has no segments on this device."));
     }
     std::atomic<int32_t>& claimed = segments_claimed_[static_cast<size_t>(part.counter)];
+    std::atomic<int64_t>& rest_ns = segments_rest_ns_[static_cast<size_t>(part.counter)];
     if (part.reset_counter) claimed.store(0, std::memory_order_relaxed);
+    if (part.reset_counter) rest_ns.store(0, std::memory_order_relaxed);
     lanes_.MarkBefore(lane, sequence);
     absl::Status status = launcher_->WaitForEvents(lane, request);
     if (status.ok()) {
@@ -524,6 +526,12 @@ class CudaDevice final : public core::Device {
         run.groups = graphs_.GroupsFor(part.work.kernel->id, lane.spec.place);
         run.longest_ns = &longest_segment_ns_;
       }
+      run.graph = part.work.kernel->id;
+      run.block_tasks_ns = graphs_.BlockTasksOf(run.graph);
+      run.workers = launcher_.get();
+      run.lane = &lane;
+      run.evicts_workers = lane.words.eviction_word != nullptr;
+      run.rest_ns = rest_ns.load(std::memory_order_relaxed);
       run.mean_ns = request.graph_ns / static_cast<int64_t>(segments.size());
       run.first = static_cast<size_t>(std::max(0, claimed.load(std::memory_order_relaxed)));
       run.sequence = sequence;
@@ -564,6 +572,8 @@ class CudaDevice final : public core::Device {
     loss_.Record(feed.signal_error());
     segments_claimed_[static_cast<size_t>(feed.run().counter)].store(
         static_cast<int32_t>(feed.next()), std::memory_order_relaxed);
+    segments_rest_ns_[static_cast<size_t>(feed.run().counter)].store(feed.rest_ns(),
+                                                                     std::memory_order_relaxed);
     // Launches before it on the lane are reported first.
     const bool is_next = lane.reported.load(std::memory_order_relaxed) + 1 == feed.run().sequence;
     if (!ended || !is_next || loss_.lost()) return count;
@@ -626,6 +636,8 @@ class CudaDevice final : public core::Device {
   std::atomic<int64_t> longest_segment_ns_{0};  // LimitSegments
   // By claim counter: the segments that were launched since it was zeroed; -1 while workers use it.
   std::array<std::atomic<int32_t>, core::kMaxCounters> segments_claimed_;
+  // How long the rest of the next segment takes, whose workers have left; 0: nothing of it is done.
+  std::array<std::atomic<int64_t>, core::kMaxCounters> segments_rest_ns_{};
 };
 
 // Runs the smallest worker kernel first: it fails if this build has no code for the GPU or the

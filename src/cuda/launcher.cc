@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/base/limits.h"
 #include "src/core/checks/claim_batch.h"
+#include "src/core/seams/native_code.h"
 #include "src/cuda/driver/errors.h"
 
 namespace gpushare::cuda {
@@ -50,6 +52,9 @@ absl::Status NoFunctionFor(const core::LaunchRequest& request) {
                    slice ? "neither a slice nor a worker function, and a slice needs one of them."
                          : "no worker function, and workers need it."));
 }
+
+// Of launch `number` of workers in a lane's segments: no launch of the lane has this one.
+uint64_t NodeSequence(uint64_t number) { return uint64_t{1} << 63 | number; }
 
 template <class T>
 T* Shifted(T* pointer, int64_t offset) {
@@ -243,6 +248,52 @@ absl::Status Launcher::MakeHeader(CUstream stream, WorkerPart& worker,
     header.yield_capacity = ClaimCounters::kYieldEntries;
   }
   return absl::OkStatus();
+}
+
+CUresult Launcher::LaunchNode(CudaLane& lane, const SegmentRun& run, size_t segment, bool begins,
+                              uint64_t number) {
+  const NodeTwin& node = graphs_.TwinOf(run.graph, segment);
+  const PreparedKernel& kernel = node.twin.kernel;
+  const int64_t leaders = lane.words.eviction_word == nullptr ? 0 : 1;
+  const int64_t holds =
+      int64_t{places_.place(lane.spec.place).sms} * std::max(1, kernel.workers_per_sm);
+  core::LaunchPart part;
+  part.counter = run.counter;
+  part.reset_counter = begins;
+  part.epoch = run.epoch;
+  part.block_count = node.block_tasks;
+  WorkerPart worker;
+  worker.part = &part;
+  worker.lane = &lane;
+  worker.kernel = &kernel;
+  worker.sequence = run.sequence;
+  worker.grid = node.grid;
+  worker.workers = std::max<int64_t>(1, std::min(holds - leaders, node.block_tasks));
+  gpushare_worker_launch header = {};
+  if (absl::Status status = MakeHeader(lane.stream, worker, header); !status.ok()) {
+    const int32_t code = core::NativeCodeOf(status);
+    return code == 0 ? CUDA_ERROR_UNKNOWN : static_cast<CUresult>(code);
+  }
+  // The workers of one launch in segments share a record, so each has a number of its own.
+  header.sequence = NodeSequence(number);
+  ParameterAddresses addresses;
+  addresses[0] = &header;
+  node.Fill(addresses);
+  const CUresult code = context_.api().cuLaunchKernel(
+      kernel.worker.function, static_cast<unsigned int>(worker.workers + leaders), 1, 1,
+      kernel.block_x, kernel.block_y, kernel.block_z, kernel.dynamic_shared_bytes, lane.stream,
+      addresses.data(), nullptr);
+  if (code == CUDA_SUCCESS && begins) counters_.Use(run.counter, worker.side);
+  return code;
+}
+
+NodeWorkers::Ended Launcher::EndOfNode(const CudaLane& lane, const SegmentRun& run, size_t segment,
+                                       uint64_t number) const {
+  const gpushare_worker_completion& record = lane.words.records[lane.Slot(run.sequence)];
+  const uint64_t written = *const_cast<const volatile uint64_t*>(&record.sequence);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (written != NodeSequence(number)) return {};
+  return {true, record.block_tasks_left, graphs_.TwinOf(run.graph, segment).block_tasks};
 }
 
 absl::Status Launcher::EnqueueFused(CudaLane& lane, uint64_t sequence, CudaLane& partner_lane,

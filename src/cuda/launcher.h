@@ -24,7 +24,7 @@
 
 namespace gpushare::cuda {
 
-class Launcher {
+class Launcher final : public NodeWorkers {
  public:
   Launcher(const Context& context, const Places& places, const PreparedFunctions& functions,
            const PreparedGraphs& graphs, LibraryCalls& library, ClaimCounters& counters)
@@ -46,6 +46,12 @@ class Launcher {
   // Enqueues the request as launch `sequence` of the lane. For opaque work the caller's function
   // has already enqueued the work.
   absl::Status Enqueue(CudaLane& lane, uint64_t sequence, const core::LaunchRequest& request);
+
+  // For the feed of a lane, on the thread that polls or under the lane's mutex.
+  CUresult LaunchNode(CudaLane& lane, const SegmentRun& run, size_t segment, bool begins,
+                      uint64_t number) override;
+  Ended EndOfNode(const CudaLane& lane, const SegmentRun& run, size_t segment,
+                  uint64_t number) const override;
 
   // Records the request's signal event, if any, behind its work. Call after Enqueue or EnqueueFused
   // succeeded: the work is on the stream, whatever this answers.

@@ -11,6 +11,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
 
 #include "absl/status/status.h"
 #include "src/core/seams/kernel.h"
@@ -44,6 +47,12 @@ struct PreparedKernel {
   bool yields = false;  // block tasks have yield points
 };
 
+// The worker form of a kernel of PTX, and the module that has it.
+struct WorkerTwin {
+  PreparedKernel kernel;
+  std::shared_ptr<KernelLibrary> library;
+};
+
 struct PreparedFused {
   CUfunction function = nullptr;
   unsigned int threads = 1;
@@ -69,12 +78,16 @@ class PreparedFunctions {
   // cannot be launched.
   absl::Status PrepareFused(core::FusedKernelDesc& fused);
 
-  // Unloads what was made of the kernel's PTX. Nothing launches it any more.
-  void Release(core::KernelId id) { ptx_.Release(id); }
+  // Unloads what was made of the kernel's PTX, unless a graph has its twin. Nothing launches it any
+  // more.
+  void Release(core::KernelId id);
   // The context is lost or busy: nothing is unloaded.
   void Leak() { ptx_.Leak(); }
 
   const PreparedKernel* Find(core::KernelId id) const { return kernels_.Find(id); }
+  // The twin of the function, where it is the original of an evictable kernel of PTX; of several
+  // the one that was prepared last. Called by the thread that prepares.
+  std::optional<WorkerTwin> TwinOf(CUfunction original) const;
   const PreparedFused* FindFused(core::KernelId id) const { return fused_.Find(id); }
 
  private:
@@ -86,6 +99,7 @@ class PreparedFunctions {
   const Context& context_;
   PtxFunctions ptx_;
   KernelTable<PreparedKernel> kernels_;
+  std::unordered_map<CUfunction, core::KernelId> originals_;  // of evictable kernels of PTX
   KernelTable<PreparedFused> fused_;
 };
 

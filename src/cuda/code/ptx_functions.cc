@@ -89,6 +89,11 @@ void PtxFunctions::Release(core::KernelId id) {
   kept_.Erase(id);
 }
 
+std::shared_ptr<KernelLibrary> PtxFunctions::LibraryOf(core::KernelId id) const {
+  const Module* const module = kept_.Find(id);
+  return module == nullptr ? nullptr : module->library;
+}
+
 const Assembly& PtxFunctions::assembly() {
   if (assembly_ != nullptr) return *assembly_;
   assembly_ = std::make_unique<Assembly>(
@@ -129,7 +134,7 @@ absl::StatusOr<PtxFunctions::Module> PtxFunctions::LoadCode(const core::PtxCode&
   GPUSHARE_CU_RETURN(context_.api(), cuLibraryLoadData(&handle, code.data(), nullptr, nullptr, 0,
                                                        nullptr, nullptr, 0));
   Module module;
-  module.library = std::make_unique<KernelLibrary>(context_.api(), handle);
+  module.library = std::make_shared<KernelLibrary>(context_.api(), handle);
   GPUSHARE_ASSIGN_OR_RETURN(module.original, FunctionOf(*module.library, ptx.entry));
   if (ptx.worker.made()) {
     GPUSHARE_ASSIGN_OR_RETURN(module.worker, FunctionOf(*module.library, ptx.worker.entry));

@@ -42,6 +42,9 @@ class PtxFunctions {
   absl::Status Load(core::KernelDesc& kernel);
   void Keep(const core::KernelDesc& kernel);
   void Release(core::KernelId id);
+  // The kernel's module, for whoever uses its functions longer than the kernel lives; null: it has
+  // none.
+  std::shared_ptr<KernelLibrary> LibraryOf(core::KernelId id) const;
   // The context is lost: nothing is unloaded.
   void Leak();
 
@@ -50,7 +53,7 @@ class PtxFunctions {
 
  private:
   struct Module {
-    std::unique_ptr<KernelLibrary> library;
+    std::shared_ptr<KernelLibrary> library;
     CUfunction original = nullptr;
     CUfunction worker = nullptr;
     CUfunction slice = nullptr;

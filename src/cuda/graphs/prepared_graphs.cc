@@ -73,6 +73,9 @@ size_t PreparedGraph::SegmentInstances() const {
 void PreparedGraph::Leak() {
   leaked = true;
   functions.Leak();
+  for (const std::unique_ptr<NodeTwin>& twin : twins) {
+    if (twin != nullptr) twin->twin.library->Leak();
+  }
   static_cast<void>(original.release());
 }
 
@@ -288,6 +291,22 @@ absl::Status PreparedGraphs::CutIntoSegments(PreparedGraph& prepared) const {
   return absl::OkStatus();
 }
 
+// The nodes that may run as workers. Their block tasks are those of the whole device, whose nodes
+// were measured.
+absl::Status PreparedGraphs::FindTwins(PreparedGraph& prepared) const {
+  if (functions_ == nullptr || prepared.cut.begins.size() < 2) return absl::OkStatus();
+  absl::StatusOr<NodeTwins> twins =
+      FindNodeTwins(context_.api(), prepared.cut, core::SegmentNsOf(prepared.desc),
+                    places_.place(core::kWholeDevice).sms,
+                    [this](CUfunction function) { return functions_->TwinOf(function); });
+  if (!twins.ok()) return twins.status();
+  prepared.twins = *std::move(twins);
+  for (const std::unique_ptr<NodeTwin>& twin : prepared.twins) {
+    prepared.block_tasks_ns.push_back(twin == nullptr ? 0 : twin->block_task_ns);
+  }
+  return absl::OkStatus();
+}
+
 // Makes the place's instances of segments. For a segment that does not fit the place, takes the
 // whole device's instance, so that the other segments stay in the place. The whole device comes
 // first.
@@ -362,6 +381,7 @@ absl::Status PreparedGraphs::InstantiateGroups(PreparedGraph& prepared) const {
 // lost, the graph runs whole.
 absl::Status PreparedGraphs::MakeSegments(PreparedGraph& prepared) const {
   absl::Status status = CutIntoSegments(prepared);
+  if (status.ok()) status = FindTwins(prepared);
   for (core::PlaceIndex place = 0; status.ok() && place < places_.count(); ++place) {
     if (places_.Has(place)) status = InstantiateSegments(prepared, place);
   }
@@ -373,6 +393,8 @@ absl::Status PreparedGraphs::MakeSegments(PreparedGraph& prepared) const {
   }
   if (status.ok() || absl::IsDataLoss(status)) return status;
   prepared.DestroySegments();
+  prepared.twins.clear();
+  prepared.block_tasks_ns.clear();
   prepared.cut = SegmentedGraph();
   prepared.cut.whole_reason = absl::StrCat("Its segments cannot be made: ", status.message());
   return absl::OkStatus();
@@ -458,18 +480,32 @@ core::GraphCut PreparedGraphs::CutOf(core::KernelId id) const {
   if (kernel == nullptr) return {.segments = 1, .whole_reason = "The graph is not prepared."};
   const SegmentedGraph& cut = kernel->cut;
   const std::vector<int64_t>& durations_ns = cut.durations_ns;
-  return {.segments = static_cast<int32_t>(std::max<size_t>(1, cut.begins.size())),
-          .longest_ns = durations_ns.empty()
-                            ? 0
-                            : *std::max_element(durations_ns.begin(), durations_ns.end()),
-          .blocking = core::SegmentBlocking(durations_ns, core::SegmentNsOf(kernel->desc)),
-          .whole_reason = cut.whole_reason};
+  return {
+      .segments = static_cast<int32_t>(std::max<size_t>(1, cut.begins.size())),
+      .longest_ns =
+          durations_ns.empty() ? 0 : *std::max_element(durations_ns.begin(), durations_ns.end()),
+      .blocking = core::SegmentBlocking(durations_ns, core::SegmentNsOf(kernel->desc),
+                                        kernel->block_tasks_ns),
+      .whole_reason = cut.whole_reason,
+      .evictable_segments =
+          static_cast<int32_t>(std::count_if(kernel->twins.begin(), kernel->twins.end(),
+                                             [](const auto& twin) { return twin != nullptr; }))};
 }
 
 absl::Span<const int64_t> PreparedGraphs::SegmentTimes(core::KernelId id) const {
   const PreparedGraph* const kernel = Find(id);
   if (kernel == nullptr) return {};
   return kernel->cut.durations_ns;
+}
+
+absl::Span<const int64_t> PreparedGraphs::BlockTasksOf(core::KernelId id) const {
+  const PreparedGraph* const kernel = Find(id);
+  if (kernel == nullptr) return {};
+  return kernel->block_tasks_ns;
+}
+
+const NodeTwin& PreparedGraphs::TwinOf(core::KernelId id, size_t segment) const {
+  return *Find(id)->twins[segment];
 }
 
 absl::Span<const core::SpeedPoint> PreparedGraphs::SpeedsOf(core::KernelId id) const {

@@ -27,6 +27,7 @@
 #include "src/cuda/graphs/graph_handle.h"
 #include "src/cuda/graphs/graph_segments.h"
 #include "src/cuda/graphs/measured_places.h"
+#include "src/cuda/graphs/node_twins.h"
 #include "src/cuda/graphs/warm_kernel.h"
 
 namespace gpushare::cuda {
@@ -66,6 +67,8 @@ struct PreparedGraph {
   // made.
   SegmentedGraph cut;
   std::array<std::vector<CUgraphExec>, core::kMaxPlaces> segments;
+  NodeTwins twins;                      // of the segments that may run as workers
+  std::vector<int64_t> block_tasks_ns;  // one block task of each of these, 0 for others
   // The longer cuts, and the instance of each of their groups: on the whole device alone, because
   // elsewhere graphs run beside LC work. A group of one segment, and one that a longer cut has too,
   // share an instance. What is in `own_groups` is destroyed.
@@ -81,9 +84,15 @@ struct PreparedGraph {
 
 class PreparedGraphs {
  public:
-  // `warm_kernel`: WarmKernel, or a test's.
-  PreparedGraphs(const Context& context, const Places& places, void* (*warm_kernel)() = &WarmKernel)
-      : context_(context), places_(places), warm_kernel_(warm_kernel), libraries_(context.api()) {}
+  // `warm_kernel`: WarmKernel, or a test's. `functions`: the kernels whose twins nodes may have;
+  // null: none.
+  PreparedGraphs(const Context& context, const Places& places, void* (*warm_kernel)() = &WarmKernel,
+                 const PreparedFunctions* functions = nullptr)
+      : context_(context),
+        places_(places),
+        warm_kernel_(warm_kernel),
+        functions_(functions),
+        libraries_(context.api()) {}
   ~PreparedGraphs();
   PreparedGraphs(const PreparedGraphs&) = delete;
   PreparedGraphs& operator=(const PreparedGraphs&) = delete;
@@ -111,6 +120,10 @@ class PreparedGraphs {
                                                        core::PlaceIndex place) const;
   // How long each segment takes alone on the whole device, in ns; empty if it was not measured.
   absl::Span<const int64_t> SegmentTimes(core::KernelId id) const;
+  // One block task of each segment that may run as workers, 0 for others; empty: none may.
+  absl::Span<const int64_t> BlockTasksOf(core::KernelId id) const;
+  // The twin of such a segment's node.
+  const NodeTwin& TwinOf(core::KernelId id, size_t segment) const;
   // How fast the graph is in each size of place; empty if it was not measured.
   absl::Span<const core::SpeedPoint> SpeedsOf(core::KernelId id) const;
   // Whether launches in the place stay on its SMs. False for a graph that has no instance there.
@@ -140,6 +153,7 @@ class PreparedGraphs {
   absl::Status AddPlaceTo(PreparedGraph& prepared, core::PlaceIndex place) const;
   size_t SegmentInstances() const;
   absl::Status CutIntoSegments(PreparedGraph& prepared) const;
+  absl::Status FindTwins(PreparedGraph& prepared) const;
   absl::Status InstantiateSegments(PreparedGraph& prepared, core::PlaceIndex place) const;
   absl::Status InstantiateGroups(PreparedGraph& prepared) const;
   absl::StatusOr<CUgraphExec> GroupOf(PreparedGraph& prepared, size_t begin, size_t end) const;
@@ -147,6 +161,7 @@ class PreparedGraphs {
   const Context& context_;
   const Places& places_;
   void* (*const warm_kernel_)();
+  const PreparedFunctions* const functions_;
   bool leaked_ = false;
   KernelLibraries libraries_;  // of kernels that the graphs have
   KernelTable<PreparedGraph> graphs_;

@@ -40,15 +40,51 @@ bool SegmentFeed::IsEvicted() const {
   return static_cast<int32_t>(word - run_.epoch) >= 0;
 }
 
+bool SegmentFeed::IsNode(const core::SegmentStep& step) const {
+  if (step.cut != core::SegmentStep::kOwn || run_.workers == nullptr) return false;
+  if (step.begin >= run_.block_tasks_ns.size() || run_.block_tasks_ns[step.begin] <= 0)
+    return false;
+  return run_.evicts_workers || rest_ns_ > 0;
+}
+
+// The word may keep workers, and a graph keeps none. A newer word stays as it is.
+void SegmentFeed::KeepNoWorkers() {
+  constexpr uint64_t kKeep = 0xffffffff;
+  uint64_t word = run_.eviction_word->load(std::memory_order_acquire);
+  while ((word & kKeep) != 0 && !run_.eviction_word->compare_exchange_weak(
+                                    word, word & ~kKeep, std::memory_order_acq_rel)) {
+  }
+}
+
+// The workers of the oldest launch have left, with all block tasks done or with some left.
+CUresult SegmentFeed::EndNode(const DriverApi& api, CUstream stream) {
+  const size_t segment = oldest().end - 1;
+  const NodeWorkers::Ended ended =
+      run_.workers->EndOfNode(*run_.lane, run_, segment, node_launches_);
+  if (!ended.known) return CUDA_ERROR_UNKNOWN;
+  if (ended.block_tasks_left > 0) {
+    const double share = static_cast<double>(ended.block_tasks_left) /
+                         static_cast<double>(std::max<int64_t>(1, ended.block_tasks));
+    const auto whole_ns = static_cast<double>(run_.durations_ns[segment]);
+    rest_ns_ = std::max<int64_t>(1, static_cast<int64_t>(share * whole_ns));
+    next_.store(segment, std::memory_order_relaxed);
+  } else if (finished() && run_.signal != nullptr) {
+    signal_error_ = api.cuEventRecord(run_.signal, stream);
+  }
+  return CUDA_SUCCESS;
+}
+
 int64_t SegmentFeed::LongestNs() const {
   return run_.longest_ns == nullptr ? 0 : run_.longest_ns->load(std::memory_order_relaxed);
 }
 
 core::SegmentStep SegmentFeed::NextStep() const {
-  return core::StepAt(run_.longer, next(), next(), run_.segments.size(), LongestNs());
+  const size_t since = next() + (rest_ns_ > 0 ? 1 : 0);  // a group would begin at the first node
+  return core::StepAt(run_.longer, next(), since, run_.segments.size(), LongestNs());
 }
 
 int64_t SegmentFeed::DurationOf(const core::SegmentStep& step) const {
+  if (rest_ns_ > 0 && step.begin == next()) return rest_ns_;
   if (run_.durations_ns.empty())
     return static_cast<int64_t>(step.end - step.begin) * run_.segment_ns;
   int64_t sum_ns = 0;
@@ -59,26 +95,38 @@ int64_t SegmentFeed::DurationOf(const core::SegmentStep& step) const {
 bool SegmentFeed::HasRoom(const core::SegmentStep& step) const {
   if (finished() || outstanding() >= kOutstanding) return false;
   if (outstanding() == 0) return true;
-  int64_t sum_ns = 0;
+  core::SegmentLoad on_device;
   for (size_t i = reached_; i < launched_; ++i) {
-    sum_ns += outstanding_[i % kOutstanding].duration_ns;
+    const Outstanding& launch = outstanding_[i % kOutstanding];
+    on_device.duration_ns += launch.duration_ns;
+    on_device.evictable = on_device.evictable || launch.is_node;
   }
-  return core::JoinsOutstanding(sum_ns, DurationOf(step),
+  return core::JoinsOutstanding(on_device, {DurationOf(step), IsNode(step)},
                                 core::LengthInForce(run_.segment_ns, LongestNs()));
 }
 
 CUresult SegmentFeed::LaunchStep(const DriverApi& api, CUstream stream,
                                  const core::SegmentStep& step) {
   const bool is_own = step.cut == core::SegmentStep::kOwn;
-  const CUgraphExec instance =
-      is_own ? run_.segments[step.begin] : run_.groups[step.cut][step.group];
-  CUresult code = api.cuGraphLaunch(instance, stream);
+  const bool is_node = IsNode(step);
+  CUresult code = CUDA_SUCCESS;
+  if (is_node) {
+    code = run_.workers->LaunchNode(*run_.lane, run_, step.begin, rest_ns_ == 0, ++node_launches_);
+  } else {
+    const CUgraphExec instance =
+        is_own ? run_.segments[step.begin] : run_.groups[step.cut][step.group];
+    code = api.cuGraphLaunch(instance, stream);
+  }
   if (code != CUDA_SUCCESS) return code;
   // From here on the segments run, whatever the driver answers.
   const size_t launch = launched_++;
-  outstanding_[launch % kOutstanding] = {step.end, DurationOf(step), is_own};
+  outstanding_[launch % kOutstanding] = {step.end, DurationOf(step), is_own, is_node};
+  rest_ns_ = 0;
   next_.store(step.end, std::memory_order_relaxed);
-  if (finished() && run_.signal != nullptr) signal_error_ = api.cuEventRecord(run_.signal, stream);
+  // Workers may leave before the graph is done.
+  if (finished() && !is_node && run_.signal != nullptr) {
+    signal_error_ = api.cuEventRecord(run_.signal, stream);
+  }
   code = api.cuEventRecord(events_[launch % kOutstanding], stream);
   if (code == CUDA_SUCCESS) recorded_ = launched_;
   return code;
@@ -101,6 +149,7 @@ CUresult SegmentFeed::Start(const DriverApi& api, CUstream stream, const Segment
   error_ = signal_error_ = CUDA_SUCCESS;
   looked_ns_ = last_end_ns_ = now_ns;
   longest_ns_ = 0;
+  rest_ns_ = run.rest_ns;
   if (const CUresult code = Feed(api, stream); code != CUDA_SUCCESS) {
     if (launched_ == 0) return code;
     error_ = code;
@@ -122,12 +171,13 @@ bool SegmentFeed::Drained(const DriverApi& api, CUstream stream) const {
   return code == CUDA_SUCCESS || IsSticky(code);
 }
 
-// Measures the oldest launch, which has ended since the host last looked. Four kinds are not
-// measured: groups of segments; the first one if it may have waited for work on the lane; those of
-// a run that is evicted, because they wait for LC work; and those whose end the host saw late.
+// Measures the oldest launch, which has ended since the host last looked. Five kinds are not
+// measured: groups of segments; workers, which may have left; the first one if it may have waited
+// for work on the lane; those of a run that is evicted, because they wait for LC work; and those
+// whose end the host saw late.
 void SegmentFeed::Measure(core::TimeNs now_ns) {
   const int64_t took_ns = now_ns - std::exchange(last_end_ns_, now_ns);
-  if (!oldest().is_own || (reached_ == 0 && !run_.starts_at_once)) return;
+  if (!oldest().is_own || oldest().is_node || (reached_ == 0 && !run_.starts_at_once)) return;
   if (IsEvicted() || now_ns - looked_ns_ > took_ns / kLateLook) return;
   longest_ns_ = std::max(longest_ns_, took_ns);
 }
@@ -135,6 +185,7 @@ void SegmentFeed::Measure(core::TimeNs now_ns) {
 core::TimeNs SegmentFeed::NextLookNs(core::TimeNs now_ns) const {
   constexpr uint64_t kMeasuredLaunches = 16;
   if (error_ != CUDA_SUCCESS || outstanding() == 0) return now_ns + core::kNapNsMin;
+  if (AwaitsWorkers() && IsEvicted()) return now_ns;  // they leave within a block task
   const bool is_known = !run_.durations_ns.empty();
   const bool is_own = oldest().is_own;
   if (!is_known && is_own && run_.sequence % kMeasuredLaunches == 1) return now_ns;
@@ -152,6 +203,7 @@ core::TimeNs SegmentFeed::NextLookNs(core::TimeNs now_ns) const {
 
 bool SegmentFeed::Advance(const DriverApi& api, CUstream stream, core::TimeNs now_ns) {
   if (error_ != CUDA_SUCCESS) return Drained(api, stream);
+  if (AwaitsWorkers() && IsEvicted()) KeepNoWorkers();
   while (outstanding() > 0) {
     const CUresult code = api.cuEventQuery(events_[reached_ % kOutstanding]);
     if (code == CUDA_ERROR_NOT_READY) break;
@@ -160,7 +212,9 @@ bool SegmentFeed::Advance(const DriverApi& api, CUstream stream, core::TimeNs no
       return Drained(api, stream);
     }
     Measure(now_ns);
+    if (oldest().is_node) error_ = EndNode(api, stream);
     ++reached_;
+    if (error_ != CUDA_SUCCESS) return Drained(api, stream);
   }
   looked_ns_ = now_ns;
   error_ = Feed(api, stream);

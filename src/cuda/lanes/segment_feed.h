@@ -4,12 +4,17 @@
 // Where the device allows longer segments, groups of them are launched as one. What is allowed is
 // read before each launch, so a run changes its length at the next boundary of both lengths.
 //
+// A segment that is one node with a twin is launched as workers, alone at the end of what is on the
+// stream. It may leave with block tasks undone; then the next launch of workers, of this run or a
+// later one, begins with the rest of it.
+//
 // Where in the flow: Launch starts the run with the first segments, and each poll of the lane asks
 // for the end of the oldest one and launches the next, unless the lane's eviction word says leave.
 //   Open -> (Start -> Advance ... -> true -> Take) ... -> Close
 // An event without timing behind each segment takes no GPU time (docs/hardware.md).
 // Invariants: after an error nothing more is launched, and the run ends when the stream is empty:
-// an event that was not recorded seems to be reached.
+// an event that was not recorded seems to be reached. Nothing is on the stream behind workers, and
+// no other segment is launched until they have left no block task (the chain rule, lc_gate.h).
 // Threads: Start under the lane's mutex, Advance and Take on the polling thread, busy on any. The
 // lane takes no launch while the feed is busy, so nobody else uses its stream.
 
@@ -25,11 +30,34 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "src/core/base/clock.h"
+#include "src/core/base/ids.h"
 #include "src/core/base/tuning.h"
+#include "src/core/queueing/segment_blocking.h"
 #include "src/core/seams/segment_lengths.h"
 #include "src/cuda/driver/driver_api.h"
 
 namespace gpushare::cuda {
+
+struct CudaLane;
+struct SegmentRun;
+
+// Launches the segments that run as workers. The launcher implements it, and tests do.
+class NodeWorkers {
+ public:
+  struct Ended {
+    bool known = false;  // the last worker has written its record
+    int64_t block_tasks_left = 0;
+    int64_t block_tasks = 0;  // of the node
+  };
+
+  virtual ~NodeWorkers() = default;
+  // As launch `number` of workers on the lane. `begins`: with the node's first block task.
+  virtual CUresult LaunchNode(CudaLane& lane, const SegmentRun& run, size_t segment, bool begins,
+                              uint64_t number) = 0;
+  // How that launch ended. Its event was reached.
+  virtual Ended EndOfNode(const CudaLane& lane, const SegmentRun& run, size_t segment,
+                          uint64_t number) const = 0;
+};
 
 struct SegmentRun {
   absl::Span<const CUgraphExec> segments;  // of the whole graph
@@ -40,13 +68,20 @@ struct SegmentRun {
   absl::Span<const core::LongerCut> longer;
   absl::Span<const std::vector<CUgraphExec>> groups;
   const std::atomic<int64_t>* longest_ns = nullptr;  // how long segments may be; null: as cut
-  int64_t mean_ns = 0;    // of a segment, as whole runs alone took; 0: unknown
-  size_t first = 0;       // the segment that the launch begins with
+  core::KernelId graph;
+  // One block task of each segment that may run as workers, else 0; empty: none may.
+  absl::Span<const int64_t> block_tasks_ns;
+  NodeWorkers* workers = nullptr;  // launches these
+  CudaLane* lane = nullptr;        // for them
+  bool evicts_workers = false;     // the lane does; else only the rest of a segment runs as workers
+  int64_t mean_ns = 0;             // of a segment, as whole runs alone took; 0: unknown
+  size_t first = 0;                // the segment that the launch begins with
+  int64_t rest_ns = 0;    // how long the rest of that segment takes; 0: nothing of it is done
   uint64_t sequence = 0;  // of the launch on its lane
   uint32_t epoch = 0;     // low 32 bits of the launch's epoch
   int32_t counter = 0;
-  const std::atomic<uint64_t>* eviction_word = nullptr;  // null: it is never evicted
-  CUevent signal = nullptr;                              // recorded behind the last segment
+  std::atomic<uint64_t>* eviction_word = nullptr;  // null: it is never evicted
+  CUevent signal = nullptr;                        // recorded behind the last segment
   // Nothing was on the lane before the first segment, so that its duration is known too.
   bool starts_at_once = false;
 };
@@ -76,7 +111,10 @@ class SegmentFeed {
   core::TimeNs NextLookNs(core::TimeNs now_ns) const;
 
   const SegmentRun& run() const { return run_; }
-  size_t next() const { return next_.load(std::memory_order_relaxed); }  // launched so far
+  // Launched so far, less the segment of which the workers have left block tasks.
+  size_t next() const { return next_.load(std::memory_order_relaxed); }
+  // As SegmentRun::rest_ns, of the segment next().
+  int64_t rest_ns() const { return rest_ns_; }
   bool finished() const { return next() == run_.segments.size(); }
   CUresult error() const { return error_; }
   CUresult signal_error() const { return signal_error_; }
@@ -89,10 +127,16 @@ class SegmentFeed {
   struct Outstanding {
     size_t end = 0;  // the segment behind it
     int64_t duration_ns = 0;
-    bool is_own = true;  // one of the graph's own segments
+    bool is_own = true;    // one of the graph's own segments
+    bool is_node = false;  // as workers
   };
 
   bool IsEvicted() const;
+  // Whether the step runs as workers.
+  bool IsNode(const core::SegmentStep& step) const;
+  bool AwaitsWorkers() const { return outstanding() > 0 && oldest().is_node; }
+  void KeepNoWorkers();
+  CUresult EndNode(const DriverApi& api, CUstream stream);
   core::SegmentStep NextStep() const;
   int64_t LongestNs() const;
   int64_t DurationOf(const core::SegmentStep& step) const;
@@ -112,9 +156,11 @@ class SegmentFeed {
   std::atomic<bool> busy_{false};
   SegmentRun run_;
   std::atomic<size_t> next_{0};  // the first segment that is not launched
-  size_t launched_ = 0;          // launches of this run
-  size_t reached_ = 0;           // of them, those whose end was seen
-  size_t recorded_ = 0;          // launches up to here have an event behind the last of them
+  int64_t rest_ns_ = 0;
+  uint64_t node_launches_ = 0;  // of workers, of all runs of the lane
+  size_t launched_ = 0;         // launches of this run
+  size_t reached_ = 0;          // of them, those whose end was seen
+  size_t recorded_ = 0;         // launches up to here have an event behind the last of them
   CUresult error_ = CUDA_SUCCESS;
   CUresult signal_error_ = CUDA_SUCCESS;
   core::TimeNs looked_ns_ = 0;    // when the host last looked at the device
