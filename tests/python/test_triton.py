@@ -1,13 +1,16 @@
 """gpushare.triton: which functions have an image, and what a registration gives to the library. Triton is a stub."""
 
 import ctypes
+import gc
+import json
 import sys
 import types
+import weakref
 
 import pytest
 
 import gpushare
-from gpushare import _function_images
+from gpushare import _function_images, _twins
 from gpushare.enums import TaskKind
 
 
@@ -173,3 +176,150 @@ def test_without_triton_enable_says_what_is_missing(monkeypatch):
     with pytest.raises(ModuleNotFoundError, match='pip install triton'):
         module.enable()
     sys.modules.pop('gpushare.triton', None)
+
+
+PTX = b"""
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry softmax(.param .u64 out)
+.reqntid 128
+{
+  .reg .b32 %r<2>;
+  mov.u32 %r1, %ctaid.x;
+  ret;
+}
+"""
+
+
+@pytest.fixture
+def twins(monkeypatch, enabled):
+    """Of gpushare.triton with twins, whose set of functions is new."""
+    fresh = _twins.Twins()
+    monkeypatch.setattr(_twins, 'twins', fresh)
+    enabled.module.enable(twins=True)
+    return fresh
+
+
+class Registry:
+    """A runtime as far as twins need one."""
+
+    def __init__(self, error=None):
+        self.registered, self.error, self.closed, self.kept = [], error, [], []
+
+    def keep(self, memory):
+        self.kept.append(memory)
+
+    def register_kernel(self, name, **options):
+        if self.error is not None:
+            raise self.error
+        self.registered.append((name, options))
+        return types.SimpleNamespace(close=lambda: self.closed.append(name), runtime=self)
+
+
+def load(enabled, folder, function=0x1000, name='softmax', text=PTX, **metadata):
+    """As Triton: the stages of a kernel are files of one folder."""
+    files = {f'{name}.{kind}': folder / f'{name}{function}.{kind}' for kind in ('cubin', 'ptx', 'json')}
+    for file, content in zip(files.values(), (b'cubin', text, json.dumps({'shared': 512, **metadata}).encode()),
+                             strict=True):
+        file.write_bytes(content)
+    enabled.hook(0x10, function, name, {file: str(path) for file, path in files.items()}, 'hash')
+
+
+def test_a_measured_graph_gets_the_twins_of_all_functions_first(enabled, twins, tmp_path):
+    load(enabled, tmp_path)
+    load(enabled, tmp_path, 0x2000)
+    registry = Registry()
+    assert [twin.state for twin in enabled.module.twins(registry)] == ['known', 'known']
+    twins.register(registry)
+    twins.register(registry)  # once each
+    (name, options), (other, _) = registry.registered
+    assert name == 'twin 1 softmax' and other == 'twin 2 softmax'
+    assert options['original_function'] == 0x1000 and options['dynamic_shared_memory_bytes'] == 512
+    assert options['ptx'].text == PTX and options['ptx'].entry == 'softmax'
+    assert [twin.state for twin in enabled.module.twins(registry)] == ['made', 'made']
+    assert [twin.state for twin in enabled.module.twins()] == ['known', 'known'], 'another runtime has none'
+
+
+def test_twins_keep_no_runtime_alive(enabled, twins, tmp_path):
+    load(enabled, tmp_path)
+    registry = Registry()
+    twins.register(registry)
+    gone = weakref.ref(registry)
+    registry.kept.clear()  # as close() does
+    del registry
+    gc.collect()
+    assert gone() is None
+
+
+def test_only_measured_graphs_that_are_cut_ask_for_twins():
+    def asks(**options):
+        return gpushare.KernelSpec('graph', kind=TaskKind.GRAPH, **options).may_have_workers()
+    assert asks(measure_nodes=True)
+    assert not asks() and not asks(measure_nodes=True, segment_ns=-1)
+    assert not gpushare.KernelSpec('kernel').may_have_workers()
+
+
+def test_a_refused_kernel_is_listed_with_its_line(enabled, twins, tmp_path):
+    load(enabled, tmp_path, text=PTX.replace(b'%ctaid.x', b'%smid'))
+    registry = Registry()
+    twins.register(registry)
+    assert registry.registered == []
+    for table in (enabled.module.twins(), enabled.module.twins(registry)):
+        twin, = table
+        assert twin.state == 'refused' and twin.line == 9 and '%smid' in twin.reason
+
+
+@pytest.mark.parametrize('metadata', [{'num_ctas': 2}, {'cluster_dims': [2, 1, 1]}, {'launch_cooperative_grid': True}])
+def test_a_launch_that_workers_are_not_is_left_out(enabled, twins, tmp_path, metadata):
+    load(enabled, tmp_path, **metadata)
+    registry = Registry()
+    twins.register(registry)
+    twin, = enabled.module.twins(registry)
+    assert registry.registered == [] and twin.state == 'left out' and twin.reason.startswith('It is launched ')
+
+
+def test_a_failed_registration_fails_no_graph(enabled, twins, tmp_path):
+    load(enabled, tmp_path)
+    registry = Registry(ValueError('no assembler'))
+    twins.register(registry)
+    twin, = enabled.module.twins(registry)
+    assert twin.state == 'failed' and 'no assembler' in twin.reason
+
+
+def test_a_function_that_is_loaded_again_has_the_twin_of_its_last_text(enabled, twins, tmp_path):
+    load(enabled, tmp_path)
+    registry = Registry()
+    twins.register(registry)
+    load(enabled, tmp_path, text=PTX + b'// another\n')
+    twins.register(registry)
+    assert registry.closed == ['twin 1 softmax']
+    assert [options['ptx'].text for _, options in registry.registered] == [PTX, PTX + b'// another\n']
+
+
+def test_of_more_functions_than_the_limit_the_first_have_twins(enabled, twins, tmp_path, monkeypatch):
+    monkeypatch.setattr(_twins, 'LIMIT', 1)
+    load(enabled, tmp_path)
+    load(enabled, tmp_path, 0x2000)
+    registry = Registry()
+    twins.register(registry)
+    assert [twin.state for twin in enabled.module.twins(registry)] == ['made', 'left out']
+
+
+def test_inductors_kernel_has_the_ptx_beside_its_cubin(enabled, twins, tmp_path):
+    (tmp_path / 'softmax.cubin').write_bytes(b'cubin')
+    (tmp_path / 'softmax.ptx').write_bytes(PTX)
+    kernel = enabled.launched('softmax', str(tmp_path / 'softmax.cubin'))
+    kernel.shared = 64
+    kernel.load_kernel(3)
+    registry = Registry()
+    twins.register(registry)
+    (_, options), = registry.registered
+    assert options['original_function'] == 0x2003 and options['dynamic_shared_memory_bytes'] == 64
+
+
+def test_without_twins_no_text_is_kept(enabled, tmp_path, monkeypatch):
+    fresh = _twins.Twins()
+    monkeypatch.setattr(_twins, 'twins', fresh)
+    load(enabled, tmp_path)
+    assert fresh.table() == []

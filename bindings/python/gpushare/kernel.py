@@ -62,6 +62,11 @@ class KernelSpec:
             self.struct.function_images = images
             self.struct.function_image_count = len(images)
 
+    def may_have_workers(self) -> bool:
+        """Whether it is a graph whose long nodes are evicted between their block tasks, where they have a twin."""
+        struct = self.struct
+        return bool(struct.kind == TaskKind.GRAPH and struct.measure_nodes and struct.segment_ns >= 0)
+
     def raise_captured(self, cause: BaseException) -> None:
         """Raises the exception that `capture` raised, if it did."""
         if self._raised:

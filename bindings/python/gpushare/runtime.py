@@ -12,6 +12,7 @@ from gpushare._handle import make
 from gpushare._library import check, library
 from gpushare._runtime_base import RuntimeBase
 from gpushare._structs import init, read_text, text_of
+from gpushare._twins import twins
 from gpushare.app import App
 from gpushare.enums import AppClass, Drive, GuaranteeBit, LogLevel, Status, TaskKind
 from gpushare.errors import FailedPreconditionError
@@ -72,6 +73,8 @@ class Runtime(RuntimeBase):
 
     def register(self, spec: KernelSpec) -> Kernel:
         """register_kernel with options in a KernelSpec, such as one that calibrate() measured."""
+        if spec.may_have_workers():
+            twins.register(self)
         return Kernel(self, spec)
 
     def register_fused_kernel(self, name: str, tensor_part: Kernel, cuda_part: Kernel,

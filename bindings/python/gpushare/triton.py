@@ -7,36 +7,52 @@
 Both load a kernel as a function of a module, which runs on the whole device only. Enabled, gpushare keeps the cubin of
 each function that is loaded from then on, loads it again as a kernel of its own, and runs that in its places: the same
 code, the same results. docs/compiled-kernels.md says which kernels are left out.
+
+    gpushare.triton.enable(twins=True)
+    print(gpushare.triton.twins(runtime))
+
+With twins, gpushare also keeps the PTX of these kernels. Long nodes of a measured BE graph that have such a kernel are
+then evicted between their block tasks (docs/evictable-nodes.md). No twin has run on a GPU yet, so it is no default.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import logging
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from gpushare import _twins
 from gpushare._function_images import function_images
+from gpushare._twins import Twin
 from gpushare.errors import described
 
-__all__ = ['enable', 'known_functions']
+if TYPE_CHECKING:
+    from gpushare.runtime import Runtime
+
+__all__ = ['Twin', 'enable', 'known_functions', 'twins']
 
 _log = logging.getLogger(__name__)
 _lock = threading.Lock()
 _enabled = False
+_with_twins = False
 _told = False  # whether the log has a failure of a hook
 
 
-def enable() -> None:
+def enable(*, twins: bool = False) -> None:
     """Keeps the cubins of kernels that Triton and TorchInductor load from now on. Once is enough; there is no way back.
 
+    twins: keeps their PTX too, and gives their twins to each runtime that registers a measured BE graph, in front of
+    that registration. It takes 0.1 to 3 s a kernel, once: the code is kept on disk.
     Raises ModuleNotFoundError without Triton 3.5 or later. Without PyTorch it is for Triton alone.
     """
-    global _enabled
+    global _enabled, _with_twins
     with _lock:
+        _with_twins = _with_twins or twins
         if _enabled:
             return
         hook, kernel_class = _load_end_hook(), _launched_kernel_class()  # both first: what fails changes nothing
@@ -49,6 +65,14 @@ def enable() -> None:
 def known_functions() -> int:
     """How many functions have an image."""
     return len(function_images)
+
+
+def twins(runtime: Runtime | None = None) -> list[Twin]:
+    """What became of the twin of each kernel that was loaded since enable(twins=True), in that order.
+
+    Without a runtime it is what the texts say: 'known', 'refused' with a reason and the line of the PTX, or 'left out'.
+    """
+    return _twins.twins.table(runtime)
 
 
 def _load_end_hook() -> Any:
@@ -72,6 +96,30 @@ def _keep_loaded(_module: Any, function: int, name: str, metadata_group: Mapping
         for file, path in metadata_group.items():
             if file.endswith('.cubin'):
                 function_images.add(int(function), Path(path).read_bytes(), name)
+    if _with_twins:
+        with _harmless(name):
+            _offer_loaded(int(function), name, metadata_group)
+
+
+def _offer_loaded(function: int, name: str, files: Mapping[str, str]) -> None:
+    path = {Path(file).suffix: path for file, path in files.items()}
+    if '.ptx' not in path or '.json' not in path:
+        return
+    metadata = json.loads(Path(path['.json']).read_text())
+    left_out = ''
+    if metadata.get('num_ctas', 1) > 1 or max(metadata.get('cluster_dims') or [1]) > 1:
+        left_out = 'It is launched in clusters.'
+    elif metadata.get('launch_cooperative_grid'):
+        left_out = 'It is launched cooperatively.'
+    _twins.twins.offer(_twins.Offered(
+        function, name, Path(path['.ptx']).read_bytes(), int(metadata['shared']), left_out))
+
+
+def _offer_launched(kernel: Any, cubin: str) -> None:
+    """Of TorchInductor's kernel: Triton's cache has the PTX beside the cubin."""
+    path, shared = Path(cubin).with_suffix('.ptx'), getattr(kernel, 'shared', None)
+    if shared is not None and path.exists():
+        _twins.twins.offer(_twins.Offered(int(kernel.function), kernel.name, path.read_bytes(), int(shared)))
 
 
 def _watch_inductor(kernel_class: Any) -> None:
@@ -88,6 +136,8 @@ def _watch_inductor(kernel_class: Any) -> None:
         if image is not None and function is not None:
             with _harmless(path):
                 function_images.add(int(function), image, self.name)
+                if _with_twins:
+                    _offer_launched(self, str(path))
         return result
 
     kernel_class.load_kernel = load_and_keep
