@@ -333,12 +333,25 @@ group_convolution() {
 
 # Launches are recorded by several processes, each of a part of the functions.
 record_launches() {  # FOLDER
-  local part parts=12
+  local part parts=12 start=$SECONDS pids=() pid ends='' written=0
+  rm -rf "$1"
   for ((part = 0; part < parts; ++part)); do
-    python3 "$root/tests/python/gpu/record_launches.py" --out "$1" --part "$part/$parts" --limit-s 120 > "$out/record_$part.log" 2>&1 &
+    timeout --kill-after=10 180 python3 "$root/tests/python/gpu/record_launches.py" --out "$1" --part "$part/$parts" --limit-s 120 \
+      > "$out/record_$part.log" 2>&1 &
+    pids+=($!)
   done
-  wait
+  for pid in "${pids[@]}"; do
+    local code=0
+    wait "$pid" || code=$?
+    ends+=" $code"
+  done
   tail -qn 1 "$out"/record_*.log
+  if [[ -d "$1" ]]; then written="$(find "$1" -name '*.json' | wc -l)"; fi
+  if [[ "$written" -gt 0 ]]; then
+    report ptx record_launches ok "$((SECONDS - start))" "$written launches"
+  else
+    report ptx record_launches FAILED "$((SECONDS - start))" "no launch was recorded; exit codes$ends (77: no PyTorch, Triton or GPU)"
+  fi
 }
 
 group_ptx() {
