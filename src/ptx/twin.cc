@@ -2,7 +2,6 @@
 
 #include "src/ptx/twin.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -14,16 +13,6 @@
 
 namespace gpushare::ptx {
 namespace {
-
-// Of the first place where the text uses the twins' own names.
-Refusal CheckNames(std::string_view text) {
-  const size_t at = text.find(kReservedName);
-  if (at == std::string_view::npos) return {};
-  const auto line = static_cast<uint32_t>(1 + std::count(text.begin(), text.begin() + at, '\n'));
-  return {Reason::kAlreadyTwin, line,
-          "Line " + std::to_string(line) + " has a name with '" + std::string(kReservedName) +
-              "', which only twins have."};
-}
 
 KernelFacts FactsOf(const Module& module, const Findings& findings) {
   const Entry& entry = module.entry;
@@ -48,7 +37,7 @@ KernelFacts FactsOf(const Module& module, const Findings& findings) {
 
 Refusal Read(std::string_view text, std::string_view entry, Module& module, Findings& findings) {
   Refusal refusal = Parse(text, entry, false, module);
-  if (refusal.reason == Reason::kNone) refusal = CheckNames(text);
+  if (refusal.reason == Reason::kNone) refusal = CheckReservedNames(text);
   if (refusal.reason == Reason::kNone) refusal = CheckKernel(module, findings);
   return refusal;
 }

@@ -35,6 +35,9 @@ inline constexpr uint32_t kParametersBytesMax = 4352;
 inline constexpr uint32_t kParametersBytesMaxFrom81 = 32764;
 inline constexpr uint32_t kStaticSharedBytesMax = 48 * 1024;
 
+// Named barriers of a block: PTX ISA, section 'bar'.
+inline constexpr uint32_t kBlockBarriersMax = 16;
+
 }  // namespace gpushare::ptx
 
 #endif  // GPUSHARE_SRC_PTX_BASE_LIMITS_H_

@@ -9,7 +9,7 @@ namespace gpushare::ptx {
 namespace {
 
 // By the value of Reason.
-constexpr std::array<const char*, 18> kReasons = {
+constexpr std::array<const char*, 23> kReasons = {
     "none",
     "syntax",
     "too large",
@@ -28,8 +28,13 @@ constexpr std::array<const char*, 18> kReasons = {
     "call",
     "parameters",
     "shared memory",
+    "block shape",
+    "threads",
+    "barriers",
+    "registers",
+    "variable",
 };
-static_assert(kReasons.size() == static_cast<size_t>(Reason::kSharedMemory) + 1);
+static_assert(kReasons.size() == static_cast<size_t>(Reason::kVariable) + 1);
 
 }  // namespace
 

@@ -31,6 +31,12 @@ enum class Reason : uint8_t {
   kCall,             // a call that was not inlined
   kParameters,       // more bytes of parameters than a launch takes
   kSharedMemory,     // more static shared memory than a block has
+  // Of fused twins alone.
+  kBlockShape,  // a block whose threads are not known or not whole warps
+  kThreads,     // more threads than a block has
+  kBarriers,    // more barriers than a block has
+  kRegisters,   // registers that do not add up
+  kVariable,    // a variable of the module that others may write or set
 };
 
 struct Refusal {

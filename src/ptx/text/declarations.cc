@@ -188,8 +188,9 @@ bool ParseParameters(TokenCursor& cursor, SymbolTable& symbols,
     parameter.size_bytes =
         static_cast<uint32_t>(std::min<uint64_t>(count * type.size_bytes, UINT32_MAX));
     parameter.align_bytes = type.align_bytes;
-    symbols.Declare(parameter.name,
-                    Symbol{SymbolKind::kParameter, parameter.size_bytes, parameter.align_bytes});
+    parameter.symbol = symbols.Declare(
+        parameter.name,
+        Symbol{SymbolKind::kParameter, parameter.size_bytes, parameter.align_bytes});
     parameters.push_back(parameter);
   } while (cursor.TakeSign(','));
   return cursor.TakeSign(')') || cursor.Fail("parameters that do not end with ')'");

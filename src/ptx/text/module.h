@@ -71,6 +71,7 @@ struct Statement {
 
 struct Parameter {
   std::string_view name;
+  SymbolId symbol = kNoSymbol;
   uint32_t size_bytes = 0;
   uint32_t align_bytes = 0;
 };

@@ -4,21 +4,24 @@
 
 #include <gpushare/device/launch.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
 namespace gpushare::ptx {
 namespace {
 
-// A word in angle brackets of the texts below, and what stands for it.
+// A word in angle brackets of the texts below, and what stands for it: an offset, of a field of the
+// launch header behind the header's name.
+enum class FieldOf : uint8_t { kLaunch, kOtherLaunch, kRecord };
 struct Field {
   std::string_view name;
-  std::string_view of;  // what the offset is added to, where that is always the same
+  FieldOf of;
   size_t offset;
 };
 
 #define GPUSHARE_PTX_LAUNCH(name) \
-  Field { #name, "gpushare_launch+", offsetof(gpushare_worker_launch, name) }
+  Field { #name, FieldOf::kLaunch, offsetof(gpushare_worker_launch, name) }
 constexpr std::array kFields = {
     GPUSHARE_PTX_LAUNCH(eviction_word),
     GPUSHARE_PTX_LAUNCH(counter),
@@ -38,20 +41,38 @@ constexpr std::array kFields = {
     GPUSHARE_PTX_LAUNCH(workers_per_sm),
     GPUSHARE_PTX_LAUNCH(sm_workers),
     GPUSHARE_PTX_LAUNCH(host_eviction_word),
-    Field{"s_start", "", offsetof(gpushare_worker_scratch, start_globaltimer_ns)},
-    Field{"s_ended", "", offsetof(gpushare_worker_scratch, ended_sequence)},
-    Field{"c_start", "", offsetof(gpushare_worker_completion, start_globaltimer_ns)},
-    Field{"c_end", "", offsetof(gpushare_worker_completion, end_globaltimer_ns)},
-    Field{"c_done", "", offsetof(gpushare_worker_completion, block_tasks_done)},
-    Field{"c_left", "", offsetof(gpushare_worker_completion, block_tasks_left)},
-    Field{"c_sequence", "", offsetof(gpushare_worker_completion, sequence)},
+    Field{"other_host_eviction_word", FieldOf::kOtherLaunch,
+          offsetof(gpushare_worker_launch, host_eviction_word)},
+    Field{"s_start", FieldOf::kRecord, offsetof(gpushare_worker_scratch, start_globaltimer_ns)},
+    Field{"s_ended", FieldOf::kRecord, offsetof(gpushare_worker_scratch, ended_sequence)},
+    Field{"c_start", FieldOf::kRecord, offsetof(gpushare_worker_completion, start_globaltimer_ns)},
+    Field{"c_end", FieldOf::kRecord, offsetof(gpushare_worker_completion, end_globaltimer_ns)},
+    Field{"c_done", FieldOf::kRecord, offsetof(gpushare_worker_completion, block_tasks_done)},
+    Field{"c_left", FieldOf::kRecord, offsetof(gpushare_worker_completion, block_tasks_left)},
+    Field{"c_sequence", FieldOf::kRecord, offsetof(gpushare_worker_completion, sequence)},
 };
 #undef GPUSHARE_PTX_LAUNCH
 static_assert(sizeof(gpushare_worker_launch) == 128);
 static_assert(offsetof(gpushare_worker_scratch, finished) == 0);
 
+// What stands for the word in angle brackets; `@N` is byte N of the worker's words.
+std::string SpellField(std::string_view name, const WorkerPlace& place) {
+  if (name.starts_with('@')) {
+    uint32_t of_word = 0;
+    for (const char c : name.substr(1)) of_word = of_word * 10 + static_cast<uint32_t>(c - '0');
+    return place.shared + "+" + std::to_string(place.shared_offset + of_word);
+  }
+  for (const Field& field : kFields) {
+    if (field.name != name) continue;
+    std::string offset = std::to_string(field.offset);
+    if (field.of == FieldOf::kRecord) return offset;
+    return (field.of == FieldOf::kLaunch ? place.launch : place.other_launch) + "+" + offset;
+  }
+  return {};
+}
+
 // Replaces `~` by `%gpushare_`, `$` by `$gpushare_`, and `<field>` by its place.
-std::string Spell(std::string_view text) {
+std::string Spell(std::string_view text, const WorkerPlace& place) {
   std::string out;
   out.reserve(text.size() * 2);
   for (size_t at = 0; at < text.size(); ++at) {
@@ -60,13 +81,9 @@ std::string Spell(std::string_view text) {
       out += "%gpushare_";
     } else if (c == '$') {
       out += "$gpushare_";
-    } else if (c == '<' && text[at + 1] >= 'a') {
+    } else if (c == '<' && (text[at + 1] >= 'a' || text[at + 1] == '@')) {
       const size_t end = text.find('>', at);
-      for (const Field& field : kFields) {
-        if (field.name != text.substr(at + 1, end - at - 1)) continue;
-        out += field.of;
-        out += std::to_string(field.offset);
-      }
+      out += SpellField(text.substr(at + 1, end - at - 1), place);
       at = end;
     } else {
       out += c;
@@ -90,7 +107,6 @@ constexpr std::string_view kRegisters = R"(
   .reg .b32 ~slot;
 )";
 
-// ~p0: not the first thread.
 constexpr std::string_view kFlatThread = R"(  mov.u32 ~r0, %tid.x;
   setp.ne.u32 ~p0, ~r0, 0;
 )";
@@ -100,14 +116,6 @@ constexpr std::string_view kDeepThread = R"(  mov.u32 ~r0, %tid.x;
   mov.u32 ~r1, %tid.z;
   or.b32 ~r0, ~r0, ~r1;
   setp.ne.u32 ~p0, ~r0, 0;
-)";
-
-// ~r1: the worker's index; block 0 is the leader where there is one.
-constexpr std::string_view kWorkerIndex = R"(  ld.param.u64 ~d0, [<host_eviction_word>];
-  setp.ne.s64 ~p1, ~d0, 0;
-  selp.u32 ~r1, 1, 0, ~p1;
-  mov.u32 ~r2, %ctaid.x;
-  sub.u32 ~r1, ~r2, ~r1;
 )";
 
 constexpr std::string_view kReportStart = R"(  ld.param.u64 ~d0, [<scratch>];
@@ -140,7 +148,7 @@ $count:
   setp.eq.or.u32 ~p1, ~r5, 0, ~p1;
   @~p1 bra $head;
   add.u32 ~r6, ~r4, 1;
-  st.shared.u32 [gpushare_shared+44], ~r6;
+  st.shared.u32 [<@44>], ~r6;
   mul.wide.u32 ~d2, ~r4, 4;
   add.s64 ~d1, ~d1, ~d2;
   atom.add.u32 ~r6, [~d1], 1;
@@ -148,12 +156,12 @@ $count:
   @!~p1 bra $head;
 $turned:
   mov.u32 ~r6, 0x80000000;
-  st.shared.u32 [gpushare_shared+40], ~r6;
+  st.shared.u32 [<@40>], ~r6;
 )";
 
 // First thread: the rest of its claim, else TakeClaim of worker.cuh. ~r2: next, ~r3: end.
 constexpr std::string_view kClaim =
-    R"(  ld.shared.v4.u32 {~r2, ~r3, ~r4, ~r5}, [gpushare_shared+32];
+    R"(  ld.shared.v4.u32 {~r2, ~r3, ~r4, ~r5}, [<@32>];
   setp.lt.s32 ~p1, ~r4, 0;
   @~p1 bra $none;
   setp.lt.u32 ~p1, ~r2, ~r3;
@@ -162,7 +170,7 @@ constexpr std::string_view kClaim =
 constexpr std::string_view kClaimMore = R"(  ld.param.u64 ~d1, [<counter>];
   setp.ne.s64 ~p1, ~d1, 0;
   @~p1 bra $look;
-  ld.shared.u32 ~r4, [gpushare_shared+40];
+  ld.shared.u32 ~r4, [<@40>];
   setp.ne.u32 ~p1, ~r4, 0;
   @~p1 bra $none;
   ld.param.u32 ~r4, [<block_count>];
@@ -201,10 +209,10 @@ $claim:
 
 constexpr std::string_view kPublish = R"($publish:
   add.u32 ~r4, ~r2, 1;
-  st.shared.v2.u32 [gpushare_shared+32], {~r4, ~r3};
-  ld.shared.u32 ~r4, [gpushare_shared+40];
+  st.shared.v2.u32 [<@32>], {~r4, ~r3};
+  ld.shared.u32 ~r4, [<@40>];
   add.u32 ~r4, ~r4, 1;
-  st.shared.u32 [gpushare_shared+40], ~r4;
+  st.shared.u32 [<@40>], ~r4;
 )";
 
 // BlockOf of block_task.cuh. In ~r2: a block task. Out ~x, ~y, ~z: its place in the grid.
@@ -292,7 +300,7 @@ $left:
 )";
 
 // First thread: ReleaseSm of worker.cuh.
-constexpr std::string_view kReleaseSm = R"(  ld.shared.u32 ~r3, [gpushare_shared+44];
+constexpr std::string_view kReleaseSm = R"(  ld.shared.u32 ~r3, [<@44>];
   setp.eq.u32 ~p1, ~r3, 0;
   @~p1 bra $released;
   sub.u32 ~r3, ~r3, 1;
@@ -304,10 +312,13 @@ $released:
 )";
 
 // RelayEvictions of leader.cuh: the leader's first thread copies the host's word to the device's.
+// Of a fused block's two parts perhaps one has no word to copy.
 constexpr std::string_view kRelay = R"($relay:
   @~p0 ret;
   ld.param.u64 ~d0, [<eviction_word>];
   ld.param.u64 ~d1, [<host_eviction_word>];
+  setp.eq.s64 ~p1, ~d1, 0;
+  @~p1 ret;
   ld.param.u64 ~d2, [<scratch>];
   ld.param.u64 ~d3, [<sequence>];
   ld.param.u32 ~r1, [<epoch>];
@@ -344,18 +355,22 @@ $poll:
   ret;
 )";
 
+// ~p0: not the first thread.
 std::string Thread(const ProtocolChoices& choices) {
+  if (choices.place.threads > 0) {
+    return FindThread(choices.place) + "\tsetp.ne.u32 ~p0, ~r0, 0;\n";
+  }
   return std::string(choices.flat_block ? kFlatThread : kDeepThread);
 }
 
 std::string LoopBarrier(const ProtocolChoices& choices) {
-  return "\tbar.sync " + std::to_string(choices.barrier) + ";\n";
+  return "\tbar.sync " + OperandsOfBarrier(choices.place, choices.barrier) + ";\n";
 }
 
 // A thread that has ended joins the barriers of the body until no thread is in the body any more.
 std::string Drain(const ProtocolChoices& choices, const std::string& label) {
   return "\tsetp.ne.u32 ~p2, 0, 0;\n" + label + ":\n\tbarrier.red.or.pred ~p1, " +
-         std::to_string(choices.barrier) + ", ~p2;\n\t@~p1 bra " + label + ";\n";
+         OperandsOfBarrier(choices.place, choices.barrier) + ", ~p2;\n\t@~p1 bra " + label + ";\n";
 }
 
 // Behind the body. With early exits each exit has a drain of its own: threads of a warp that share
@@ -387,47 +402,52 @@ std::string Waits(const ProtocolChoices& choices) {
 
 }  // namespace
 
+Refusal CheckReservedNames(std::string_view text) {
+  const size_t at = text.find(kReservedName);
+  if (at == std::string_view::npos) return {};
+  const auto line = static_cast<uint32_t>(1 + std::count(text.begin(), text.begin() + at, '\n'));
+  return {Reason::kAlreadyTwin, line,
+          "Line " + std::to_string(line) + " has a name with '" + std::string(kReservedName) +
+              "', which only twins have."};
+}
+
 Surroundings WorkerSurroundings(const ProtocolChoices& choices) {
+  const WorkerPlace& place = choices.place;
   std::string before(kRegisters);
-  before += "\t.shared .align 32 .b8 gpushare_shared[" + std::to_string(choices.shared_bytes) +
-            "];\n" + Thread(choices);
-  before += R"(  mov.u32 ~slot, gpushare_shared;
-  ld.param.u64 ~d0, [<host_eviction_word>];
-  setp.ne.s64 ~p1, ~d0, 0;
-  mov.u32 ~r2, %ctaid.x;
-  setp.eq.and.u32 ~p1, ~r2, 0, ~p1;
+  if (choices.shared_bytes > 0) {
+    before +=
+        "\t.shared .align 32 .b8 gpushare_shared[" + std::to_string(choices.shared_bytes) + "];\n";
+  }
+  before += choices.start + Thread(choices) + FindWords(place, "slot") + FindWorker(place);
+  // The leader's block has index -1 here, and no worker.
+  before += R"(  setp.lt.s32 ~p1, ~r1, 0;
   @~p1 bra $relay;
   @~p0 bra $head;
   mov.u32 ~r3, 0;
-  st.shared.v4.u32 [gpushare_shared+32], {~r3, ~r3, ~r3, ~r3};
+  st.shared.v4.u32 [<@32>], {~r3, ~r3, ~r3, ~r3};
 )";
-  before += kWorkerIndex;
+  before += FindWorker(place);
   before += "\tsetp.ne.u32 ~p1, ~r1, 0;\n\t@~p1 bra $started;\n";
   before += kReportStart;
   before += kMayStay;
   before += "$head:\n\t.pragma \"nounroll\";\n" + Thread(choices) + "\t@~p0 bra $wait;\n";
   before += kClaim;
-  before += kWorkerIndex;
+  before += FindWorker(place);
   before += kClaimMore;
   before += kPublish;
   before += kBlockOf;
   before += kNone;
   before += LoopBarrier(choices);
   before += kTakePlace;
-  before += InBody(choices);
+  before += choices.in_body + InBody(choices);
   std::string behind = EndOfBody(choices) + Waits(choices) + "\tbra.uni $head;\n$leave:\n" +
                        Thread(choices) + "\t@~p0 ret;\n";
   behind += kReleaseSm;
-  behind += kWorkerIndex;
-  behind += R"(  mov.u32 ~r3, %nctaid.x;
-  sub.u32 ~r1, ~r1, ~r2;
-  add.u32 ~r1, ~r3, ~r1;
-  ld.shared.u32 ~r2, [gpushare_shared+40];
-  and.b32 ~r2, ~r2, 0x7fffffff;
-)";
+  behind += CountWorkers(place);
+  behind += "\tld.shared.u32 ~r2, [<@40>];\n\tand.b32 ~r2, ~r2, 0x7fffffff;\n";
   behind += kReportEnd;
   behind += kRelay;
-  return {Spell(before), Spell(behind)};
+  return {Spell(before, choices.place), Spell(behind, choices.place)};
 }
 
 Surroundings SliceSurroundings(const ProtocolChoices& choices) {
@@ -459,19 +479,23 @@ Surroundings SliceSurroundings(const ProtocolChoices& choices) {
   selp.u32 ~r2, 1, 0, ~p1;
 )";
   behind += kReportEnd;
-  return {Spell(before), Spell(behind)};
+  return {Spell(before, choices.place), Spell(behind, choices.place)};
 }
 
 std::string EndOfBlockTask(const ProtocolChoices& choices, uint32_t exit) {
-  return Spell(choices.early_exits ? "$ended" + std::to_string(exit) : "$done");
+  return Spell(choices.early_exits ? "$ended" + std::to_string(exit) : "$done", choices.place);
 }
 
-std::string JoinedBarrier(uint32_t barrier) {
-  return Spell("barrier.red.or.pred ~p3, " + std::to_string(barrier) + ", ~p2;");
+std::string BodyText(std::string_view text, const WorkerPlace& place) { return Spell(text, place); }
+
+std::string JoinedBarrier(const ProtocolChoices& choices) {
+  return Spell(
+      "barrier.red.or.pred ~p3, " + OperandsOfBarrier(choices.place, choices.barrier) + ", ~p2;",
+      choices.place);
 }
 
-std::string ReadGridSize(char dimension) {
-  return Spell(std::string("ld.param.u32 ~n, [<grid_") + dimension + ">];\n\t");
+std::string ReadGridSize(char dimension, const WorkerPlace& place) {
+  return Spell(std::string("ld.param.u32 ~n, [<grid_") + dimension + ">];\n\t", place);
 }
 
 }  // namespace gpushare::ptx

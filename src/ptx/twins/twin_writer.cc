@@ -29,7 +29,7 @@ void EditWords(const Module& module, const Statement& statement, TextEdits& edit
     if (special->use == SpecialUse::kBlockIndex) {
       edits.Replace(word.begin, end, std::string("%gpushare_") + dimension);
     } else if (special->use == SpecialUse::kGridSize) {
-      edits.Replace(statement.begin, statement.begin, ReadGridSize(dimension));
+      edits.Replace(statement.begin, statement.begin, ReadGridSize(dimension, {}));
       edits.Replace(word.begin, end, "%gpushare_n");
     }
   }
@@ -49,8 +49,7 @@ TextEdits EditBody(const Module& module, const Findings& findings, const Protoco
       edits.Replace(statement.name_begin, statement.end,
                     "bra " + EndOfBlockTask(choices, exits++) + ";");
     } else if (std::binary_search(barriers.begin(), barriers.end(), i)) {
-      edits.Replace(statement.name_begin, statement.end,
-                    JoinedBarrier(findings.barriers.loop_barrier));
+      edits.Replace(statement.name_begin, statement.end, JoinedBarrier(choices));
     } else {
       EditWords(module, statement, edits);
     }
