@@ -43,7 +43,7 @@ Interpreter::Interpreter(std::string_view text, std::string_view entry) {
   if (refusal.reason != Reason::kNone) error_ = refusal.message;
   for (uint32_t i = 0; i < module_.statements.size(); ++i) {
     const Statement& statement = module_.statements[i];
-    if (statement.kind == StatementKind::kLabel) labels_[statement.name] = i;
+    if (statement.kind == StatementKind::kLabel) labels_[{statement.name, statement.scope}] = i;
   }
   for (const Word& word : module_.words) {
     if (word.symbol == kNoSymbol || shared_.contains(word.symbol)) continue;
@@ -53,10 +53,27 @@ Interpreter::Interpreter(std::string_view text, std::string_view entry) {
     shared_[word.symbol] = shared_bytes_;
     shared_bytes_ += symbol.size_bytes;
   }
+  shared_bytes_ = (shared_bytes_ + 1023) / 1024 * 1024;
+  for (const Word& word : module_.words) {
+    if (word.symbol == kNoSymbol) continue;
+    const Symbol& symbol = module_.symbols[static_cast<size_t>(word.symbol)];
+    if (symbol.kind == SymbolKind::kDynamicShared) shared_[word.symbol] = shared_bytes_;
+  }
 }
 
 void Interpreter::Fail(const std::string& what) {
   if (error_.empty()) error_ = what;
+}
+
+// The label in the innermost scope around the branch that has it.
+uint32_t Interpreter::Label(const Statement& from, std::string_view name) {
+  for (uint32_t scope = from.scope;; scope = module_.scopes[scope].parent) {
+    const auto found = labels_.find({name, scope});
+    if (found != labels_.end()) return found->second;
+    if (scope == 0) break;
+  }
+  Fail("a branch leads to no label");
+  return 0;
 }
 
 uint64_t Interpreter::Special(const Block& block, const Thread& thread,
@@ -65,6 +82,7 @@ uint64_t Interpreter::Special(const Block& block, const Thread& thread,
   if (name.starts_with("%tid.")) return thread.index[dimension];
   if (name.starts_with("%ctaid.")) return block.index[dimension];
   if (name.starts_with("%ntid.")) return launch_->block[dimension];
+  if (name == "%dynamic_smem_size") return launch_->dynamic_shared_bytes;
   if (name.starts_with("%nctaid.")) return launch_->grid[dimension];
   if (name == "%smid") return block.sm;
   return name == "%globaltimer" ? steps_ : 0;
@@ -97,6 +115,17 @@ uint64_t Interpreter::Operand(const Block& block, const Thread& thread, const St
   return word == nullptr ? 0 : Value(block, thread, *word);
 }
 
+// Of the words of an operand, which `+` joins: `variable+8`.
+uint64_t Interpreter::Sum(const Block& block, const Thread& thread, const Statement& statement,
+                          uint16_t operand) const {
+  uint64_t sum = 0;
+  for (uint32_t w = 0; w < statement.word_count; ++w) {
+    const Word& word = module_.words[statement.first_word + w];
+    if (word.operand == operand) sum += Value(block, thread, word);
+  }
+  return sum;
+}
+
 void Interpreter::Set(Thread& thread, const Statement& statement, uint64_t value) {
   thread.registers[module_.words[statement.first_word].symbol] = value;
 }
@@ -107,7 +136,9 @@ const uint8_t* Interpreter::Parameter(const Statement& statement, uint32_t bytes
   for (uint32_t w = 0; w < statement.word_count; ++w) {
     const Word& word = module_.words[statement.first_word + w];
     if (!word.in_address) continue;
-    if (word.is_number) TokenCursor::ParseNumber(word.text, offset);
+    uint64_t number = 0;
+    if (word.is_number) TokenCursor::ParseNumber(word.text, number);
+    offset += number;
     if (name == nullptr) name = &word;
   }
   for (size_t i = 0; name != nullptr && i < module_.entry.parameters.size(); ++i) {
@@ -211,7 +242,7 @@ bool Interpreter::Arithmetic(Block& block, Thread& thread, const Statement& stat
   uint64_t value = 0;
   uint32_t width = bytes;
   if (op == "mov")
-    value = a;
+    value = Sum(block, thread, statement, 1);
   else if (op == "cvt") {
     value = na;
     width = BytesOf(TypeOf(name, 1));
@@ -253,18 +284,16 @@ void Interpreter::Execute(Block& block, Thread& thread, const Statement& stateme
   const Opcode* const opcode = FindOpcode(statement.name);
   const OpKind kind = opcode == nullptr ? OpKind::kRefused : opcode->kind;
   if (kind == OpKind::kBranch) {
-    thread.at = labels_.at(WordAt(statement, 0)->text);
+    thread.at = Label(statement, WordAt(statement, 0)->text);
   } else if (kind == OpKind::kExit) {
     thread.done = true;
   } else if (kind == OpKind::kBarrier) {
-    const bool reduces = opcode->has_result;
-    thread.waits = true;
-    thread.barrier = Operand(block, thread, statement, reduces ? 1 : 0);
-    thread.says = reduces && Operand(block, thread, statement, 2) != 0;
+    Wait(block, thread, statement, opcode->has_result);
   } else if (statement.name.starts_with("setp")) {
     Set(thread, statement, Compare(block, thread, statement) ? 1 : 0);
   } else if (opcode != nullptr &&
-             (statement.name.starts_with("membar") || statement.name.starts_with("cp.async"))) {
+             (statement.name.starts_with("membar") || statement.name.starts_with("cp.async") ||
+              statement.name.starts_with("setmaxnreg"))) {
     return;
   } else if (!Memory(block, thread, statement) && !Arithmetic(block, thread, statement)) {
     Fail("the interpreter does not know '" + std::string(statement.name) + "'");
@@ -285,24 +314,57 @@ void Interpreter::Step(Block& block, Thread& thread) {
   Execute(block, thread, statement);
 }
 
-// Lets threads go on when all that have not ended wait at one barrier.
+void Interpreter::Wait(Block& block, Thread& thread, const Statement& statement, bool reduces) {
+  const uint16_t number = reduces ? 1 : 0;
+  const Word& last = module_.words[statement.first_word + statement.word_count - 1];
+  const bool counted = last.operand > number + (reduces ? 1 : 0);
+  thread.waits = true;
+  thread.barrier = Operand(block, thread, statement, number);
+  thread.barrier_threads =
+      counted ? Operand(block, thread, statement, static_cast<uint16_t>(number + 1)) : 0;
+  thread.says = reduces && Value(block, thread, last) != 0;
+}
+
+// Lets threads go on that a barrier has all of. Fails where all wait and none can.
 void Interpreter::Release(Block& block) {
-  bool says = false;
-  const Thread* first = nullptr;
+  bool all_wait = true;
+  std::map<uint64_t, bool> barriers;
   for (const Thread& thread : block.threads) {
     if (thread.done) continue;
-    if (!thread.waits) return;
-    if (first == nullptr) first = &thread;
-    if (thread.barrier != first->barrier) return Fail("threads wait at different barriers");
-    says |= thread.says;
+    all_wait &= thread.waits;
+    if (thread.waits) barriers[thread.barrier] = true;
   }
-  if (first == nullptr) return;
-  for (Thread& thread : block.threads) {
+  bool released = false;
+  for (const auto& [barrier, used] : barriers) released |= ReleaseBarrier(block, barrier);
+  if (all_wait && !barriers.empty() && !released) Fail("all threads wait, and no barrier is full");
+}
+
+bool Interpreter::ReleaseBarrier(Block& block, uint64_t barrier) {
+  bool says = false;
+  uint64_t waiting = 0;
+  uint64_t alive = 0;
+  uint64_t threads = 0;
+  for (const Thread& thread : block.threads) {
     if (thread.done) continue;
+    ++alive;
+    if (!thread.waits || thread.barrier != barrier) continue;
+    if (waiting > 0 && thread.barrier_threads != threads) {
+      Fail("threads wait at one barrier for different numbers of threads");
+    }
+    threads = thread.barrier_threads;
+    says |= thread.says;
+    ++waiting;
+  }
+  if (threads == 0) threads = alive;
+  if (threads % 32 != 0 && threads != alive) Fail("a barrier counts a part of a warp");
+  if (waiting != threads) return false;
+  for (Thread& thread : block.threads) {
+    if (thread.done || !thread.waits || thread.barrier != barrier) continue;
     thread.waits = false;
     const Statement& statement = module_.statements[thread.at - 1];
     if (FindOpcode(statement.name)->has_result) Set(thread, statement, says ? 1 : 0);
   }
+  return true;
 }
 
 std::string Interpreter::Run(const InterpreterLaunch& launch, std::vector<uint8_t>& memory,
@@ -317,7 +379,7 @@ std::string Interpreter::Run(const InterpreterLaunch& launch, std::vector<uint8_
         Block block;
         block.index = {x, y, z};
         block.sm = static_cast<uint32_t>(blocks.size()) % launch.sms;
-        block.shared.resize(shared_bytes_, 0xAB);
+        block.shared.resize(shared_bytes_ + launch.dynamic_shared_bytes, 0xAB);
         for (uint32_t t = 0; t < launch.block[0] * launch.block[1] * launch.block[2]; ++t) {
           Thread thread;
           thread.index = {t % launch.block[0], t / launch.block[0] % launch.block[1],
@@ -330,7 +392,10 @@ std::string Interpreter::Run(const InterpreterLaunch& launch, std::vector<uint8_
   }
   while (error_.empty() && !blocks.empty()) {
     Block& block = blocks[random() % blocks.size()];
-    Thread& thread = block.threads[random() % block.threads.size()];
+    const uint64_t index = random() % block.threads.size();
+    const bool is_slow = index >= launch.slow_threads[0] && index < launch.slow_threads[1];
+    Thread& thread = block.threads[index];
+    if (thread.done || thread.waits || (is_slow && random() % 64 != 0)) continue;
     for (uint64_t run = random() % 40 + 1; run > 0 && !thread.done && !thread.waits; --run) {
       if (launch.each_step) launch.each_step(steps_);
       Step(block, thread);
