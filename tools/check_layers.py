@@ -55,6 +55,7 @@ FUSED = re.compile(r'^src/core/flow/fused/')
 WAITING = re.compile(r'^src/core/flow/waiting/')
 FLOW = re.compile(r'^src/core/flow/')
 PTX = re.compile(r'^src/ptx/twin\.h$')
+PTX_FUSED = re.compile(r'^src/ptx/fused\.h$')
 SRC = re.compile(r'^src/')
 PUBLIC_C = re.compile(r'^gpushare/gpushare\.h$')
 PUBLIC = re.compile(r'^gpushare/')
@@ -172,6 +173,9 @@ LAYERS = (
     Layer('tools cuda', 'tools/gpushare/cuda',
           (*rooms('tools/gpushare', 'cuda base scenario workloads'), PUBLIC, CUDA, CATALOGUE),
           may_reach=(ABSEIL, EIGEN)),
+    # Fused twins have no function of the C API yet.
+    Layer('tools fused twins', 'tools/gpushare/command',
+          (*rooms('tools/gpushare', 'command base'), PTX_FUSED), pattern=r'^ptx_fuse\.cc$'),
     # The command's other rooms.
     *(Layer(f'tools {name}', f'tools/gpushare/{name}',
             (*rooms('tools/gpushare', f'{name} {below}'), PUBLIC, *libraries))

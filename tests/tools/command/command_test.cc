@@ -389,6 +389,47 @@ TEST_F(CommandTest, PtxSaysWhichFormsAreMadeAndMakesThem) {
   ExpectBadInput({"ptx", "check", good, "--out", "x"}, "--out goes with");
 }
 
+TEST_F(CommandTest, PtxFusesTheKernelsOfTwoFiles) {
+  const std::string header = ".version 8.0\n.target sm_90a\n.address_size 64\n";
+  const std::string first = folder_ + "/first.ptx";
+  const std::string second = folder_ + "/second.ptx";
+  std::ofstream(first) << header << ".visible .entry gemm()\n.reqntid 128\n{\n  ret;\n}\n";
+  std::ofstream(second) << header << ".visible .entry norm()\n{\n  bar.sync 0;\n  ret;\n}\n";
+  const std::vector<std::string> pair = {first, "--fused", second, "--threads", "0:64"};
+  const auto run = [&](std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.end(), pair.begin(), pair.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return RunTool(words);
+  };
+  const Answer made = run({"ptx", "transform"}, {"--ratio", "1:2"});
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("gemm_with_norm_gpushare_fused("));
+  EXPECT_THAT(made.out, HasSubstr(".reqntid 256\n"));
+  EXPECT_EQ(run({"ptx", "transform"}, {"--out", folder_ + "/fused.ptx"}).code, 0);
+  EXPECT_THAT(Read(folder_ + "/fused.ptx"), HasSubstr(".reqntid 192\n"));
+  const Answer ratios = run({"ptx", "check"}, {"--registers", "168:40"});
+  EXPECT_EQ(ratios.out,
+            "ratio   threads  barriers  shared_bytes  registers  blocks_per_sm\n"
+            "1:1     192      2         256           168        1\n"
+            "1:2     256      3         384           168        1\n"
+            "1:3     320      4         512           168        1\n"
+            "1:4     384      5         640           168        1\n"
+            "2:1     320      3         384           168        1\n"
+            "2:2     384      4         512           168        1\n");
+  const Answer moved = run({"ptx", "transform"}, {"--setmaxnreg", "4", "--registers", "90:24"});
+  EXPECT_THAT(moved.out, HasSubstr("setmaxnreg.inc.sync.aligned.u32 104;"));
+  const Answer refused = run({"ptx", "transform"}, {"--ratio", "8:8"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("1536 threads, and a block has at most 1024"));
+  const Answer unknown = RunTool({"ptx", "transform", first, "--fused", second});
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("second.ptx: The second kernel cannot be fused."));
+  ExpectBadInput({"ptx", "transform", first, "--fused", second, "--ratio", "2"},
+                 "two whole numbers");
+  ExpectBadInput({"ptx", "transform", first, "--ratio", "1:2"}, "go with --fused only");
+  ExpectBadInput({"ptx", "check", first, "--fused", second, "--form", "slice"}, "do not go with");
+}
+
 TEST_F(CommandTest, InfoSaysWhatRunsHereAndWhatTheEnvironmentSets) {
   setenv("GPUSHARE_DEVICE", "sim", 1);
   setenv("GPUSHARE_POLICY", "fifo", 1);

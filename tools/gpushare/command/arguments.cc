@@ -47,6 +47,19 @@ int64_t WholeNumber(const char* option, const std::string& text, int64_t low, in
   return value;
 }
 
+std::array<uint32_t, 2> NumberPair(const char* option, const std::string& text, uint32_t low,
+                                   uint32_t high) {
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos) {
+    throw InputError(
+        Format("%s is '%.60s', and it must be two whole numbers with a colon between "
+               "them, as in 1:2.",
+               option, text.c_str()));
+  }
+  return {static_cast<uint32_t>(WholeNumber(option, text.substr(0, colon), low, high)),
+          static_cast<uint32_t>(WholeNumber(option, text.substr(colon + 1), low, high))};
+}
+
 uint64_t TicketNumber(const std::string& text) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -273,6 +286,15 @@ CLI::App* AddPtx(CLI::App& app, PtxArguments& arguments) {
   Add(*command, "--form", arguments.request.form, "worker|slice", "Only this form; default both");
   Add(*command, "--out", arguments.out, "PATH", "File of the module; default standard output");
   command->add_flag("--json", arguments.json, "check: print JSON (docs/command.md)");
+  PtxFuseArguments& fuse = arguments.fuse;
+  Add(*command, "--fused", fuse.other, "PATH", "Fuse with the kernel of this file (docs/ptx.md)");
+  Add(*command, "--fused-entry", fuse.other_entry, "KERNEL", "Which kernel of that file");
+  Add(*command, "--ratio", fuse.ratio, "A:B", "Blocks of each in a fused block; default 1:1");
+  Add(*command, "--threads", fuse.threads, "A:B", "Of a block, where a text does not state it");
+  Add(*command, "--shared", fuse.shared, "A:B", "Bytes of dynamic shared memory of each block");
+  Add(*command, "--registers", fuse.registers, "A:B", "Of a thread of each worker twin");
+  Add(*command, "--setmaxnreg", fuse.setmaxnreg, "N",
+      "Move registers to the first, so that an SM holds N fused blocks (sm_90a)");
   return command;
 }
 

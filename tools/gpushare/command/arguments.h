@@ -6,6 +6,7 @@
 #define GPUSHARE_TOOLS_GPUSHARE_COMMAND_ARGUMENTS_H_
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -83,9 +84,21 @@ struct ValidateArguments {
   bool json = false;
 };
 
+// Pairs of numbers as typed, "A:B"; "": the default.
+struct PtxFuseArguments {
+  std::string other;
+  std::string other_entry;
+  std::string ratio;
+  std::string threads;
+  std::string shared;
+  std::string registers;
+  std::string setmaxnreg;
+};
+
 struct PtxArguments {
   std::string action;
   PtxRequest request;
+  PtxFuseArguments fuse;
   std::string out;
   bool json = false;
 };
@@ -105,6 +118,9 @@ CLI::App* AddValidate(CLI::App& app, ValidateArguments& arguments);
 // The functions below read a number from text. They throw InputError with the option, the value and
 // the limits.
 int64_t WholeNumber(const char* option, const std::string& text, int64_t low, int64_t high);
+// "1:2".
+std::array<uint32_t, 2> NumberPair(const char* option, const std::string& text, uint32_t low,
+                                   uint32_t high);
 uint64_t TicketNumber(const std::string& text);
 int64_t SecondsToNs(const char* option, const std::string& text);
 

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -20,6 +21,7 @@
 #include "tools/gpushare/command/info.h"
 #include "tools/gpushare/command/json_output.h"
 #include "tools/gpushare/command/ptx_command.h"
+#include "tools/gpushare/command/ptx_fuse.h"
 #include "tools/gpushare/command/validate.h"
 #include "tools/gpushare/events/explain.h"
 #include "tools/gpushare/events/explain_text.h"
@@ -238,8 +240,48 @@ void RunProfile(const ProfileArguments& arguments) {
   Print(MergeProfiles(arguments.file, arguments.other, arguments.out));
 }
 
+// Options that say something about a pair need the pair.
+void RefuseFuseOptions(const PtxFuseArguments& fuse) {
+  const bool any = !fuse.other_entry.empty() || !fuse.ratio.empty() || !fuse.threads.empty() ||
+                   !fuse.shared.empty() || !fuse.registers.empty() || !fuse.setmaxnreg.empty();
+  if (any) {
+    throw InputError(
+        "--fused-entry, --ratio, --threads, --shared, --registers and --setmaxnreg "
+        "go with --fused only.");
+  }
+}
+
+void RunPtxFuse(const PtxArguments& arguments) {
+  const PtxFuseArguments& fuse = arguments.fuse;
+  PtxFuseRequest request;
+  request.file = arguments.request.file;
+  request.entry = arguments.request.entry;
+  request.other = fuse.other;
+  request.other_entry = fuse.other_entry;
+  SetWholeNumber("--setmaxnreg", fuse.setmaxnreg, 1, kFusedBlocksMax, request.moving_blocks);
+  const auto read = [](const char* option, const std::string& text, uint32_t low,
+                       std::array<uint32_t, 2>& pair) {
+    if (!text.empty()) pair = NumberPair(option, text, low, kFusedNumberMax);
+  };
+  read("--ratio", fuse.ratio, 1, request.copies);
+  read("--threads", fuse.threads, 0, request.threads);
+  read("--shared", fuse.shared, 0, request.shared_bytes);
+  read("--registers", fuse.registers, 0, request.registers);
+  if (!arguments.request.form.empty() || arguments.json) {
+    throw InputError("--form and --json do not go with --fused.");
+  }
+  if (arguments.action == "check") {
+    if (!arguments.out.empty()) throw InputError("--out goes with `ptx transform` only.");
+    return Print(FusedRatiosOf(request));
+  }
+  const std::string module = FusePtx(request);
+  return arguments.out.empty() ? Print(module) : WriteFile(arguments.out, module);
+}
+
 void RunPtx(const PtxArguments& arguments) {
   RequireChoice("ACTION", arguments.action, {"check", "transform"});
+  if (!arguments.fuse.other.empty()) return RunPtxFuse(arguments);
+  RefuseFuseOptions(arguments.fuse);
   if (!arguments.request.form.empty()) {
     RequireChoice("--form", arguments.request.form, {"worker", "slice"});
   }
