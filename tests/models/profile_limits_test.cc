@@ -106,7 +106,8 @@ TEST(ProfileLimitsTest, OfASimulationRecord) {
   ExpectRanges(inside(R"("nodes": [{$0}])"), path + "nodes[0].",
                {{"duration_ns", "-1", "0", "3600000000000", "3600000000001"},
                 {"blocks", "-1", "0", "2147483647", "2147483648"},
-                {"repeat", "0", "1", "1048576", "1048577"}});
+                {"repeat", "0", "1", "1048576", "1048577"},
+                {"block_task_ns", "-1", "0", "3600000000000", "3600000000001"}});
 }
 
 // With the gap after each, as often as it is repeated.
