@@ -104,6 +104,7 @@ absl::Status TakeBlock(const gpushare_kernel_options& options,
                                                    stated, " threads, and its PTX requires ",
                                                    absl::StrJoin(required, " x "), "."));
   }
+  if (has_shape) return absl::OkStatus();
   out.block_x = required[0];
   out.block_y = required[1];
   out.block_z = required[2];

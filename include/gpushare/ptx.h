@@ -18,7 +18,7 @@
 //   else assemble(facts.module, facts.module_bytes);
 //   gpushare_twin_release(twin);
 //
-// Functions: any thread; none keeps state, prints, throws or makes a system call.
+// Functions: any thread; none keeps state, prints or throws.
 
 #ifndef GPUSHARE_PTX_H_
 #define GPUSHARE_PTX_H_

@@ -244,6 +244,13 @@ TEST_F(PtxTest, TheRequiredBlockCountsInEachDimension) {
   options_.block_z = 1;
   EXPECT_FAILS(Register(), GPUSHARE_INVALID_ARGUMENT,
                "64 x 2 x 1 threads, and its PTX requires 128 x 1 x 1");
+  options_.block_x = 128;
+  options_.block_y = 1;
+  options_.threads_per_block = 64;
+  EXPECT_FAILS(Register(), GPUSHARE_INVALID_ARGUMENT, "64");
+  options_.threads_per_block = 0;
+  options_.block_x = 64;
+  options_.block_y = 2;
   std::string kernel = kScale;
   kernel.replace(kernel.find("128"), 3, "64, 2");
   Give(kernel);
