@@ -24,6 +24,9 @@
 //! - Threads. All of these are `Send` and `Sync`. Closures may run on the library's thread, so they are `Send`.
 //! - Time is in nanoseconds, and deadlines are absolute on the clock that [`Runtime::now_ns`] reads.
 
+// An unsafe function needs unsafe blocks all the same; without this Rust 1.63 warns of each.
+#![deny(unsafe_op_in_unsafe_fn)]
+
 mod callbacks;
 mod error;
 mod handles;
