@@ -97,6 +97,10 @@ def self_test():
         'deep.h': 'namespace a {\nstruct Deep {\n};\n}  // namespace a\n',
         'outer.h': '#include "deep.h"\n',
         'includes.cc': '#include "outer.h"\n' + unnamed % ('constexpr int kC = 1;', ''),
+        'takes.cc': unnamed % ('using core::Thing;', ''),
+        'takes_too.cc': unnamed % ('using core::Thing;\nenum class Kind : uint8_t { kOne };', ''),
+        'small.cc': unnamed % ('enum class Size : uint8_t { kTwo };', ''),
+        'owns.cc': unnamed % ('struct Thing {\n};', ''),
         'hides.cc': unnamed % ('int Deep() { return 1; }', ''),
     }
     with tempfile.TemporaryDirectory() as scratch:
@@ -108,9 +112,9 @@ def self_test():
         group = dict(zip(names, groups_of(paths, 10, pathlib.Path(scratch))))
         sizes = groups_of(paths, 2, pathlib.Path(scratch))
     apart = (('constant', 'same'), ('constant', 'uses'), ('same', 'uses'), ('type', 'type_too'), ('type', 'public'),
-             ('includes', 'hides'))
+             ('includes', 'hides'), ('takes', 'owns'), ('takes_too', 'owns'))
     failures = [f'{a}.cc and {b}.cc are together' for a, b in apart if group[a + '.cc'] == group[b + '.cc']]
-    if len({group[name + '.cc'] for name in ('constant', 'mentions', 'type')}) != 1:
+    if len({group[name + '.cc'] for name in ('constant', 'mentions', 'type', 'takes', 'takes_too', 'small')}) != 1:
         failures.append(f'sources that could be together are apart: {group}')
     if max(sizes.count(number) for number in sizes) > 2:
         failures.append(f'a group is larger than its limit: {sizes}')
