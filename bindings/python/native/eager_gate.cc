@@ -17,8 +17,10 @@ constexpr unsigned kNoTiming = 2;   // CU_EVENT_DISABLE_TIMING
 constexpr int kRelaxedCapture = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
 constexpr int64_t kRegionNs =
     20'000'000;  // then its record shows the work, and the next one begins
-// A launch of which nothing is known claims this at first, or the room if that is less.
+// A launch of which nothing is known claims this at first, or the room if that is less; and at most
+// that where others took longer: a longer one might wait until a tail account is full.
 constexpr int64_t kUnknownNs = 10'000;
+constexpr int64_t kUnknownMaxNs = 1'000'000;
 // From a launch to the start of its kernel, and from its end to the query that sees it: some 4 us
 // on an H200 (docs/hardware.md), which are no time of the operation.
 constexpr int64_t kLaunchNs = 4'000;
@@ -237,7 +239,7 @@ bool EagerGate::TryToGo(uint16_t slot, Waiting& waiting, bool& progress) {
   }
   if (room_ns <= 0) return false;
   const int64_t expected_ns = times_.Of(slot);
-  const int64_t needs_ns = expected_ns > 0 ? expected_ns : std::min(kUnknownNs, room_ns);
+  const int64_t needs_ns = expected_ns > 0 ? expected_ns : UnknownNs(slot, room_ns);
   const int64_t standing_ns = StandingNs(room_ns);
   if (expected_ns == 0 || needs_ns > standing_ns) {
     if (!TryAlone(needs_ns, room_ns, waiting, progress)) return false;
@@ -283,8 +285,20 @@ void EagerGate::NoteLaunch(uint16_t slot, int64_t now_ns) {
   group_.slots[static_cast<size_t>(group_.count++)] = slot;
 }
 
-// Waits for the operation that runs alone. LC work that came in between slows it: then it is
-// measured again another time.
+// What an operation that was not measured claims.
+int64_t EagerGate::UnknownNs(uint16_t slot, int64_t room_ns) const {
+  const int64_t needs_ns = std::max(times_.Claim(slot), unknown_ns_);
+  if (needs_ns > kUnknownNs && !IsCapturing()) return needs_ns;
+  return std::min(kUnknownNs, room_ns);  // a captured operation does not run
+}
+
+// The longest one counts: a loop of long operations has more of them.
+void EagerGate::RaiseUnknown(int64_t took_ns) {
+  unknown_ns_ = std::min(std::max(unknown_ns_, took_ns), kUnknownMaxNs);
+}
+
+// Waits for the operation that runs alone. LC work that came in between slows it, so that it is
+// measured again another time. Until that work came it ran alone, and was not complete.
 void EagerGate::FinishMeasurement(Waiting& waiting) {
   const auto slot = static_cast<uint16_t>(std::exchange(measures_, -1));
   if (!HasEvents()) return times_.Seed(slot, kUnknownNs);
@@ -293,19 +307,30 @@ void EagerGate::FinishMeasurement(Waiting& waiting) {
   if (pending_ == 0) return;  // it was captured
   const int64_t began_ns = host_.now_ns();
   int64_t waited_ns = 0;
+  int64_t alone_ns = 0;
   bool waited = false;
+  bool spoiled = false;
   while (failed_ == GPUSHARE_OK && !closing_.load() && waited_ns < kMeasureMaxNs && !ReapOldest()) {
+    spoiled = spoiled || Room() <= 0;
+    if (!spoiled) alone_ns = host_.now_ns() - launched_ns;
     waiting.Begin();
     waited = true;
     host_.pause(waited_ns);
     waited_ns = host_.now_ns() - began_ns;
   }
-  if (failed_ != GPUSHARE_OK || closing_.load() || Room() <= 0) return;
+  if (failed_ != GPUSHARE_OK || closing_.load()) return;
+  if (spoiled || Room() <= 0) {
+    times_.RanAtLeast(slot, std::max<int64_t>(0, alone_ns - kLaunchNs));
+    return RaiseUnknown(times_.Claim(slot));
+  }
   const bool complete = pending_ == 0;
-  const int64_t took_ns =
+  int64_t took_ns =
       complete ? last_end_ns_ - launched_ns - kLaunchNs : host_.now_ns() - launched_ns;
   // It may have ended long before it was looked at.
-  times_.Seed(slot, waited ? took_ns : std::min(took_ns, kUnknownNs));
+  if (!waited) took_ns = std::min(took_ns, kUnknownNs);
+  times_.Seed(slot, took_ns);
+  unknown_ns_ /= 2;  // or it has short ones too
+  RaiseUnknown(took_ns);
   Add(counts_.measured);
 }
 

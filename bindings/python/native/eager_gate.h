@@ -11,8 +11,12 @@
 //
 //   LC work runs            the region ends, and the next one begins when there is room again
 //   too much outstanding    waits for what was launched before
-//   an unknown operation    runs alone once, and what it takes is its expected time
+//   an unknown operation    runs alone until LC work leaves it alone once, and what it takes then
+//                           is its expected time
 //   longer than the room    a region of its own, as soon as the tail accounts have the credit
+//
+// An unknown operation claims what unknown ones before it took, and twice the time that LC work has
+// left it alone. So in a loop of long operations the first runs of all but one are on credit too.
 //
 // What is outstanding is what was launched and is not complete, by expected times. Events behind
 // groups of launches correct the sum, and teach the times. A query meets all of what is
@@ -147,6 +151,8 @@ class EagerGate {
   bool TryToGo(uint16_t slot, Waiting& waiting, bool& progress);
   bool TryAlone(int64_t needs_ns, int64_t room_ns, Waiting& waiting, bool& progress);
   void NoteLaunch(uint16_t slot, int64_t now_ns);
+  int64_t UnknownNs(uint16_t slot, int64_t room_ns) const;
+  void RaiseUnknown(int64_t took_ns);
   void FinishMeasurement(Waiting& waiting);
 
   int64_t Room();
@@ -199,7 +205,8 @@ class EagerGate {
   int64_t looked_ns_ = 0;      // when the oldest group was found incomplete last
   int64_t last_end_ns_ = 0;    // of the group before, and whether it was seen when it happened
   bool last_exact_ = false;
-  int32_t measures_ = -1;  // the slot of the unknown operation that runs alone; -1: none
+  int32_t measures_ = -1;   // the slot of the unknown operation that runs alone; -1: none
+  int64_t unknown_ns_ = 0;  // what one claims of which nothing was seen; 0: none has run
   std::atomic<bool> follows_ = false;
 };
 

@@ -2,6 +2,7 @@
 //
 //   Of(key) == 0           nothing is known: the gate measures its next launch alone
 //   Seed(key, ns)          what that took
+//   RanAtLeast(key, ns)    that showed only so much: it claims twice as much where it runs next
 //   Scale(keys, factor)    operations that ran one after the other took so much longer
 //
 // A key names a kernel with its grid, or a copy with its size (launch_hook.h). Invariants: fixed
@@ -35,7 +36,18 @@ class OperationTimes {
   }
 
   // 0: unknown.
-  int64_t Of(uint16_t slot) const { return static_cast<int64_t>(times_ns_[slot]); }
+  int64_t Of(uint16_t slot) const {
+    return std::max<int64_t>(0, static_cast<int64_t>(times_ns_[slot]));
+  }
+  // Of an unknown one; 0: nothing of it was seen.
+  int64_t Claim(uint16_t slot) const {
+    return std::max<int64_t>(0, -static_cast<int64_t>(times_ns_[slot]));
+  }
+  void RanAtLeast(uint16_t slot, int64_t ran_ns) {
+    if (times_ns_[slot] > 0) return;
+    const float claim_ns = std::min(2 * static_cast<float>(ran_ns), kLongestOperationNs);
+    times_ns_[slot] = std::min(times_ns_[slot], -claim_ns);
+  }
 
   void Seed(uint16_t slot, int64_t took_ns) {
     times_ns_[slot] =
@@ -47,7 +59,7 @@ class OperationTimes {
     factor = std::clamp(factor, 1 / kOperationFactorMax, kOperationFactorMax);
     const float step = 1 + kOperationWeight * (factor - 1);
     for (const uint16_t slot : slots) {
-      if (times_ns_[slot] == 0) continue;  // unknown: its measurement was given up
+      if (times_ns_[slot] <= 0) continue;  // unknown: its measurement was given up
       times_ns_[slot] =
           std::clamp(times_ns_[slot] * step, kShortestOperationNs, kLongestOperationNs);
     }
@@ -55,7 +67,7 @@ class OperationTimes {
 
  private:
   static_assert(kOperationTimes == size_t{1} << (64 - 50), "SlotOf takes the upper bits");
-  std::array<float, kOperationTimes> times_ns_{};
+  std::array<float, kOperationTimes> times_ns_{};  // below 0: what an unknown one claims
 };
 
 }  // namespace gpushare::python

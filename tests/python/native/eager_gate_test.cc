@@ -408,6 +408,72 @@ TEST_F(EagerGateTest, AMeasurementThatLcWorkSpoilsIsRepeated) {
   EXPECT_EQ(gate_->counts().measured.load(), 1);
 }
 
+// A query that is over before the measurement is: what the operation took has its time.
+TEST_F(EagerGateTest, AMeasurementDuringWhichLcWorkCameAndWentIsRepeated) {
+  Open(200 * kUs);
+  EXPECT_EQ(gate_->Launch(1), GPUSHARE_OK);
+  world_.busy_until_ns = world_.now_ns + 5 * kUs;
+  world_.on_pause = [&] {
+    world_.on_pause = nullptr;
+    world_.room_ns = 0;
+    world_.lc_ends_ns = world_.now_ns + 200 * kUs;
+    for (auto& [event, complete_ns] : world_.event_ns) complete_ns += 250 * kUs;
+  };
+  gate_->Launched();
+  EXPECT_EQ(gate_->counts().measured.load(), 0);
+  world_.room_ns = 60 * kUs;
+  Run(1, 5 * kUs);
+  Run(1, 5 * kUs);
+  EXPECT_EQ(gate_->counts().measured.load(), 1);
+  EXPECT_EQ(gate_->counts().on_credit.load(), 0) << "it is short";
+}
+
+// Queries come so often that a long operation never runs alone: each run meets one.
+TEST_F(EagerGateTest, AnOperationThatRanOnUntilLcWorkCameClaimsTwiceAsMuchNextTime) {
+  Open(200 * kUs);
+  world_.room_ns = 20 * kUs;
+  for (const int64_t comes_ns : {100 * kUs, 300 * kUs, 50 * kUs}) {
+    EXPECT_EQ(gate_->Launch(1), GPUSHARE_OK);
+    const int64_t began_ns = world_.now_ns;
+    world_.busy_until_ns = began_ns + 500 * kUs;
+    world_.on_pause = [&] {
+      if (world_.now_ns >= began_ns + comes_ns) world_.room_ns = 0;
+    };
+    gate_->Launched();
+    world_.on_pause = nullptr;
+    world_.room_ns = 20 * kUs;
+    world_.now_ns += 2 * kMs;
+  }
+  EXPECT_EQ(gate_->counts().measured.load(), 0);
+  EXPECT_EQ(gate_->counts().on_credit.load(), 2) << "all but the first";
+  Run(1, 500 * kUs);
+  EXPECT_EQ(gate_->counts().measured.load(), 1) << "at last";
+  ASSERT_EQ(world_.bounds_ns.size(), 4U);
+  EXPECT_NEAR(static_cast<double>(world_.bounds_ns[1]), 200 * kUs, 20 * kUs);
+  EXPECT_NEAR(static_cast<double>(world_.bounds_ns[2]), 600 * kUs, 20 * kUs);
+  EXPECT_EQ(world_.bounds_ns[3], world_.bounds_ns[2]) << "the longest counts";
+}
+
+TEST_F(EagerGateTest, UnknownOperationsOfALoopOfLongOnesAskForCreditToo) {
+  Open(200 * kUs);
+  world_.room_ns = 20 * kUs;
+  Run(1, 500 * kUs);
+  EXPECT_EQ(gate_->counts().on_credit.load(), 0) << "nothing is known of the loop";
+  Run(2, 500 * kUs);
+  EXPECT_EQ(gate_->counts().on_credit.load(), 1);
+  EXPECT_NEAR(static_cast<double>(world_.bounds_ns.back()), 500 * kUs, 20 * kUs);
+  for (uint64_t key = 3; key < 13; ++key) Run(key, 5 * kUs);
+  EXPECT_EQ(gate_->counts().on_credit.load(), 6) << "each short one halves what the next claims";
+  Run(13, 3 * kMs);
+  world_.capturing = true;
+  Run(14, 0);
+  EXPECT_EQ(gate_->counts().on_credit.load(), 6) << "a captured operation does not run";
+  world_.capturing = false;
+  Run(14, 5 * kUs);
+  EXPECT_EQ(gate_->counts().on_credit.load(), 7);
+  EXPECT_EQ(world_.bounds_ns.back(), kMs) << "at most";
+}
+
 // 32 launches fill a group. The next one finds that the driver records no event.
 TEST_F(EagerGateTest, AGroupThatCannotBeClosedTakesNoMoreLaunches) {
   Open(1000 * kMs);
