@@ -2,14 +2,18 @@
 
 #include "src/core/flow/entry/region.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/policies/registry.h"
+#include "tests/core/forwarding_device.h"
 #include "tests/core/plan_with.h"
 #include "tests/core/simulated_scheduler.h"
 
@@ -331,6 +335,101 @@ TEST_F(RegionsOnCreditTest, ARegionForWhichThereIsNoCreditHoldsUpNoShorterOne) {
     Run(1, {&one}, kBoundNs);
   }
   EXPECT_GT(one.begun, beside + 5);
+}
+
+// Opaque work takes so long, whatever it declares.
+class OpaqueLengthDevice : public ForwardingDevice {
+ public:
+  OpaqueLengthDevice(std::unique_ptr<Device> inner, const int64_t& takes_ns)
+      : ForwardingDevice(std::move(inner)), takes_ns_(takes_ns) {}
+  absl::Status Launch(const LaunchRequest& request) override {
+    if (request.form != Form::kOpaque) return ForwardingDevice::Launch(request);
+    LaunchRequest of_length = request;
+    of_length.parts[0].work.declared_ns = takes_ns_;
+    return ForwardingDevice::Launch(of_length);
+  }
+
+ private:
+  const int64_t& takes_ns_;
+};
+
+// Queries of 0.2 ms at a load of 0.5, and a BE app that asks for regions of 0.3 to 1.2 ms one after
+// another, 20 us behind each refusal. It declares so much of their length.
+class LongRegionsTest : public SimulatedSchedulerTest {
+ protected:
+  static constexpr int kQueries = 6000;
+  std::unique_ptr<Device> Wrap(std::unique_ptr<Device> device) override {
+    return std::make_unique<OpaqueLengthDevice>(std::move(device), region_ns_);
+  }
+
+  // The p99. `alone_ns`: as the service states it; 0: nobody asks for a region.
+  int64_t Run(uint64_t seed, int64_t alone_ns, double declared) {
+    scheduler_ = nullptr;
+    StartScheduler(*MakePolicy("adaptive"));
+    be_ = AddQueue(AppClass::kBestEffort, "train");
+    AppOptions options = {.name = "service", .app_class = AppClass::kLatencyCritical};
+    options.promise.p99_bound = 1.05;
+    options.promise.p99_alone_ns = alone_ns;
+    TaskSpec query;
+    query.queue = AddQueue(options);
+    query.kernel = *scheduler_->RegisterKernel(Graph("query", 200 * kUs));
+    query.work.kind = TaskKind::kGraph;
+    query.detached = true;
+    query.callback = [](void* user, const CompletionRecord& record) {
+      *static_cast<int64_t*>(user) = record.complete_ns - record.submit_ns;
+    };
+    std::mt19937_64 random(seed);
+    std::exponential_distribution<double> gap_ns(1.0 / (400 * kUs));
+    std::vector<int64_t> latencies_ns(kQueries);
+    region_ = {};
+    double arrival_ns = 0;
+    for (int64_t& latency_ns : latencies_ns) {
+      arrival_ns += gap_ns(random);
+      AskUntil(static_cast<TimeNs>(arrival_ns), declared, alone_ns > 0);
+      query.callback_user = &latency_ns;
+      EXPECT_TRUE(scheduler_->SubmitLc(query).ok());
+    }
+    EXPECT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 100 * kMs).ok());
+    scheduler_ = nullptr;
+    std::sort(latencies_ns.begin(), latencies_ns.end());
+    return latencies_ns[kQueries * 99 / 100];
+  }
+  void AskUntil(TimeNs until_ns, double declared, bool asks) {
+    while (asks && scheduler_->NowNs() + 20 * kUs < until_ns) {
+      EXPECT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 20 * kUs).ok());
+      if (region_) {
+        if (!*scheduler_->IsComplete(region_)) continue;
+        EXPECT_TRUE(scheduler_->ReleaseTicket(std::exchange(region_, {})).ok());
+      }
+      const double bound_ns = declared * static_cast<double>(region_ns_);
+      const auto region = scheduler_->RegionBegin(be_, static_cast<int64_t>(bound_ns), nullptr);
+      if (!region.ok()) continue;
+      region_ = *region;
+      EXPECT_TRUE(scheduler_->RegionEnd(region_).ok());
+      region_ns_ = length_ns_(lengths_);
+      ++regions_;
+    }
+    EXPECT_TRUE(scheduler_->PollUntil(until_ns).ok());
+  }
+
+  std::mt19937_64 lengths_{7};
+  std::uniform_int_distribution<int64_t> length_ns_{300 * kUs, 1200 * kUs};
+  int64_t region_ns_ = 700 * kUs;
+  int regions_ = 0;
+  QueueId be_;
+  TicketId region_;
+};
+
+TEST_F(LongRegionsTest, KeepTheBoundOnCreditAlsoWhereTheyAreLongerThanTheyDeclare) {
+  for (const uint64_t seed : {2, 3}) {
+    const int64_t alone_ns = Run(seed, 0, 1);
+    for (const double declared : {1.0, 0.8}) {
+      const int64_t beside_ns = Run(seed, alone_ns, declared);
+      EXPECT_LE(static_cast<double>(beside_ns), 1.05 * static_cast<double>(alone_ns))
+          << "seed " << seed << ", declared: " << declared;
+    }
+  }
+  EXPECT_GT(regions_, 0);
 }
 
 TEST_F(RegionTest, ARefusedRegionAsksForOnePlanInAMillisecond) {
