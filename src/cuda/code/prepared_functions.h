@@ -85,8 +85,10 @@ class PreparedFunctions {
   void Leak() { ptx_.Leak(); }
 
   const PreparedKernel* Find(core::KernelId id) const { return kernels_.Find(id); }
-  // The twin of the function, where it is the original of an evictable kernel of PTX; of several
-  // the one that was prepared last. Called by the thread that prepares.
+  // Whether any function has a twin for nodes of graphs. Called by the thread that prepares.
+  bool HasTwins() const { return !originals_.empty(); }
+  // The twin of the function, where it is the original of an evictable kernel of PTX that serves
+  // nodes of graphs; of several the one that was prepared last. Called by the thread that prepares.
   std::optional<WorkerTwin> TwinOf(CUfunction original) const;
   const PreparedFused* FindFused(core::KernelId id) const { return fused_.Find(id); }
 

@@ -117,7 +117,8 @@ absl::StatusOr<NodeTwins> FindNodeTwins(const DriverApi& api, const SegmentedGra
     if (cut.EndOf(i) != cut.begins[i] + 1 || cut.durations_ns[i] <= segment_ns) continue;
     absl::StatusOr<std::unique_ptr<NodeTwin>> twin =
         TwinOf(api, cut.nodes[cut.begins[i]], cut.durations_ns[i], segment_ns, sms, twin_of);
-    if (!twin.ok()) return twin.status();
+    if (absl::IsDataLoss(twin.status())) return twin.status();
+    if (!twin.ok()) continue;  // the node runs to its end, as without twins
     twins[i] = *std::move(twin);
     any = any || twins[i] != nullptr;
   }

@@ -44,7 +44,8 @@ using NodeTwins = std::vector<std::unique_ptr<NodeTwin>>;
 // The twin of a function; none: it has none (PreparedFunctions::TwinOf).
 using TwinOfFunction = absl::FunctionRef<std::optional<WorkerTwin>(CUfunction)>;
 
-// `sms`: of the whole device, on which the nodes were measured.
+// `sms`: of the whole device, on which the nodes were measured. A node that the driver does not
+// describe has no twin. Errors: DATA_LOSS the device is lost.
 absl::StatusOr<NodeTwins> FindNodeTwins(const DriverApi& api, const SegmentedGraph& cut,
                                         int64_t segment_ns, int32_t sms, TwinOfFunction twin_of);
 

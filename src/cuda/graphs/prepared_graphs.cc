@@ -294,7 +294,8 @@ absl::Status PreparedGraphs::CutIntoSegments(PreparedGraph& prepared) const {
 // The nodes that may run as workers. Their block tasks are those of the whole device, whose nodes
 // were measured.
 absl::Status PreparedGraphs::FindTwins(PreparedGraph& prepared) const {
-  if (functions_ == nullptr || prepared.cut.begins.size() < 2) return absl::OkStatus();
+  if (functions_ == nullptr || !functions_->HasTwins()) return absl::OkStatus();
+  if (prepared.cut.begins.size() < 2) return absl::OkStatus();
   absl::StatusOr<NodeTwins> twins =
       FindNodeTwins(context_.api(), prepared.cut, core::SegmentNsOf(prepared.desc),
                     places_.place(core::kWholeDevice).sms,

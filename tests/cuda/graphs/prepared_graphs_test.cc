@@ -285,6 +285,73 @@ TEST_F(PreparedGraphsTest, LongerSegmentsHaveInstancesOnTheWholeDeviceAlone) {
   EXPECT_EQ(Alive(), 0U);
 }
 
+// Calls that look at kernels, which twins would take.
+int& Looks() {
+  static int looks = 0;
+  return looks;
+}
+
+// Each node takes 1 ms.
+DriverApi MeasuringDriver() {
+  DriverApi api = MakeFakeGraphs();
+  static decltype(api.cuGraphKernelNodeGetParams) get_params;
+  static decltype(api.cuGraphNodeGetType) get_type;
+  get_params = api.cuGraphKernelNodeGetParams;
+  get_type = api.cuGraphNodeGetType;
+  api.cuGraphKernelNodeGetParams = [](CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* params) {
+    ++Looks();
+    return get_params(node, params);
+  };
+  api.cuGraphNodeGetType = [](CUgraphNode node, CUgraphNodeType* type) {
+    ++Looks();
+    return get_type(node, type);
+  };
+  api.cuKernelGetFunction = [](CUfunction* /*function*/, CUkernel /*kernel*/) {
+    ++Looks();
+    return CUDA_ERROR_NOT_FOUND;
+  };
+  api.cuEventCreate = [](CUevent* event, unsigned int /*flags*/) {
+    *event = reinterpret_cast<CUevent>(intptr_t{1});  // NOLINT
+    return CUDA_SUCCESS;
+  };
+  api.cuEventDestroy = [](CUevent /*event*/) { return CUDA_SUCCESS; };
+  api.cuEventElapsedTime = [](float* ms, CUevent /*from*/, CUevent /*to*/) {
+    *ms = 1;
+    return CUDA_SUCCESS;
+  };
+  api.cuGraphAddEventRecordNode = [](CUgraphNode* node, CUgraph graph,
+                                     const CUgraphNode* /*behind*/, size_t /*count*/,
+                                     CUevent /*event*/) {
+    *node = GraphOf(graph).Add(CU_GRAPH_NODE_TYPE_EVENT_RECORD).handle();
+    return CUDA_SUCCESS;
+  };
+  api.cuGraphLaunch = [](CUgraphExec /*instance*/, CUstream /*stream*/) { return CUDA_SUCCESS; };
+  return api;
+}
+
+TEST_F(PreparedGraphsTest, WithoutATwinLongNodesAreNotLookedAt) {
+  const Context context(MeasuringDriver(), 0, FakePrimary());
+  Places places(context);
+  ASSERT_TRUE(places.Split(132).ok());
+  const PreparedFunctions none(context);
+  std::vector<int> looks;
+  for (const PreparedFunctions* const functions :
+       {static_cast<const PreparedFunctions*>(nullptr), &none}) {
+    PreparedGraphs graphs(context, places, &WarmKernel, functions);
+    core::KernelDesc chain = Chain(5);
+    chain.graph()->measure_nodes = true;
+    chain.graph()->segment_ns = 100'000;
+    Looks() = 0;
+    ASSERT_TRUE(graphs.Prepare(chain).ok());
+    looks.push_back(Looks());
+    const core::GraphCut cut = graphs.CutOf(chain.id);
+    EXPECT_EQ(cut.segments, 5) << cut.whole_reason;
+    EXPECT_EQ(cut.longest_ns, 1'000'000);
+    EXPECT_EQ(cut.evictable_segments, 0);
+  }
+  EXPECT_EQ(looks[0], looks[1]);
+}
+
 TEST_F(PreparedGraphsTest, EqualGroupsShareAnInstance) {
   PreparedGraphs graphs(context_, places_);
   const core::KernelDesc chain = Chain(45);  // four groups of 11, one of 44, and a segment
