@@ -23,19 +23,23 @@ bool HasZeros(const CUlaunchAttributeValue& value, size_t bytes) {
   return std::all_of(begin, begin + bytes, [](unsigned char byte) { return byte == 0; });
 }
 
-// Whether the node is launched in a way that workers are not.
+// Whether the node is launched in a way that workers are not, or nobody can say.
 bool IsSpecial(const DriverApi& api, CUgraphNode node) {
+  bool known = true;
   const auto read = [&](CUlaunchAttributeID id) {
     CUlaunchAttributeValue value = {};
     const CUresult code = api.cuGraphKernelNodeGetAttribute(node, id, &value);
-    return code == CUDA_SUCCESS ? value : CUlaunchAttributeValue{};
+    if (code == CUDA_SUCCESS) return value;
+    // What a driver does not know, it launches no node with.
+    known = known && code == CUDA_ERROR_NOT_SUPPORTED;
+    return CUlaunchAttributeValue{};
   };
   const auto cluster = read(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).clusterDim;
   if (cluster.x > 1 || cluster.y > 1 || cluster.z > 1) return true;
   if (read(CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative != 0) return true;
   if (read(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN).memSyncDomain != 0) return true;
   const CUlaunchAttributeValue window = read(CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW);
-  return !HasZeros(window, sizeof(window.accessPolicyWindow));
+  return !known || !HasZeros(window, sizeof(window.accessPolicyWindow));
 }
 
 // Copies the node's arguments. False if the twin does not take the same ones: its text is that of
