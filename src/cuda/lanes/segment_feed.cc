@@ -35,9 +35,11 @@ void SegmentFeed::Close(const DriverApi& api) {
 
 bool SegmentFeed::IsEvicted() const {
   if (run_.eviction_word == nullptr) return false;
-  const auto word =
-      static_cast<uint32_t>(run_.eviction_word->load(std::memory_order_acquire) >> 32);
-  return static_cast<int32_t>(word - run_.epoch) >= 0;
+  return Evicts(run_.eviction_word->load(std::memory_order_acquire));
+}
+
+bool SegmentFeed::Evicts(uint64_t word) const {
+  return static_cast<int32_t>(static_cast<uint32_t>(word >> 32) - run_.epoch) >= 0;
 }
 
 bool SegmentFeed::IsNode(const core::SegmentStep& step) const {
@@ -51,8 +53,9 @@ bool SegmentFeed::IsNode(const core::SegmentStep& step) const {
 void SegmentFeed::KeepNoWorkers() {
   constexpr uint64_t kKeep = 0xffffffff;
   uint64_t word = run_.eviction_word->load(std::memory_order_acquire);
-  while ((word & kKeep) != 0 && !run_.eviction_word->compare_exchange_weak(
-                                    word, word & ~kKeep, std::memory_order_acq_rel)) {
+  while (
+      Evicts(word) && (word & kKeep) != 0 &&
+      !run_.eviction_word->compare_exchange_weak(word, word & ~kKeep, std::memory_order_acq_rel)) {
   }
 }
 

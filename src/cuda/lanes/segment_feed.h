@@ -132,6 +132,7 @@ class SegmentFeed {
   };
 
   bool IsEvicted() const;
+  bool Evicts(uint64_t word) const;  // the run that is on the lane
   // Whether the step runs as workers.
   bool IsNode(const core::SegmentStep& step) const;
   bool AwaitsWorkers() const { return outstanding() > 0 && oldest().is_node; }
