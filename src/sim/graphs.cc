@@ -289,9 +289,11 @@ void Engine::EndChain(int32_t slot) {
   EndLaunch(slot, finished ? core::Outcome::kFinished : core::Outcome::kEvicted, 0);
 }
 
-// Whether the chain is in a node, or before one, that is evicted between its block tasks.
+// Whether the chain is in a node, or before one, that is evicted between its block tasks. Workers
+// of a lane without an eviction word are not.
 bool Engine::IsInEvictableNode(const Launch& launch) const {
   if (!launch.in_segments || launch.node >= launch.kernel->nodes) return false;
+  if (!lanes_[launch.lane].evictable) return false;
   const auto segment = static_cast<size_t>(launch.kernel->SegmentOf(launch.node));
   if (segment < launch.begun_until) return false;  // part of a longer segment
   return launch.kernel->IsEvictable(

@@ -34,7 +34,8 @@
 //   (GraphCut::evictable_segments), unless it is part of a longer one. Nothing of the graph is
 //   behind it on the device. Evicted, its workers leave at their next block task, and the segment
 //   is not done: the next launch on the counter begins with the rest of it, alone. A segment counts
-//   as done when all of its block tasks are.
+//   as done when all of its block tasks are. On a lane without an eviction word for workers such a
+//   segment runs whole, but for a rest that another lane left.
 // - A fused launch (kFused) is two launches that share blocks: each part has its own identifier,
 //   claim counter, epoch and lane, and is reported as soon as it has ended, finished or evicted,
 //   whatever the other part does. It starts in the order of the first part's lane, whose next
