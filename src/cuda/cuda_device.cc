@@ -210,6 +210,8 @@ class CudaDevice final : public core::Device {
     functions_.Release(kernel);
   }
 
+  void RetireKernel(core::KernelId kernel) override { functions_.Forget(kernel); }
+
   core::GraphCut CutOf(const core::KernelDesc& graph) const override {
     return graphs_.CutOf(graph.id);
   }

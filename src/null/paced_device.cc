@@ -40,6 +40,7 @@ class PacedDevice final : public core::Device {
     return inner_->PrepareKernel(kernel);
   }
   void ReleaseKernel(core::KernelId kernel) override { inner_->ReleaseKernel(kernel); }
+  void RetireKernel(core::KernelId kernel) override { inner_->RetireKernel(kernel); }
   core::GraphCut CutOf(const core::KernelDesc& graph) const override {
     return inner_->CutOf(graph);
   }

@@ -29,6 +29,7 @@ class ForwardingDevice : public Device {
     return inner_->PrepareKernel(kernel);
   }
   void ReleaseKernel(KernelId graph) override { inner_->ReleaseKernel(graph); }
+  void RetireKernel(KernelId kernel) override { inner_->RetireKernel(kernel); }
   GraphCut CutOf(const KernelDesc& graph) const override { return inner_->CutOf(graph); }
   absl::Span<const SpeedPoint> SpeedsOf(KernelId graph) const override {
     return inner_->SpeedsOf(graph);

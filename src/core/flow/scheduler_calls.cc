@@ -240,6 +240,10 @@ void ReleaseRetiredGraphs(Driver& driver) {
   Flow& flow = driver.flow;
   if (flow.device_lost.load()) return;
   for (uint32_t id = 1; id <= static_cast<uint32_t>(flow.tables.kernels()); ++id) {
+    if (flow.tables.IsRetired(KernelId{id}) &&
+        flow.tables.FindKernel(KernelId{id})->ptx() != nullptr) {
+      flow.device->RetireKernel(KernelId{id});
+    }
     if (!flow.tables.UseOf(KernelId{id}).TakeIdle()) continue;
     flow.device->ReleaseKernel(KernelId{id});
     if (!NeedsEveryPlace(flow, *flow.tables.FindKernel(KernelId{id}))) continue;

@@ -184,6 +184,11 @@ class Device : public Clock {
   // identifier may be given to another kernel. As PrepareKernel as to other calls.
   virtual void ReleaseKernel(KernelId /*kernel*/) {}
 
+  // The application has given the kernel of PTX up, which may still have launches: its original may
+  // become another function, so no graph that is prepared from now on gets its twin. May come more
+  // than once. As PrepareKernel as to other calls.
+  virtual void RetireKernel(KernelId /*kernel*/) {}
+
   // How the prepared graph is cut, at the same nodes for every place.
   virtual GraphCut CutOf(const KernelDesc& /*graph*/) const {
     return {.segments = 1, .whole_reason = "This device does not cut graphs."};

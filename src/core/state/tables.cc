@@ -431,6 +431,11 @@ void Tables::RetireKernel(KernelId id) {
   retired_.set(id.value - 1);
 }
 
+bool Tables::IsRetired(KernelId id) const {
+  MutexLock lock(&mutex_);
+  return retired_.test(id.value - 1);
+}
+
 absl::Status Tables::CheckFusedKernel(const FusedKernelDesc& desc) const {
   if (absl::Status status = CheckName("fused kernel", desc.name); !status.ok()) return status;
   if (FindKernel(desc.tensor_part) == nullptr || FindKernel(desc.cuda_part) == nullptr) {

@@ -53,6 +53,8 @@ class Tables {
   void DropStagedKernel();
   // Its last handle is gone, so that no task of it is submitted any more.
   void RetireKernel(KernelId id);
+  // Whether its slot waits for another kernel.
+  bool IsRetired(KernelId id) const;
   absl::Status CheckFusedKernel(const FusedKernelDesc& desc) const;
   // By one caller at a time. The identifier of a place for a fused kernel of that name: with
   // `reuse`, of a retired one that no launch runs, as StageKernel does; nobody finds that one any

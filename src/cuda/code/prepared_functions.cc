@@ -191,25 +191,32 @@ absl::Status PreparedFunctions::Prepare(const core::KernelDesc& kernel) {
       core::PredictClaimBatch(static_cast<double>(kernel.simulation.block_task_ns));
   prepared.yields = prepared.worker.function != nullptr && kernel.yield_interval_ns > 0;
   prepared.original_carve_out = OriginalCarveOut(kernel, prepared);
-  const bool has_twin =
-      kernel.ptx() != nullptr && kernel.evictable && functions.original != nullptr;
-  if (has_twin) originals_[prepared.original.function] = kernel.id;
+  Forget(kernel.id);  // what an earlier kernel of this number left
+  const core::PtxCode* const ptx = kernel.ptx();
+  if (ptx != nullptr && kernel.evictable && functions.original != nullptr) {
+    originals_[prepared.original.function] = {kernel.id, ptx->entry};
+  }
   kernels_.Put(kernel.id, std::move(made));
   ptx_.Keep(kernel);
   return absl::OkStatus();
 }
 
 void PreparedFunctions::Release(core::KernelId id) {
-  for (auto original = originals_.begin(); original != originals_.end();) {
-    original = original->second == id ? originals_.erase(original) : std::next(original);
-  }
+  Forget(id);
   ptx_.Release(id);
+}
+
+void PreparedFunctions::Forget(core::KernelId id) {
+  for (auto original = originals_.begin(); original != originals_.end();) {
+    original = original->second.kernel == id ? originals_.erase(original) : std::next(original);
+  }
 }
 
 std::optional<WorkerTwin> PreparedFunctions::TwinOf(CUfunction original) const {
   const auto found = originals_.find(original);
   if (found == originals_.end()) return std::nullopt;
-  WorkerTwin twin{*kernels_.Find(found->second), ptx_.LibraryOf(found->second)};
+  const auto& [kernel, entry] = found->second;
+  WorkerTwin twin{*kernels_.Find(kernel), ptx_.LibraryOf(kernel), entry, ptx_.OriginalOf(kernel)};
   if (twin.kernel.worker.function == nullptr || twin.library == nullptr) return std::nullopt;
   return twin;
 }

@@ -13,7 +13,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "src/core/seams/kernel.h"
@@ -51,6 +53,8 @@ struct PreparedKernel {
 struct WorkerTwin {
   PreparedKernel kernel;
   std::shared_ptr<KernelLibrary> library;
+  std::string entry;              // of the original, in the text
+  CUfunction original = nullptr;  // the module's, not the application's
 };
 
 struct PreparedFused {
@@ -81,6 +85,8 @@ class PreparedFunctions {
   // Unloads what was made of the kernel's PTX, unless a graph has its twin. Nothing launches it any
   // more.
   void Release(core::KernelId id);
+  // The kernel's original may become another function: nothing gets its twin from now on.
+  void Forget(core::KernelId id);
   // The context is lost or busy: nothing is unloaded.
   void Leak() { ptx_.Leak(); }
 
@@ -92,6 +98,9 @@ class PreparedFunctions {
   std::optional<WorkerTwin> TwinOf(CUfunction original) const;
   const PreparedFused* FindFused(core::KernelId id) const { return fused_.Find(id); }
 
+  // As PtxFunctions::UseAssembly. For tests.
+  void UseAssembly(std::unique_ptr<Assembly> assembly) { ptx_.UseAssembly(std::move(assembly)); }
+
  private:
   absl::Status LoadFunction(const core::KernelDesc& kernel, void* handle, size_t headers,
                             PreparedFunction& prepared) const;
@@ -101,7 +110,11 @@ class PreparedFunctions {
   const Context& context_;
   PtxFunctions ptx_;
   KernelTable<PreparedKernel> kernels_;
-  std::unordered_map<CUfunction, core::KernelId> originals_;  // of evictable kernels of PTX
+  struct Original {
+    core::KernelId kernel;
+    std::string entry;
+  };
+  std::unordered_map<CUfunction, Original> originals_;  // of those that serve nodes of graphs
   KernelTable<PreparedFused> fused_;
 };
 

@@ -94,6 +94,11 @@ std::shared_ptr<KernelLibrary> PtxFunctions::LibraryOf(core::KernelId id) const 
   return module == nullptr ? nullptr : module->library;
 }
 
+CUfunction PtxFunctions::OriginalOf(core::KernelId id) const {
+  const Module* const module = kept_.Find(id);
+  return module == nullptr ? nullptr : module->original;
+}
+
 const Assembly& PtxFunctions::assembly() {
   if (assembly_ != nullptr) return *assembly_;
   assembly_ = std::make_unique<Assembly>(

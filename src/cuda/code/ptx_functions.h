@@ -45,6 +45,8 @@ class PtxFunctions {
   // The kernel's module, for whoever uses its functions longer than the kernel lives; null: it has
   // none.
   std::shared_ptr<KernelLibrary> LibraryOf(core::KernelId id) const;
+  // The original of that module, which is not the caller's own; null: there is no module.
+  CUfunction OriginalOf(core::KernelId id) const;
   // The context is lost: nothing is unloaded.
   void Leak();
 

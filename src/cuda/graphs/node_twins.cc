@@ -42,6 +42,25 @@ bool IsSpecial(const DriverApi& api, CUgraphNode node) {
   return !known || !HasZeros(window, sizeof(window.accessPolicyWindow));
 }
 
+// Whether the node's function is still the one that the twin was made for, as far as its name and
+// its needs tell: the driver may give an address to another function.
+absl::StatusOr<bool> IsOriginal(const DriverApi& api, CUfunction function, const WorkerTwin& twin) {
+  if (api.cuFuncGetName != nullptr) {
+    const char* name = nullptr;
+    GPUSHARE_CU_RETURN(api, cuFuncGetName(&name, function));
+    if (name == nullptr || name != twin.entry) return false;
+  }
+  for (const CUfunction_attribute attribute :
+       {CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK}) {
+    int of_node = 0;
+    int of_module = 0;
+    GPUSHARE_CU_RETURN(api, cuFuncGetAttribute(&of_node, attribute, function));
+    GPUSHARE_CU_RETURN(api, cuFuncGetAttribute(&of_module, attribute, twin.original));
+    if (of_node != of_module) return false;
+  }
+  return true;
+}
+
 // Copies the node's arguments. False if the twin does not take the same ones: its text is that of
 // another kernel.
 absl::StatusOr<bool> CopyArguments(const DriverApi& api, CUfunction original, void** parameters,
@@ -83,6 +102,8 @@ absl::StatusOr<std::unique_ptr<NodeTwin>> TwinOf(const DriverApi& api, CUgraphNo
     found = twin_of(function);
   }
   if (!found.has_value() || IsSpecial(api, node)) return nullptr;
+  GPUSHARE_ASSIGN_OR_RETURN(const bool is_original, IsOriginal(api, function, *found));
+  if (!is_original) return nullptr;
   PreparedKernel& kernel = found->kernel;
   if (params.blockDimX != kernel.block_x || params.blockDimY != kernel.block_y ||
       params.blockDimZ != kernel.block_z || params.sharedMemBytes != kernel.dynamic_shared_bytes) {

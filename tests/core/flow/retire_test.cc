@@ -15,19 +15,22 @@ namespace {
 
 class ReleasingDevice final : public ForwardingDevice {
  public:
-  ReleasingDevice(std::unique_ptr<Device> inner, std::vector<KernelId>& released)
-      : ForwardingDevice(std::move(inner)), released_(released) {}
+  ReleasingDevice(std::unique_ptr<Device> inner, std::vector<KernelId>& released,
+                  std::vector<KernelId>& retired)
+      : ForwardingDevice(std::move(inner)), released_(released), retired_(retired) {}
   void ReleaseKernel(KernelId graph) override { released_.push_back(graph); }
+  void RetireKernel(KernelId kernel) override { retired_.push_back(kernel); }
 
  private:
   std::vector<KernelId>& released_;
+  std::vector<KernelId>& retired_;
 };
 
 class RetireTest : public SimulatedSchedulerTest {
  protected:
   using SimulatedSchedulerTest::Wrap;
   std::unique_ptr<Device> Wrap(std::unique_ptr<Device> device) override {
-    return std::make_unique<ReleasingDevice>(std::move(device), released_);
+    return std::make_unique<ReleasingDevice>(std::move(device), released_, retired_);
   }
 
   void Open(const sim::SimOptions& sim_options = sim::SimOptions()) {
@@ -46,6 +49,7 @@ class RetireTest : public SimulatedSchedulerTest {
   }
 
   std::vector<KernelId> released_;
+  std::vector<KernelId> retired_;
   KernelId step_;
   QueueId train_;
 };
@@ -87,6 +91,21 @@ TEST_F(RetireTest, OtherKernelsAndUnknownOnesAreLeftAlone) {
   scheduler_->RetireKernel(KernelId{0});
   scheduler_->RetireKernel(KernelId{99});
   RegisterAnother("after");
+  EXPECT_TRUE(released_.empty());
+}
+
+// Its functions stay, because tasks may run them, and no graph gets its twin any more.
+TEST_F(RetireTest, TheDeviceHearsOfARetiredKernelOfPtxBeforeTheNextGraph) {
+  Open();
+  KernelDesc desc = EvictableKernel("twin", 25 * kUs);
+  desc.code = PtxCode{.worker = {.entry = "twin_workers"}};
+  const auto twin = scheduler_->RegisterKernel(std::move(desc));
+  ASSERT_TRUE(twin.ok()) << twin.status();
+  RegisterAnother("before");
+  EXPECT_TRUE(retired_.empty());
+  scheduler_->RetireKernel(*twin);
+  RegisterAnother("after");
+  EXPECT_EQ(retired_, std::vector<KernelId>{*twin});
   EXPECT_TRUE(released_.empty());
 }
 

@@ -22,6 +22,22 @@ constexpr unsigned int kBlocks = 132 * 8 * 10;  // ten rounds of eight workers a
 
 const CUfunction kOriginal = reinterpret_cast<CUfunction>(intptr_t{11});  // NOLINT
 const CUfunction kWorker = reinterpret_cast<CUfunction>(intptr_t{12});    // NOLINT
+const CUfunction kOfModule = reinterpret_cast<CUfunction>(intptr_t{13});  // NOLINT
+
+// What the driver answers of functions; the module's own original has 4,096 bytes and 256 threads.
+struct Answers {
+  CUresult of_library = CUDA_SUCCESS;    // the function of a kernel of a library
+  CUresult of_attribute = CUDA_SUCCESS;  // each attribute of a node
+  CUresult of_name = CUDA_SUCCESS;
+  const char* name = "scale";
+  int shared_bytes = 4096;
+  int threads_max = 256;
+  int library_calls = 0;
+};
+Answers& Fake() {
+  static Answers answers;
+  return answers;
+}
 
 // Bytes of each parameter; the worker's first one is the header.
 std::vector<size_t>& ParametersOf(CUfunction function) {
@@ -31,7 +47,26 @@ std::vector<size_t>& ParametersOf(CUfunction function) {
 }
 
 DriverApi ApiWithParameters() {
+  Fake() = Answers();
   DriverApi api = MakeFakeGraphs();
+  static decltype(api.cuGraphKernelNodeGetAttribute) get_attribute;
+  get_attribute = api.cuGraphKernelNodeGetAttribute;
+  api.cuGraphKernelNodeGetAttribute = [](CUgraphNode node, CUlaunchAttributeID id,
+                                         CUlaunchAttributeValue* value) {
+    const CUresult code = Fake().of_attribute;
+    return code == CUDA_SUCCESS ? get_attribute(node, id, value) : code;
+  };
+  api.cuFuncGetName = [](const char** name, CUfunction /*function*/) {
+    *name = Fake().name;
+    return Fake().of_name;
+  };
+  api.cuFuncGetAttribute = [](int* value, CUfunction_attribute attribute, CUfunction function) {
+    const bool shared = attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
+    const bool of_module = function == kOfModule;
+    *value =
+        shared ? (of_module ? 4096 : Fake().shared_bytes) : (of_module ? 256 : Fake().threads_max);
+    return CUDA_SUCCESS;
+  };
   api.cuFuncGetParamInfo = [](CUfunction function, size_t index, size_t* offset, size_t* bytes) {
     const std::vector<size_t>& parameters = ParametersOf(function);
     if (index >= parameters.size()) return CUDA_ERROR_INVALID_VALUE;
@@ -40,8 +75,9 @@ DriverApi ApiWithParameters() {
     return CUDA_SUCCESS;
   };
   api.cuKernelGetFunction = [](CUfunction* function, CUkernel /*kernel*/) {
+    ++Fake().library_calls;
     *function = kOriginal;
-    return CUDA_SUCCESS;
+    return Fake().of_library;
   };
   return api;
 }
@@ -67,6 +103,8 @@ class NodeTwinsTest : public testing::Test {
     twin_.kernel.block_x = 128;
     twin_.kernel.dynamic_shared_bytes = 512;
     twin_.kernel.workers_per_sm = 8;
+    twin_.entry = "scale";
+    twin_.original = kOfModule;
     twin_.library = std::make_shared<KernelLibrary>(api_, nullptr);
     twin_.library->Leak();
   }
@@ -111,6 +149,43 @@ TEST_F(NodeTwinsTest, ALongNodeGetsItsTwinWithTheNodesArguments) {
 TEST_F(NodeTwinsTest, AKernelOfALibraryIsFoundByItsFunction) {
   node_->kernel.func = nullptr;
   node_->kernel.kern = reinterpret_cast<CUkernel>(intptr_t{7});  // NOLINT
+  EXPECT_EQ(Find().size(), 1U);
+}
+
+// The graph keeps its segments, and the node runs to its end.
+TEST_F(NodeTwinsTest, AnErrorOfTheDriverIsNoTwin) {
+  node_->kernel.func = nullptr;
+  node_->kernel.kern = reinterpret_cast<CUkernel>(intptr_t{7});  // NOLINT
+  Fake().of_library = CUDA_ERROR_NOT_FOUND;
+  EXPECT_TRUE(Find().empty());
+  EXPECT_EQ(Fake().library_calls, 1);
+  Fake().of_library = CUDA_SUCCESS;
+  Fake().of_name = CUDA_ERROR_INVALID_HANDLE;
+  EXPECT_TRUE(Find().empty());
+}
+
+TEST_F(NodeTwinsTest, ALostDeviceIsAnError) {
+  node_->kernel.func = nullptr;
+  node_->kernel.kern = reinterpret_cast<CUkernel>(intptr_t{7});  // NOLINT
+  Fake().of_library = CUDA_ERROR_ILLEGAL_ADDRESS;
+  const auto none = [](CUfunction /*function*/) { return std::optional<WorkerTwin>(); };
+  const auto twins = FindNodeTwins(api_, cut_, kSegmentNs, kSms, none);
+  EXPECT_TRUE(absl::IsDataLoss(twins.status())) << twins.status();
+}
+
+// The driver may give the address of a function that was unloaded to another one.
+TEST_F(NodeTwinsTest, AnotherFunctionAtTheSameAddressHasNoTwin) {
+  Fake().name = "scales";
+  EXPECT_TRUE(Find().empty()) << "its name";
+  Fake().name = nullptr;
+  EXPECT_TRUE(Find().empty()) << "it has none";
+  Fake().name = "scale";
+  Fake().shared_bytes = 2048;
+  EXPECT_TRUE(Find().empty()) << "its static shared memory";
+  Fake().shared_bytes = 4096;
+  Fake().threads_max = 1024;
+  EXPECT_TRUE(Find().empty()) << "its threads";
+  Fake().threads_max = 256;
   EXPECT_EQ(Find().size(), 1U);
 }
 
@@ -161,6 +236,13 @@ TEST_F(NodeTwinsTest, ALaunchThatWorkersAreNotStaysAsItIs) {
   node_->attributes.erase(CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
   node_->attributes[CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW].accessPolicyWindow.num_bytes = 4096;
   EXPECT_TRUE(Find().empty());
+}
+
+TEST_F(NodeTwinsTest, ALaunchThatNobodyCanReadStaysAsItIs) {
+  Fake().of_attribute = CUDA_ERROR_INVALID_VALUE;
+  EXPECT_TRUE(Find().empty());
+  Fake().of_attribute = CUDA_ERROR_NOT_SUPPORTED;
+  EXPECT_EQ(Find().size(), 1U) << "the driver knows of no such launch";
 }
 
 }  // namespace
