@@ -843,17 +843,20 @@ GPUSHARE_API gpushare_status
 gpushare_kernel_register(gpushare_runtime* runtime, const gpushare_kernel_options* options,
                          gpushare_kernel** out_kernel) GPUSHARE_NOEXCEPT;
 
-// The forms that are made of a PTX text, as bits.
+// The forms that are made of a PTX text, as bits. GRAPH_NODES is no form: with it, long nodes of
+// graphs that are registered later and launch original_function may run as the kernel's workers
+// (docs/evictable-nodes.md); this has not run on a GPU yet.
 enum gpushare_ptx_form_bit {
-  GPUSHARE_PTX_FORM_WORKERS = 2,  // 1 << GPUSHARE_FORM_WORKERS
-  GPUSHARE_PTX_FORM_SLICE = 4     // 1 << GPUSHARE_FORM_SLICE
+  GPUSHARE_PTX_FORM_WORKERS = 2,         // 1 << GPUSHARE_FORM_WORKERS
+  GPUSHARE_PTX_FORM_SLICE = 4,           // 1 << GPUSHARE_FORM_SLICE
+  GPUSHARE_PTX_FORM_GRAPH_NODES = 65536  // nodes of graphs may run as its workers
 };
 
 // A kernel of which only the PTX is known: one of Triton, TorchInductor, NVRTC or nvcc
 // (docs/ptx-kernels.md).
 typedef struct gpushare_ptx_code {
   uint32_t struct_size;
-  uint32_t forms;       // twins to make, of gpushare_ptx_form_bit; 0: all
+  uint32_t forms;       // twins to make, of gpushare_ptx_form_bit; no form: all
   const char* text;     // of one module; must be given
   uint64_t text_bytes;  // without a NUL, at most 16 MiB; 0: the text ends with a NUL
   const char* entry;    // name of the kernel in the text; null: the text has one kernel

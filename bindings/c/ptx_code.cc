@@ -22,6 +22,7 @@ namespace gpushare::abi {
 namespace {
 
 constexpr uint32_t kAllForms = GPUSHARE_PTX_FORM_WORKERS | GPUSHARE_PTX_FORM_SLICE;
+constexpr uint32_t kAllBits = kAllForms | GPUSHARE_PTX_FORM_GRAPH_NODES;
 static_assert(GPUSHARE_PTX_FORM_WORKERS == 1 << GPUSHARE_FORM_WORKERS);
 static_assert(GPUSHARE_PTX_FORM_SLICE == 1 << GPUSHARE_FORM_SLICE);
 static_assert(core::kMaxPtxBytes == ptx::kTextBytesMax);
@@ -152,17 +153,19 @@ absl::StatusOr<PtxSource> ReadPtxSource(const gpushare_ptx_code* code) {
         absl::StrCat("ptx_code.text has ", bytes == 0 ? "no" : "too many",
                      " bytes, and it must have 1 to ", core::kMaxPtxBytes, "."));
   }
-  if ((known.forms & ~kAllForms) != 0) {
+  if ((known.forms & ~kAllBits) != 0) {
     return absl::InvalidArgumentError(absl::StrCat("ptx_code.forms is ", known.forms,
-                                                   ", and it is 0 or bits of ", kAllForms,
-                                                   " (2 workers, 4 slice)."));
+                                                   ", and it is 0 or bits of ", kAllBits,
+                                                   " (2 workers, 4 slice, 65536 graph nodes)."));
   }
-  const uint32_t forms = known.forms == 0 ? kAllForms : known.forms;
+  const uint32_t named = known.forms & kAllForms;
+  const uint32_t forms = named == 0 ? kAllForms : named;
   PtxSource out;
   out.text = {known.text, static_cast<size_t>(bytes)};
   if (known.entry != nullptr) out.entry = known.entry;
   out.forms.workers = (forms & GPUSHARE_PTX_FORM_WORKERS) != 0;
   out.forms.slice = (forms & GPUSHARE_PTX_FORM_SLICE) != 0;
+  out.graph_nodes = (known.forms & GPUSHARE_PTX_FORM_GRAPH_NODES) != 0;
   return out;
 }
 
@@ -172,6 +175,7 @@ absl::StatusOr<MadePtx> MakePtxCode(const PtxSource& source) {
   MadePtx made;
   core::PtxCode& code = made.code;
   code.text = std::string(source.text);
+  code.graph_nodes = source.graph_nodes;
   if (twin.ok()) {
     Take(std::move(twin), made);
     return made;

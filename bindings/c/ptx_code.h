@@ -21,8 +21,9 @@ namespace gpushare::abi {
 // The caller's text, checked. It lives as long as the caller's.
 struct PtxSource {
   std::string_view text;
-  std::string_view entry;  // "": the only one
-  ptx::Forms forms;        // with the original
+  std::string_view entry;    // "": the only one
+  ptx::Forms forms;          // with the original
+  bool graph_nodes = false;  // GPUSHARE_PTX_FORM_GRAPH_NODES
 };
 
 // INVALID_ARGUMENT: no text, one that is too long, forms that do not exist.

@@ -175,6 +175,19 @@ TEST_F(PtxTest, TheCallerMayWantFewerFormsOrNoEviction) {
   EXPECT_EQ(Info().evictable, 0);
 }
 
+// It is no form: by itself it asks for all of them.
+TEST_F(PtxTest, AKernelForNodesOfGraphsHasTheFormsThatItNames) {
+  Give(kScale);
+  code_.forms = GPUSHARE_PTX_FORM_GRAPH_NODES;
+  ASSERT_OK(Register());
+  EXPECT_EQ(Info().evictable, 1);
+  EXPECT_EQ(Guarantees() & GPUSHARE_GUARANTEE_DIVISIBLE, uint32_t{GPUSHARE_GUARANTEE_DIVISIBLE});
+  ASSERT_OK(gpushare_kernel_release(kernel_));
+  code_.forms = GPUSHARE_PTX_FORM_GRAPH_NODES | GPUSHARE_PTX_FORM_SLICE;
+  ASSERT_OK(Register());
+  EXPECT_EQ(Info().evictable, 0);
+}
+
 TEST_F(PtxTest, AKernelThatMustBeEvictableIsNotRegisteredWithoutItsWorkers) {
   Give(kSpecialised);
   options_.evictable = GPUSHARE_CHOICE_YES;
@@ -199,6 +212,8 @@ TEST_F(PtxTest, BadInputIsRefusedWithTheFieldAndTheLimit) {
   code_.text_bytes = 0;
   code_.forms = 8;
   EXPECT_FAILS(Register(), GPUSHARE_INVALID_ARGUMENT, "forms is 8");
+  code_.forms = GPUSHARE_PTX_FORM_GRAPH_NODES << 1;
+  EXPECT_FAILS(Register(), GPUSHARE_INVALID_ARGUMENT, "65536 graph nodes");
   code_.forms = 0;
   code_.entry = "scales";
   EXPECT_FAILS(Register(), GPUSHARE_NOT_FOUND, "'scales'");

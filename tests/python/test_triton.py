@@ -11,7 +11,7 @@ import pytest
 
 import gpushare
 from gpushare import _function_images, _twins
-from gpushare.enums import TaskKind
+from gpushare.enums import PtxFormBit, TaskKind
 
 
 class HookChain:
@@ -237,6 +237,7 @@ def test_a_measured_graph_gets_the_twins_of_all_functions_first(enabled, twins, 
     assert name == 'twin 1 softmax' and other == 'twin 2 softmax'
     assert options['original_function'] == 0x1000 and options['dynamic_shared_memory_bytes'] == 512
     assert options['ptx'].text == PTX and options['ptx'].entry == 'softmax'
+    assert options['ptx'].struct.forms == PtxFormBit.WORKERS | PtxFormBit.GRAPH_NODES
     assert [twin.state for twin in enabled.module.twins(registry)] == ['made', 'made']
     assert [twin.state for twin in enabled.module.twins()] == ['known', 'known'], 'another runtime has none'
 

@@ -171,7 +171,7 @@ class RuntimeTwins:
         if register_kernel is None:
             raise RuntimeError('The runtime is gone.')
         self._numbers += 1
-        code = Ptx(offered.text, offered.name, forms=PtxFormBit.WORKERS)
+        code = Ptx(offered.text, offered.name, forms=PtxFormBit.WORKERS | PtxFormBit.GRAPH_NODES)
         return register_kernel(
             f'twin {self._numbers} {offered.name}'[:63], ptx=code, original_function=offered.function,
             dynamic_shared_memory_bytes=offered.dynamic_shared_memory_bytes, evictable=Choice.YES)

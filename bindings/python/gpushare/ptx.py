@@ -32,6 +32,7 @@ class Refusal:
 
 class Ptx:
     """One kernel of a `text`. Without `entry` the text has one kernel. `forms` are those that a registration makes.
+    With GRAPH_NODES as well, long nodes of later graphs that launch its original_function run as its workers.
 
     `struct` is the C struct. It keeps the text.
     """

@@ -50,6 +50,7 @@ struct PtxCode {
   PtxForm slice = {};
   std::array<int32_t, 3> block = {};  // the shape that the text requires; zeros: it says none
   bool must_evict = false;            // without a worker form the registration fails
+  bool graph_nodes = false;  // nodes of graphs that have its original may run as its workers
   // The caller's own original, then what a device loaded; all null on the simulated device.
   FunctionCode functions = {};
 

@@ -193,7 +193,7 @@ absl::Status PreparedFunctions::Prepare(const core::KernelDesc& kernel) {
   prepared.original_carve_out = OriginalCarveOut(kernel, prepared);
   Forget(kernel.id);  // what an earlier kernel of this number left
   const core::PtxCode* const ptx = kernel.ptx();
-  if (ptx != nullptr && kernel.evictable && functions.original != nullptr) {
+  if (ptx != nullptr && ptx->graph_nodes && kernel.evictable && functions.original != nullptr) {
     originals_[prepared.original.function] = {kernel.id, ptx->entry};
   }
   kernels_.Put(kernel.id, std::move(made));

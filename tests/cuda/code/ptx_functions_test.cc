@@ -5,12 +5,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
+#include "gpushare/device/launch.h"
 #include "gtest/gtest.h"
+#include "src/cuda/code/prepared_functions.h"
 #include "src/ptx/twin.h"
 #include "tests/cuda/code/fake_cubin.h"
 #include "tests/cuda/graphs/fake_graphs.h"
@@ -92,6 +95,15 @@ DriverApi ApiWithLoader() {
     *blocks = Loader().blocks(FunctionOf(function));
     return CUDA_SUCCESS;
   };
+  api.cuFuncLoad = [](CUfunction) { return CUDA_SUCCESS; };
+  api.cuFuncSetAttribute = [](CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; };
+  // Twins take a header, and no kernel an argument.
+  api.cuFuncGetParamInfo = [](CUfunction function, size_t index, size_t* offset, size_t* bytes) {
+    *offset = 0;
+    *bytes = sizeof(gpushare_worker_launch);
+    const bool is_header = index == 0 && FunctionOf(function).name != "scale";
+    return is_header ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  };
   return api;
 }
 
@@ -114,10 +126,13 @@ class PtxFunctionsTest : public testing::Test {
  protected:
   PtxFunctionsTest() {
     Loader() = FakeLoader();
+    functions_.UseAssembly(MakeAssembly());
+    kernel_ = Kernel(1);
+  }
+  std::unique_ptr<Assembly> MakeAssembly() {
     auto assembly = std::make_unique<Assembly>(CodeCache(""), "sm_90a");
     assembly->Add(std::make_unique<FakeAssembler>(code_));
-    functions_.UseAssembly(std::move(assembly));
-    kernel_ = Kernel(1);
+    return assembly;
   }
 
   static core::KernelDesc Kernel(uint32_t id) {
@@ -244,6 +259,54 @@ TEST_F(PtxFunctionsTest, ARefusedKernelWithItsOwnOriginalLoadsNothing) {
   kernel_.ptx()->entry.clear();
   const absl::Status status = functions_.Load(kernel_);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+}
+
+// Kernels whose original is the application's, as far as graphs are concerned.
+class TwinsOfGraphsTest : public PtxFunctionsTest {
+ protected:
+  TwinsOfGraphsTest() {
+    prepared_.UseAssembly(MakeAssembly());
+    code_ = Cubin({{".text.scale"}});
+    Loader().functions.push_back({"scale", "of the application"});
+  }
+  void Register(core::KernelDesc kernel, bool graph_nodes) {
+    kernel.ptx()->functions.original = kOwn;
+    kernel.ptx()->graph_nodes = graph_nodes;
+    absl::Status status = prepared_.Describe(kernel);
+    if (status.ok()) status = prepared_.Prepare(kernel);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+
+  const CUfunction kOwn = reinterpret_cast<CUfunction>(uintptr_t{1});  // NOLINT
+  PreparedFunctions prepared_{context_};
+};
+
+TEST_F(TwinsOfGraphsTest, OnlyAKernelThatIsMeantForGraphsIsATwin) {
+  ASSERT_NO_FATAL_FAILURE(Register(kernel_, false));
+  EXPECT_FALSE(prepared_.HasTwins());
+  EXPECT_FALSE(prepared_.TwinOf(kOwn).has_value());
+  ASSERT_NO_FATAL_FAILURE(Register(Kernel(2), true));
+  EXPECT_TRUE(prepared_.HasTwins());
+  const std::optional<WorkerTwin> twin = prepared_.TwinOf(kOwn);
+  ASSERT_TRUE(twin.has_value());
+  EXPECT_EQ(twin->entry, "scale");
+  EXPECT_EQ(FunctionOf(twin->original).code, code_) << "the module's own original";
+  EXPECT_TRUE(IsWorker(FunctionOf(twin->kernel.worker.function)));
+}
+
+// Its tasks may still run its functions, so they stay.
+TEST_F(TwinsOfGraphsTest, AKernelThatIsGivenUpIsNoTwinAnyMore) {
+  ASSERT_NO_FATAL_FAILURE(Register(kernel_, true));
+  prepared_.Forget(kernel_.id);
+  EXPECT_FALSE(prepared_.HasTwins());
+  EXPECT_FALSE(prepared_.TwinOf(kOwn).has_value());
+  EXPECT_EQ(Loader().libraries, 1);
+}
+
+TEST_F(TwinsOfGraphsTest, TheNumberOfAKernelMayBeGivenToAnother) {
+  ASSERT_NO_FATAL_FAILURE(Register(kernel_, true));
+  ASSERT_NO_FATAL_FAILURE(Register(kernel_, false));
+  EXPECT_FALSE(prepared_.TwinOf(kOwn).has_value());
 }
 
 }  // namespace

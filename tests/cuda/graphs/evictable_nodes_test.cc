@@ -130,6 +130,7 @@ class EvictableNodesGpuTest : public GpuTest {
     twin_.name = "mix";
     core::PtxCode code;
     code.text = kMix;
+    code.graph_nodes = true;
     code.module = twin.text;
     code.entry = twin.facts.entry;
     code.worker.entry = twin.worker_entry;
