@@ -1,5 +1,5 @@
-// Every refusal of docs/ptx.md with the smallest text that gets it, its line and its sentence. The
-// page shows the same texts and sentences, which is tested too.
+// Each reason of docs/ptx.md but syntax with the smallest text that gets it, its line and its
+// sentence. The page shows the same texts and sentences, which is tested too.
 
 #include <gtest/gtest.h>
 
@@ -48,6 +48,15 @@ struct Refused {
 };
 
 std::ostream& operator<<(std::ostream& out, const Refused& row) { return out << row.name; }
+
+// 65 exits in front of a barrier, and the last.
+std::string ManyExits() {
+  std::string body = "mov.u32 %r1, %tid.x;\n";
+  for (int exit = 1; exit <= 65; ++exit) {
+    body += "setp.eq.u32 %p1, %r1, " + std::to_string(exit) + ";\n@%p1 ret;\n";
+  }
+  return body + "bar.sync 0;\nret;";
+}
 
 // Rows with a body count its lines first; KernelText has 15 before it.
 // Long because: it is a table.
@@ -101,6 +110,12 @@ std::vector<Refused> Rows() {
        .reason = Reason::kPartialBarrier,
        .line = 4,
        .says = "has a barrier for some of the threads in a kernel whose threads may end early."},
+      {.name = "SeveralBarriersBehindAnExit",
+       .body = "mov.u32 %r1, %tid.x;\nsetp.eq.u32 %p1, %r1, 3;\n@%p1 ret;\nbar.sync 0;\n"
+               "bar.sync 1;\nret;",
+       .reason = Reason::kPartialBarrier,
+       .line = 5,
+       .says = "has one of several barriers in a kernel whose threads may end early."},
       {.name = "ArrivalAtABarrier",
        .body = "bar.arrive 1, 64;\nbar.sync 1, 64;\nret;",
        .reason = Reason::kPartialBarrier,
@@ -132,6 +147,16 @@ std::vector<Refused> Rows() {
        .reason = Reason::kCall,
        .line = 1,
        .says = "has a call through a pointer."},
+      {.name = "UnknownSymbol",
+       .body = "mov.u32 %r1, %nowhere;\nret;",
+       .reason = Reason::kUnknownSymbol,
+       .line = 1,
+       .says = "has '%nowhere', which nothing declares."},
+      {.name = "UnknownLabel",
+       .body = "bra $nowhere;\nret;",
+       .reason = Reason::kUnknownSymbol,
+       .line = 1,
+       .says = "has a branch to '$nowhere', a label that its body does not have."},
       {.name = "UnknownOpcode",
        .body = "frobnicate.b32 %r1, %r2;\nret;",
        .reason = Reason::kUnknownOpcode,
@@ -178,6 +203,13 @@ std::vector<Refused> Rows() {
                   .page = ".version 6.5",
                   .module = ".version 6.5\n.target sm_70\n.address_size 64\n"
                             ".visible .entry k() { ret; }\n"});
+  rows.push_back({.name = "NoEntry",
+                  .reason = Reason::kNoEntry,
+                  .line = 0,
+                  .says = "The module has no entry.",
+                  .page = ".func f() { ret; }",
+                  .module = ".version 8.0\n.target sm_90a\n.address_size 64\n"
+                            ".visible .func f() { ret; }\n"});
   rows.push_back({.name = "AlreadyATwin",
                   .reason = Reason::kAlreadyTwin,
                   .line = 4,
@@ -185,6 +217,15 @@ std::vector<Refused> Rows() {
                   .page = ".entry k_gpushare_workers()",
                   .module = ".version 8.0\n.target sm_90a\n.address_size 64\n"
                             ".visible .entry k_gpushare_workers() { ret; }\n"});
+  static const std::string many_exits = ManyExits();
+  rows.push_back({.name = "TooManyExits",
+                  .body = many_exits,
+                  .reason = Reason::kTooLarge,
+                  .line = 6,
+                  .says =
+                      "The kernel has 66 exits, some of them in front of barriers, and the most "
+                      "are 64.",
+                  .page = "@%p1 ret;"});
   return rows;
 }
 
