@@ -174,7 +174,8 @@ def test_without_triton_enable_says_what_is_missing(monkeypatch):
     monkeypatch.delitem(sys.modules, 'gpushare.triton', raising=False)
     import gpushare.triton as module
     with pytest.raises(ModuleNotFoundError, match='pip install triton'):
-        module.enable()
+        module.enable(twins=True)
+    assert not module._with_twins, 'a failed call changes nothing'
     sys.modules.pop('gpushare.triton', None)
 
 
@@ -204,8 +205,9 @@ def twins(monkeypatch, enabled):
 class Registry:
     """A runtime as far as twins need one."""
 
-    def __init__(self, error=None):
+    def __init__(self, error=None, device_ordinal=0):
         self.registered, self.error, self.closed, self.kept = [], error, [], []
+        self.device_ordinal = device_ordinal
 
     def keep(self, memory):
         self.kept.append(memory)
@@ -288,6 +290,65 @@ def test_a_failed_registration_fails_no_graph(enabled, twins, tmp_path):
     assert twin.state == 'failed' and 'no assembler' in twin.reason
 
 
+def test_a_check_that_fails_is_no_failure_of_the_caller(enabled, twins, tmp_path, monkeypatch):
+    def fails(self, form):
+        raise MemoryError('no memory for the check')
+    load(enabled, tmp_path)
+    monkeypatch.setattr('gpushare.ptx.Ptx.refusal', fails)
+    registry = Registry()
+    twins.register(registry)
+    for table in (enabled.module.twins(), enabled.module.twins(registry)):
+        twin, = table
+        assert twin.state == 'failed' and 'no memory for the check' in twin.reason
+
+
+def test_an_offer_that_fails_has_a_message_of_its_own(enabled, twins, tmp_path, caplog):
+    (tmp_path / 'softmax.cubin').write_bytes(b'cubin')
+    gone = {f'softmax.{kind}': str(tmp_path / f'softmax.{kind}') for kind in ('cubin', 'ptx', 'json')}
+    for _ in range(2):
+        enabled.hook(0x10, 0x1000, 'softmax', gone, 'hash')
+    message, = caplog.messages
+    assert message.startswith("The PTX of kernel 'softmax' is not known") and 'FileNotFoundError' in message
+    assert enabled.module.known_functions() == 1
+
+
+def test_a_runtime_has_the_twins_of_its_own_gpu(enabled, twins, tmp_path, monkeypatch):
+    ordinals = iter((0, 1, None))
+    monkeypatch.setattr(enabled.module, '_current_device', lambda: next(ordinals))
+    for function in (0x1000, 0x2000, 0x3000):
+        load(enabled, tmp_path, function)
+    registry = Registry(device_ordinal=1)
+    twins.register(registry)
+    assert [options['original_function'] for _, options in registry.registered] == [0x2000, 0x3000]
+    assert [twin.function for twin in enabled.module.twins(registry)] == [0x2000, 0x3000]
+    assert len(enabled.module.twins()) == 3
+
+
+def test_the_gpu_is_tritons_current_one(enabled, monkeypatch):
+    assert enabled.module._current_device() is None  # the stub has no driver
+    runtime = types.ModuleType('triton.runtime')
+    runtime.driver = types.SimpleNamespace(active=types.SimpleNamespace(get_current_device=lambda: 5))
+    monkeypatch.setitem(sys.modules, 'triton.runtime', runtime)
+    assert enabled.module._current_device() == 5
+
+
+def test_a_runtime_keeps_no_text_of_a_twin_that_is_done(enabled, twins, tmp_path):
+    load(enabled, tmp_path)
+    load(enabled, tmp_path, 0x2000, text=PTX.replace(b'%ctaid.x', b'%smid'))
+    registry = Registry()
+    twins.register(registry)
+    registry.registered.clear()  # its own options
+    texts = [weakref.ref(one) for one in twins._offered.values()]
+    for function in list(twins._offered):
+        twins._forget(function)
+    gc.collect()
+    assert [text() for text in texts] == [None, None]
+    load(enabled, tmp_path, 0x3000)
+    twins.register(registry)
+    made, = registry.kept
+    assert list(made._done) == [0x1000, 0x3000], 'of a refused function that is forgotten nothing is kept'
+
+
 def test_a_function_that_is_loaded_again_has_the_twin_of_its_last_text(enabled, twins, tmp_path):
     load(enabled, tmp_path)
     registry = Registry()
@@ -313,7 +374,7 @@ def test_inductors_kernel_has_the_ptx_beside_its_cubin(enabled, twins, tmp_path)
     kernel = enabled.launched('softmax', str(tmp_path / 'softmax.cubin'))
     kernel.shared = 64
     kernel.load_kernel(3)
-    registry = Registry()
+    registry = Registry(device_ordinal=3)
     twins.register(registry)
     (_, options), = registry.registered
     assert options['original_function'] == 0x2003 and options['dynamic_shared_memory_bytes'] == 64

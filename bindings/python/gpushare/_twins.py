@@ -34,6 +34,8 @@ class Offered:
     text: bytes
     dynamic_shared_memory_bytes: int
     left_out: str = ''  # why it gets no twin, a sentence
+    device: int | None = None  # ordinal of the GPU that it was loaded on; None: not known
+    token: object = dataclasses.field(default_factory=object, compare=False)  # of this text, without keeping it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +80,7 @@ class Twins:
     def register(self, runtime: Any, wait_s: float = WAIT_S) -> None:
         """Gives the runtime the twins of all functions that are known now."""
         with self._lock:
-            offered = dict(self._offered)
+            offered = {function: one for function, one in self._offered.items() if may_run_on(runtime, one)}
             made = self._of(runtime)
             if made is None and offered:
                 made = RuntimeTwins(runtime.register_kernel)
@@ -92,40 +94,54 @@ class Twins:
         return made() if made is not None else None
 
     def table(self, runtime: object = None) -> list[Twin]:
-        """What became of each function, in the order in which they were loaded."""
+        """What became of each function of the runtime's GPU, in the order in which they were loaded."""
         with self._lock:
-            offered = list(self._offered.values())
+            offered = [one for one in self._offered.values() if runtime is None or may_run_on(runtime, one)]
             made = self._of(runtime) if runtime is not None else None
         return [(made.of(one) if made is not None else None) or checked(one) for one in offered]
 
 
+def may_run_on(runtime: Any, offered: Offered) -> bool:
+    """Whether the function may be of the runtime's GPU. A function of another one is no code of its context."""
+    return offered.device is None or offered.device == runtime.device_ordinal
+
+
 def checked(offered: Offered) -> Twin:
-    """What the text alone says."""
+    """What the text alone says. Raises nothing: a check that fails is an answer."""
     if offered.left_out:
         return Twin(offered.name, offered.function, 'left out', offered.left_out)
-    refusal = Ptx(offered.text, offered.name).refusal(Form.WORKERS)
+    try:
+        refusal = Ptx(offered.text, offered.name).refusal(Form.WORKERS)
+    except Exception as error:
+        return failed(offered, error)
     if refusal is not None:
         return Twin(offered.name, offered.function, 'refused', refusal.reason, refusal.line)
     return Twin(offered.name, offered.function, 'known')
 
 
+def failed(offered: Offered, error: Exception) -> Twin:
+    return Twin(offered.name, offered.function, 'failed', described(error))
+
+
 class RuntimeTwins:
-    """The twins of one runtime, and the thread that registers them."""
+    """The twins of one runtime, and the thread that registers them. It keeps no text of a twin that is done."""
 
     def __init__(self, register_kernel: Callable[..., Handle]) -> None:
         self._register_kernel = weakref.WeakMethod(register_kernel)  # the thread keeps no runtime alive
         self._changed = threading.Condition()
         self._pending: dict[int, Offered] = {}
-        self._done: dict[int, tuple[Offered, Twin]] = {}
+        self._done: dict[int, tuple[object, Twin]] = {}  # by function: the text's token
         self._kernels: dict[int, Handle] = {}
         self._numbers = 0  # names are given once
         self._thread: threading.Thread | None = None
 
     def register(self, offered: Mapping[int, Offered], wait_s: float) -> None:
         with self._changed:
+            for gone in self._done.keys() - offered.keys() - self._kernels.keys():
+                del self._done[gone]
             for function, one in offered.items():
                 done = self._done.get(function)
-                if done is None or done[0] is not one:
+                if done is None or done[0] is not one.token:
                     self._pending[function] = one
             if self._pending and self._thread is None:
                 self._thread = threading.Thread(target=self._run, name='gpushare-twins', daemon=True)
@@ -135,7 +151,7 @@ class RuntimeTwins:
     def of(self, offered: Offered) -> Twin | None:
         with self._changed:
             done = self._done.get(offered.function)
-            return done[1] if done is not None and done[0] is offered else None
+            return done[1] if done is not None and done[0] is offered.token else None
 
     def _run(self) -> None:
         while True:
@@ -146,7 +162,7 @@ class RuntimeTwins:
                 function, offered = next(iter(self._pending.items()))
             twin = self._make(offered)
             with self._changed:
-                self._done[function] = (offered, twin)
+                self._done[function] = (offered.token, twin)
                 if self._pending.get(function) is offered:  # else another text came meanwhile
                     del self._pending[function]
                 self._changed.notify_all()
@@ -164,7 +180,7 @@ class RuntimeTwins:
             self._kernels[offered.function] = self._kernel(offered)
             return dataclasses.replace(twin, state='made')
         except Exception as error:
-            return Twin(offered.name, offered.function, 'failed', described(error))
+            return failed(offered, error)
 
     def _kernel(self, offered: Offered) -> Handle:
         register_kernel = self._register_kernel()

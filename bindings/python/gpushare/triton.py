@@ -40,7 +40,9 @@ _log = logging.getLogger(__name__)
 _lock = threading.Lock()
 _enabled = False
 _with_twins = False
-_told = False  # whether the log has a failure of a hook
+_told: set[str] = set()  # the sentences of failed hooks that the log has
+_NO_IMAGE = "The image of kernel '%s' is not known, so graphs with it run on the whole device only."
+_NO_TWIN = "The PTX of kernel '%s' is not known, so it has no twin, and no node of it is evicted in the middle."
 
 
 def enable(*, twins: bool = False) -> None:
@@ -52,10 +54,11 @@ def enable(*, twins: bool = False) -> None:
     """
     global _enabled, _with_twins
     with _lock:
-        _with_twins = _with_twins or twins
         if _enabled:
+            _with_twins = _with_twins or twins
             return
         hook, kernel_class = _load_end_hook(), _launched_kernel_class()  # both first: what fails changes nothing
+        _with_twins = twins
         hook.add(_keep_loaded)
         if kernel_class is not None:
             _watch_inductor(kernel_class)
@@ -92,12 +95,12 @@ def _no_triton() -> ModuleNotFoundError:
 
 
 def _keep_loaded(_module: Any, function: int, name: str, metadata_group: Mapping[str, str], _hash: str) -> None:
-    with _harmless(name):
+    with _harmless(_NO_IMAGE, name):
         for file, path in metadata_group.items():
             if file.endswith('.cubin'):
                 function_images.add(int(function), Path(path).read_bytes(), name)
     if _with_twins:
-        with _harmless(name):
+        with _harmless(_NO_TWIN, name):
             _offer_loaded(int(function), name, metadata_group)
 
 
@@ -112,14 +115,25 @@ def _offer_loaded(function: int, name: str, files: Mapping[str, str]) -> None:
     elif metadata.get('launch_cooperative_grid'):
         left_out = 'It is launched cooperatively.'
     _twins.twins.offer(_twins.Offered(
-        function, name, Path(path['.ptx']).read_bytes(), int(metadata['shared']), left_out))
+        function, name, Path(path['.ptx']).read_bytes(), int(metadata['shared']), left_out, _current_device()))
 
 
-def _offer_launched(kernel: Any, cubin: str) -> None:
+def _current_device() -> int | None:
+    """Ordinal of the GPU on which Triton loads now; None: Triton does not say."""
+    try:
+        from triton.runtime import driver
+        return int(driver.active.get_current_device())
+    except Exception:
+        return None
+
+
+def _offer_launched(kernel: Any, cubin: str, device: object) -> None:
     """Of TorchInductor's kernel: Triton's cache has the PTX beside the cubin."""
     path, shared = Path(cubin).with_suffix('.ptx'), getattr(kernel, 'shared', None)
     if shared is not None and path.exists():
-        _twins.twins.offer(_twins.Offered(int(kernel.function), kernel.name, path.read_bytes(), int(shared)))
+        _twins.twins.offer(_twins.Offered(
+            int(kernel.function), kernel.name, path.read_bytes(), int(shared),
+            device=device if isinstance(device, int) else None))
 
 
 def _watch_inductor(kernel_class: Any) -> None:
@@ -129,31 +143,30 @@ def _watch_inductor(kernel_class: Any) -> None:
     def load_and_keep(self: Any, *args: Any, **kwargs: Any) -> Any:
         path, image = getattr(self, 'cubin_path', None), None  # forgotten by the load
         if path is not None:
-            with _harmless(path):
+            with _harmless(_NO_IMAGE, path):
                 image = Path(path).read_bytes()
         result = load_kernel(self, *args, **kwargs)
         function = getattr(self, 'function', None)
         if image is not None and function is not None:
-            with _harmless(path):
+            with _harmless(_NO_IMAGE, path):
                 function_images.add(int(function), image, self.name)
-                if _with_twins:
-                    _offer_launched(self, str(path))
+        if _with_twins and path is not None and function is not None:
+            with _harmless(_NO_TWIN, path):
+                _offer_launched(self, str(path), args[0] if args else kwargs.get('device'))
         return result
 
     kernel_class.load_kernel = load_and_keep
 
 
 @contextlib.contextmanager
-def _harmless(kernel: object) -> Iterator[None]:
-    """No failure of gpushare's may fail a launch of the caller. The log has the first one."""
-    global _told
+def _harmless(message: str, kernel: object) -> Iterator[None]:
+    """No failure of gpushare's may fail a launch of the caller. The log has the first one of each message."""
     try:
         yield
     except Exception as error:
-        if not _told:
-            _told = True
-            _log.warning("The image of kernel '%s' is not known, so graphs with it run on the whole device only. "
-                         'Further kernels are not named. %s', kernel, described(error))
+        if message not in _told:
+            _told.add(message)
+            _log.warning(f'{message} Further kernels are not named. %s', kernel, described(error))
 
 
 def _launched_kernel_class() -> Any:
