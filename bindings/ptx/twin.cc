@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -66,7 +65,7 @@ gpushare_twin_status gpushare_twin_create(const gpushare_twin_options* options,
   if (!IsGood(options)) return GPUSHARE_TWIN_INVALID_ARGUMENT;
   try {
     *out_twin = new gpushare_twin{Make(*options)};
-  } catch (const std::bad_alloc&) {
+  } catch (...) {  // of all that can be thrown: memory, also a string beyond its greatest length
     return GPUSHARE_TWIN_OUT_OF_MEMORY;
   }
   return GPUSHARE_TWIN_OK;
@@ -122,7 +121,7 @@ uint64_t gpushare_twin_entries(const char* text, uint64_t text_bytes, char* buff
       buffer[fits] = '\0';
     }
     return names.size() + 1;
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
     return 0;
   }
 }

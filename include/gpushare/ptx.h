@@ -4,8 +4,13 @@
 // For what makes or checks twins where nothing runs: a compiler's plug-in, a build step, a tool. It
 // needs neither CUDA nor libgpushare.so. A program that links libgpushare.so does not need it:
 // gpushare_kernel_register_ptx and gpushare_ptx_check have the same code inside (docs/ptx.md).
-// It has its own version: 0, so any release may change this interface. This header compiles alone
-// as C99 to C23 and as C++17 to C++23.
+// This header compiles alone as C99 to C23 and as C++17 to C++23.
+//
+// The interface has a version of its own, and it is 0: any release may remove or change functions,
+// structs, the numbers of values, and what is refused. The SONAME stays libgpushare_ptx.so.0 then,
+// so that the loader does not notice. Build with the header of the release that you run. A struct
+// that grew is refused with GPUSHARE_TWIN_INVALID_ARGUMENT by its struct_size; other changes are
+// not found. From version 1 on the rules are those of gpushare.h.
 //
 //   gpushare_twin_options options = GPUSHARE_TWIN_OPTIONS_INIT;
 //   options.text = text;                     // ends with a NUL, or text_bytes says its length
