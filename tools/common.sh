@@ -170,7 +170,9 @@ show_apt_progress() {  # LOG
   local -A count=()
   while IFS= read -r line; do
     printf '%s\n' "$line"
-    if [[ "$line" =~ ([0-9]+)\ newly\ installed, ]]; then all="${BASH_REMATCH[1]}"; fi
+    if [[ "$line" =~ ^([0-9]+)\ upgraded,\ ([0-9]+)\ newly\ installed, ]]; then
+      all=$((BASH_REMATCH[1] + BASH_REMATCH[2]))
+    fi
     case "$line" in
       Get:*) step=fetched ;;
       Unpacking\ *) step=unpacked ;;

@@ -3,7 +3,7 @@
 #
 #   tools/setup.sh              everything for development: compilers, libraries, test tools
 #   tools/setup.sh --demo       only what the library and the tool need
-#   tools/setup.sh --package    only that and what tools/package.sh and tools/python_wheel.sh need
+#   tools/setup.sh --package    only that and what tools/package.sh and tools/python_wheel.sh need; beside --demo it counts
 #   tools/setup.sh --cuda       also nvcc: the machine's own, else the CUDA 13.0 wheels, which go to
 #                               build/cuda-toolchain; the last line printed is the toolkit's path
 #   tools/setup.sh --aarch64    also Debian's cross compiler for aarch64, qemu, and CUDA's runtime for aarch64, which goes
@@ -15,13 +15,12 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 with_cuda=0
 with_aarch64=0
-with_development=1
-with_packing=1
+only=''  # --demo or --package, of which the larger counts
 for argument in "$@"; do
   case "$argument" in
     --cuda) with_cuda=1 ;;
-    --demo) with_development=0 with_packing=0 ;;
-    --package) with_development=0 ;;
+    --demo) only="${only:-demo}" ;;
+    --package) only=package ;;
     --aarch64) with_cuda=1 with_aarch64=1 ;;
     -h | --help)
       sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
@@ -184,14 +183,13 @@ install_python_tools() {  # VERSION...
 
 # All at once: apt-get reads its lists once.
 wanted=("${build_packages[@]}")
-if [[ $with_packing -eq 1 ]]; then wanted+=("${packing_packages[@]}"); fi
-if [[ $with_development -eq 1 ]]; then wanted+=("${development_packages[@]}"); fi
+if [[ "$only" != demo ]]; then wanted+=("${packing_packages[@]}"); fi
+if [[ -z "$only" ]]; then wanted+=("${development_packages[@]}"); fi
 install_packages "${wanted[@]}"
-if [[ $with_development -eq 1 ]]; then
-  install_python_tools "${packing_tool_versions[@]}" "${development_tool_versions[@]}"
-elif [[ $with_packing -eq 1 ]]; then
-  install_python_tools "${packing_tool_versions[@]}"
-fi
+case "$only" in
+  '') install_python_tools "${packing_tool_versions[@]}" "${development_tool_versions[@]}" ;;
+  package) install_python_tools "${packing_tool_versions[@]}" ;;
+esac
 if [[ $with_cuda -eq 1 ]]; then
   if [[ -n "${GPUSHARE_FORCE_CUDA_WHEELS:-}" || -z "$(cuda_toolkit)" ]]; then install_cuda_wheels; fi
   [[ -n "$(cuda_toolkit)" ]] || die "nvcc was not found although its wheels are installed."

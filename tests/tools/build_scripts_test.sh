@@ -56,6 +56,9 @@ apt_output() {
 { sleep 0.1; apt_output; } | PROGRESS_SECONDS=0 show_apt_progress "$scratch/log" 2> "$scratch/shown"
 expect 'what apt-get shows' 'fetched 1,fetched 2,unpacked 1,set up 1,unpacked 2,set up 2,' \
   "$(sed -n 's/^gpushare: \(.*\) of 2 packages$/\1/p' "$scratch/shown" | tr '\n' ',')"
+apt_upgrades() { apt_output | sed 's/^0 upgraded, 2 newly/1 upgraded, 1 newly/'; }
+{ sleep 0.1; apt_upgrades; } | PROGRESS_SECONDS=0 show_apt_progress "$scratch/log" 2> "$scratch/shown"
+expect 'what apt-get shows of an upgrade' 6 "$(grep -c '^gpushare: .* of 2 packages$' "$scratch/shown")"
 expect 'the lines of the log of apt-get' 8 "$(wc -l < "$scratch/log")"
 
 # The steps of tools/package.sh that no build counts.
