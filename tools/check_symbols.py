@@ -95,12 +95,24 @@ def libraries_of(path, folder):
     return [path]
 
 
+def wanted_of(path):
+    """The libraries that a package must hold: a wheel has no use for libgpushare_ptx.so."""
+    if zipfile.is_zipfile(path):
+        return ('libgpushare.so',)
+    return ('libgpushare.so', 'libgpushare_ptx.so') if tarfile.is_tarfile(path) else ()
+
+
+def missing_of(names, wanted):
+    """Those wanted libraries that no file's name is one of."""
+    has_twins = ['libgpushare_ptx' in name for name in names]
+    return [each for each in wanted if ('_ptx' in each) not in has_twins]
+
+
 def check(path, exports_alone):
     with tempfile.TemporaryDirectory() as folder:
         libraries = libraries_of(path, folder)
-        if not libraries:
-            return [f'{path}: there is no libgpushare.so in it']
-        return [f'{path}: {library.name} {problem}' for library in libraries
+        missing = missing_of([library.name for library in libraries], wanted_of(path))
+        return [f'{path}: there is no {name} in it' for name in missing] + [f'{path}: {library.name} {problem}' for library in libraries
                 for problem in problems_of(readelf(library), symbols_of(library), exports_alone)]
 
 
@@ -130,6 +142,28 @@ FAULTS = (
     ('GCC_3.0  Flags', 'GLIBCXX_3.4.30  Flags', ('GLIBCXX_3.4.30',)),
 )
 
+BOTH = ('libgpushare.so', 'libgpushare_ptx.so')
+# What a package has, what it must have, and what is missing.
+PACKAGES = (
+    (['libgpushare.so.1.0.1.0', 'libgpushare_ptx.so.0.0.1.0'], BOTH, []),
+    (['libgpushare.so.1.0.1.0'], BOTH, ['libgpushare_ptx.so']),
+    (['libgpushare_ptx.so.0.0.1.0'], BOTH, ['libgpushare.so']),
+    ([], BOTH, list(BOTH)),
+    (['libgpushare.so.1'], BOTH[:1], []),
+    (['libgpushare_ptx.so.0'], BOTH[:1], ['libgpushare.so']),
+)
+
+
+def wanted_of_packages():
+    """A wheel, a tarball and a library: what it is, what it must hold, and what is right."""
+    with tempfile.TemporaryDirectory() as folder:
+        wheel, tarball, library = (pathlib.Path(folder) / name for name in ('a.whl', 'a.tar.gz', 'libgpushare.so.1'))
+        zipfile.ZipFile(wheel, 'w').close()
+        tarfile.open(tarball, 'w:gz').close()
+        library.write_bytes(b'\x7fELF')
+        return [(path.name, wanted_of(path), right)
+                for path, right in ((wheel, BOTH[:1]), (tarball, BOTH), (library, ()))]
+
 
 def self_test():
     failures = [f'nothing is wrong, reported: {problem}' for problem in problems_of(GOOD, {'gpushare_a'})]
@@ -141,6 +175,9 @@ def self_test():
     failures += [f'of exports alone, reported: {problem}' for problem in problems_of(needs_new, {'gpushare_a'}, True)]
     if len(problems_of(GOOD, {'gpushare_b'}, True)) != 2:
         failures.append('other exports are not reported where exports alone are asked for')
+    failures += [f'of {names} is missing, reported: {missing_of(names, wanted)}' for names, wanted, missing in PACKAGES
+                 if missing_of(names, wanted) != missing]
+    failures += [f'of {kind} is wanted, reported: {wanted}' for kind, wanted, right in wanted_of_packages() if wanted != right]
     if symbols_of('lib/libgpushare_ptx.so.0.0.1.0') & symbols_of('lib/libgpushare.so.1'):
         failures.append('two libraries export one name')
     return failures
