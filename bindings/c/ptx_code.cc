@@ -113,14 +113,16 @@ absl::Status TakeBlock(const gpushare_kernel_options& options,
   return absl::OkStatus();
 }
 
-// INVALID_ARGUMENT: the caller's block has more threads than the text allows.
-absl::Status CheckThreadsMax(const gpushare_kernel_options& options, uint64_t threads_max) {
-  const int64_t shape = ThreadsOf({options.block_x, options.block_y, options.block_z});
-  const int64_t threads = std::max<int64_t>({shape, options.threads_per_block, 0});
+// INVALID_ARGUMENT: the block has more threads than the text allows. It is the caller's, the one
+// that the text requires, or that of the profile.
+absl::Status CheckThreadsMax(const gpushare_kernel_options& options,
+                             const core::KernelResources& block, uint64_t threads_max) {
+  const int64_t shape = ThreadsOf({block.block_x, block.block_y, block.block_z});
+  const int64_t threads = std::max<int64_t>({shape, block.threads_per_block, 0});
   if (threads_max == 0 || static_cast<uint64_t>(threads) <= threads_max) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("Kernel '", options.name, "' has blocks of ",
-                                                 threads, " threads, and its PTX allows ",
-                                                 threads_max, " (.maxntid)."));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Kernel '", options.name, "' has blocks of ", threads, " threads, and its PTX allows ",
+      threads_max, " (.maxntid). State threads_per_block or the block's shape."));
 }
 
 // Refuses twins whose text says nothing of the block's shape, where the block is not the one that
@@ -212,7 +214,7 @@ absl::Status TakePtx(const gpushare_kernel_options& options, MadePtx made,
   kernel.yield_interval_ns = 0;  // the profile's is of another body
   core::PtxCode& code = made.code;
   GPUSHARE_RETURN_IF_ERROR(TakeBlock(options, code.block, kernel.resources));
-  GPUSHARE_RETURN_IF_ERROR(CheckThreadsMax(options, made.threads_max));
+  GPUSHARE_RETURN_IF_ERROR(CheckThreadsMax(options, kernel.resources, made.threads_max));
   RefuseDeepBlock(kernel.resources, made);
   code.must_evict = options.evictable == GPUSHARE_CHOICE_YES;
   if (code.must_evict && !code.worker.made()) {

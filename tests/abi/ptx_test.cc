@@ -290,6 +290,11 @@ TEST_F(PtxTest, ABlockHasAtMostTheThreadsThatTheTextAllows) {
   options_.block_y = 2;
   ASSERT_OK(Register());
   EXPECT_EQ(Info().evictable, 1) << "it depends on no warp";
+  ASSERT_OK(gpushare_kernel_release(kernel_));
+  options_.block_x = options_.block_y = options_.block_z = 0;
+  ASSERT_OK(Register()) << "no block is stated";
+  options_.name = "ffma";  // the profile's block counts where none is stated
+  EXPECT_FAILS(Register(), GPUSHARE_INVALID_ARGUMENT, "256 threads, and its PTX allows 64");
 }
 
 TEST_F(PtxTest, TwinsOfFlatBlocksAreRefusedForOtherBlocks) {
