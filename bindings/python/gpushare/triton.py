@@ -12,7 +12,8 @@ code, the same results. docs/compiled-kernels.md says which kernels are left out
     print(gpushare.triton.twins(runtime))
 
 With twins, gpushare also keeps the PTX of these kernels. Long nodes of a measured BE graph that have such a kernel are
-then evicted between their block tasks (docs/evictable-nodes.md). Twins inside graphs have not run on a GPU yet, so it is no default.
+then evicted between their block tasks (docs/evictable-nodes.md). Twins inside graphs have not run on a GPU yet, so it
+is no default.
 """
 
 from __future__ import annotations
