@@ -155,17 +155,19 @@ TEST(Fused, RegistersMoveWhereTheyAddUp) {
 TEST(Fused, ReadOnlyVariablesComeAlongUnderNewNames) {
   constexpr std::string_view kOutside =
       ".extern .func __assertfail\n(\n.param .b64 a\n)\n;\n"
-      ".global .align 1 .b8 _$_text[3] = {65, 66, 0};\n.const .b32 %odd = 7, even = 8;\n"
+      ".global .align 1 .b8 _$_text[3] = {65, 66, 0}, %more = 7;\n"
+      ".const .b32 __cudart_odd = 7, __cudart_even = 8;\n"
       ".global .align 4 .b8 unused[4];\n";
   constexpr std::string_view kBody =
-      "mov.u64 %rd1, _$_text;\ncvta.global.u64 %rd2, %rd1;\nld.const.b32 %r1, [%odd];\n"
+      "mov.u64 %rd1, _$_text;\ncvta.global.u64 %rd2, %rd1;\nld.const.b32 %r1, [__cudart_odd];\n"
       "{\n.param .b64 a;\nst.param.b64 [a], %rd2;\ncall.uni __assertfail, (a);\n}";
   const std::string text = Module(kOutside, kBody);
   const FusedTwin twin = Fuse({.text = text}, {.text = text});
   ASSERT_TRUE(twin.ok()) << twin.refusal.message;
-  EXPECT_TRUE(Has(twin.text, "b8 gpushare_0__$_text[3] = {65, 66, 0};"));
+  EXPECT_TRUE(Has(twin.text, "b8 gpushare_0__$_text[3] = {65, 66, 0}, %gpushare_0_more = 7;"));
   EXPECT_TRUE(Has(twin.text, "mov.u64 %rd1, gpushare_1__$_text;"));
-  EXPECT_TRUE(Has(twin.text, ".const .b32 %gpushare_1_odd = 7, gpushare_1_even = 8;"));
+  EXPECT_TRUE(
+      Has(twin.text, ".const .b32 gpushare_1___cudart_odd = 7, gpushare_1___cudart_even = 8;"));
   EXPECT_EQ(Count(twin.text, ".extern .func __assertfail"), 1u);
   EXPECT_FALSE(Has(twin.text, "unused"));
 }
@@ -198,6 +200,22 @@ TEST(Fused, KernelsThatCannotBeAPartAreRefusedByName) {
               "%r1, [%rd2], 1;"),
        Reason::kVariable, "may write"},
       {Module(".global .b32 v = 1;", "mov.u64 %rd1, v;\nst.global.b64 [%rd3], %rd1;"),
+       Reason::kVariable, "may write"},
+      // `static __constant__`, `__managed__` and `__device__`: no linkage, and the host writes
+      // them.
+      {Module(".const .align 4 .u32 c = 5;", "ld.const.u32 %r1, [c];"), Reason::kVariable,
+       "Line 12 uses the variable 'c', whose value it reads in 'ld.const.u32'"},
+      {Module(".global .attribute(.managed) .align 4 .u32 m = 7;", "ld.global.u32 %r1, [m];"),
+       Reason::kVariable, "'m', which has an .attribute"},
+      {Module(".global .align 4 .u32 d = 9;",
+              "mov.u64 %rd1, d;\ncvta.global.u64 %rd2, %rd1;\nld.u32 %r1, [%rd2+0];"),
+       Reason::kVariable, "the variable 'd', whose value it reads in 'ld.u32'"},
+      // An address that may be of either.
+      {Module(".global .b32 __cudart_t = 1;\n.global .b32 d = 9;",
+              "mov.u64 %rd1, d;\nmov.u64 %rd2, __cudart_t;\nselp.b64 %rd2, %rd2, %rd1, %p1;\n"
+              "ld.global.u32 %r1, [%rd2];"),
+       Reason::kVariable, "the variable 'd', whose value it reads in 'ld.global.u32'"},
+      {Module(".global .b32 __cudart_t = 1;", "st.global.b32 [__cudart_t], %r1;"),
        Reason::kVariable, "may write"},
       {Module(".global .b32 v = 1;\n.global .u64 w = v;", "ld.global.b64 %rd1, [w];"),
        Reason::kVariable, "its own module"},

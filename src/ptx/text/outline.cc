@@ -88,7 +88,9 @@ class OutlineReader {
       const std::string_view word = cursor_.text();
       item.is_texture |= word == ".texref" || word == ".samplerref" || word == ".surfref";
       cursor_.Advance();
-      if (word == ".attribute" && !cursor_.SkipBalanced('(', ')')) return false;
+      if (word != ".attribute") continue;
+      item.has_attribute = true;
+      if (!cursor_.SkipBalanced('(', ')')) return false;
     }
     do {
       if (!TakeName(item)) return false;

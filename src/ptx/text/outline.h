@@ -21,8 +21,9 @@ struct VariableItem {
   uint32_t begin = 0;  // bytes of the text, the linkage directive included
   uint32_t end = 0;    // behind the semicolon
   uint32_t line = 0;
-  bool is_linked = false;   // .visible, .extern, .weak or .common
-  bool is_texture = false;  // .texref, .samplerref or .surfref
+  bool is_linked = false;      // .visible, .extern, .weak or .common
+  bool is_texture = false;     // .texref, .samplerref or .surfref
+  bool has_attribute = false;  // .attribute: managed or unified memory
   bool is_shared = false;
   bool all_have_values = true;     // every name has an initialiser
   bool values_have_names = false;  // an initialiser is the address of something
