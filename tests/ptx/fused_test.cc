@@ -189,6 +189,8 @@ TEST(Fused, KernelsThatCannotBeAPartAreRefusedByName) {
       {Module("", "mov.u32 %r1, 3;\nbar.sync %r1;"), Reason::kPartialBarrier, "not a constant"},
       {Module("", "bar.sync 16;"), Reason::kBarriers, "barrier 16"},
       {Module(".shared .b32 a;", "add.u32 %r1, a, 4;"), Reason::kSharedMemory, "'a' in 'add.u32'"},
+      {std::string(kTurnRound), Reason::kSharedMemory,
+       "Line 18 has 'words', dynamic shared memory, and 0 bytes of it are stated; state the bytes"},
       {Module(".global .b32 v;", "ld.global.b32 %r1, [v];"), Reason::kVariable, "no value"},
       {Module(".visible .global .b32 v = 1;", "ld.global.b32 %r1, [v];"), Reason::kVariable,
        "other code"},
@@ -236,6 +238,9 @@ TEST(Fused, KernelsThatCannotBeAPartAreRefusedByName) {
     EXPECT_TRUE(Has(second.refusal.message, row.says)) << second.refusal.message;
     EXPECT_FALSE(CheckFused({.text = row.text}, {.text = other}).ok());
   }
+  // Dynamic memory that the module declares and the kernel does not use needs no bytes.
+  const std::string declared = Module(".extern .shared .align 16 .b8 words[];", "");
+  EXPECT_TRUE(Fuse({.text = declared}, {.text = other}).ok());
   const FusedPart stated = {.text = other, .block = {64, 1, 1}};
   EXPECT_TRUE(Has(Fuse(stated, stated).refusal.message, "requires blocks of 32x1x1"));
 }

@@ -169,6 +169,17 @@ Refusal CheckStatements(Part& part) {
 
 uint64_t RoundUp(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
 
+// The kernel uses `symbol`, an array of dynamic shared memory, and no bytes are stated.
+Refusal NoDynamicBytes(const Part& part, SymbolId symbol) {
+  const auto& words = part.module.words;
+  const auto used = std::find_if(words.begin(), words.end(),
+                                 [&](const Word& word) { return word.symbol == symbol; });
+  return At(used->line, Reason::kSharedMemory,
+            Quoted(used->text) +
+                ", dynamic shared memory, and 0 bytes of it are stated; state the bytes that a "
+                "block of the kernel is launched with (dynamic_shared_bytes, or --shared A:B)");
+}
+
 // Dynamic memory, then each variable at its alignment, then the worker's words.
 Refusal CarveShared(const FusedPart& asked, Part& part) {
   PartNeeds& needs = part.needs;
@@ -178,7 +189,11 @@ Refusal CarveShared(const FusedPart& asked, Part& part) {
   uint64_t bytes = asked.dynamic_shared_bytes;
   for (auto& [symbol, offset] : part.shared) {
     const Symbol& variable = part.module.symbols[static_cast<size_t>(symbol)];
-    if (variable.kind == SymbolKind::kDynamicShared) continue;
+    if (variable.kind == SymbolKind::kDynamicShared) {
+      // The worker's words would lie where the kernel's memory begins.
+      if (asked.dynamic_shared_bytes == 0) return NoDynamicBytes(part, symbol);
+      continue;
+    }
     bytes = RoundUp(bytes, variable.align_bytes);
     offset = static_cast<uint32_t>(std::min<uint64_t>(bytes, UINT32_MAX));
     bytes += variable.size_bytes;
