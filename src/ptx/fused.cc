@@ -94,6 +94,7 @@ FusedTwin Fuse(const FusedPart& tensor, const FusedPart& cuda, const FuseOptions
     return LayOut(parts.tensor.needs, parts.cuda.needs, choices, {}, twin.layout);
   });
   next([&] { return CheckSize(tensor, cuda); });
+  next([&] { return CheckRegisters(options.registers_max); });
   if (!twin.ok()) return twin;
   twin.tensor_parameters_bytes = parts.tensor.parameters_bytes;
   twin.cuda_parameters_bytes = parts.cuda.parameters_bytes;

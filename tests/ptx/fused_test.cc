@@ -303,6 +303,23 @@ TEST(Fused, PairsBeyondALimitAreRefusedWithFigureAndLimit) {
        Reason::kRegisters,
        "With 48 registers at launch and 64 for the second part"},
       {{.text = many, .entry = "p"}, part, {}, Reason::kParameters, "the limit is 4352"},
+      {{.text = sum, .registers = 16'777'216},
+       part,
+       {},
+       Reason::kRegisters,
+       "The first kernel cannot be fused. 16777216 registers a thread are stated, and a thread has "
+       "at most 255"},
+      {part,
+       {.text = sum, .registers = 0xFFFFFFFF},
+       {.move_registers = true},
+       Reason::kRegisters,
+       "The second kernel cannot be fused. 4294967295 registers"},
+      {part,
+       part,
+       {.move_registers = true, .blocks_per_sm = 16'777'216},
+       Reason::kRegisters,
+       "16777216 fused blocks an SM are asked for, and an SM holds at most 32"},
+      {part, part, {.registers_max = 256}, Reason::kRegisters, "256 registers a thread"},
   };
   for (const Pair& row : rows) {
     SCOPED_TRACE(row.says);
@@ -350,6 +367,16 @@ TEST(Fused, FeasibleRatiosKeepTheLimitsOfAnSm) {
   EXPECT_EQ(FeasibleRatios(thin, warp).size(), 4u);
   thin.registers = 176;
   EXPECT_TRUE(FeasibleRatios(thin, warp).empty());
+  // Numbers whose products leave 32 bits.
+  for (const uint32_t registers : {256u, 16'777'216u, 0xFFFFFFFFu}) {
+    thin.registers = registers;
+    EXPECT_TRUE(FeasibleRatios(thin, warp).empty()) << registers;
+    EXPECT_TRUE(FeasibleRatios(warp, thin).empty()) << registers;
+  }
+  const PartNeeds crowded = {.threads = 32, .barriers = 0x80000000};
+  FusedLayout layout;
+  const LayoutChoices twice = {.tensor_copies = 2, .cuda_copies = 2};
+  EXPECT_TRUE(LayOut(crowded, crowded, twice, {}, layout).reason == Reason::kBarriers);
 }
 
 TEST(Fused, EveryPrefixOfATextGetsAnAnswer) {

@@ -18,7 +18,7 @@ constexpr uint32_t kMovedRegistersMin = 24;
 constexpr uint32_t kMovedRegistersMax = 240;
 
 uint64_t RoundUp(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
-uint32_t RoundDown(uint32_t value, uint32_t step) { return value / step * step; }
+uint64_t RoundDown(uint64_t value, uint64_t step) { return value / step * step; }
 
 Refusal Beyond(Reason reason, const std::string& has, uint64_t value, const std::string& limit_of,
                uint64_t limit) {
@@ -31,6 +31,19 @@ Refusal Beyond(Reason reason, const std::string& has, uint64_t value, const std:
 bool IsSane(const PartNeeds& part, uint32_t copies, const SmLimits& limits) {
   return part.threads > 0 && part.threads <= limits.block_threads && copies > 0 &&
          copies <= limits.block_threads && part.shared_align > 0;
+}
+
+// Numbers that somebody states; the text bounds the others.
+Refusal CheckStated(const PartNeeds& tensor, const PartNeeds& cuda, const LayoutChoices& choices,
+                    const SmLimits& limits) {
+  for (const PartNeeds* part : {&tensor, &cuda}) {
+    Refusal refusal = CheckRegisters(part->registers, limits);
+    if (refusal.reason != Reason::kNone) return refusal;
+  }
+  if (choices.blocks_per_sm <= limits.blocks) return {};
+  return {Reason::kRegisters, 0,
+          std::to_string(choices.blocks_per_sm) + " fused blocks an SM are asked for, and an SM " +
+              "holds at most " + std::to_string(limits.blocks) + "."};
 }
 
 Refusal LayOutThreads(const PartNeeds& tensor, const PartNeeds& cuda, const LayoutChoices& choices,
@@ -73,10 +86,14 @@ Refusal LayOutThreads(const PartNeeds& tensor, const PartNeeds& cuda, const Layo
 Refusal LayOutBarriers(const PartNeeds& tensor, const PartNeeds& cuda, FusedLayout& layout) {
   layout.tensor.barriers = tensor.barriers;
   layout.cuda.barriers = cuda.barriers;
-  layout.cuda.first_barrier = layout.tensor.copies * tensor.barriers;
-  layout.barriers = layout.cuda.first_barrier + layout.cuda.copies * cuda.barriers;
-  if (layout.barriers <= kBlockBarriersMax) return {};
-  return Beyond(Reason::kBarriers, "named barriers", layout.barriers, "a block", kBlockBarriersMax);
+  const uint64_t first = uint64_t{layout.tensor.copies} * tensor.barriers;
+  const uint64_t barriers = first + uint64_t{layout.cuda.copies} * cuda.barriers;
+  if (barriers > kBlockBarriersMax) {
+    return Beyond(Reason::kBarriers, "named barriers", barriers, "a block", kBlockBarriersMax);
+  }
+  layout.cuda.first_barrier = static_cast<uint32_t>(first);
+  layout.barriers = static_cast<uint32_t>(barriers);
+  return {};
 }
 
 Refusal LayOutShared(const PartNeeds& tensor, const PartNeeds& cuda, const SmLimits& limits,
@@ -106,20 +123,19 @@ Refusal MoveRegisters(const PartNeeds& tensor, const PartNeeds& cuda, const Layo
     return {Reason::kRegisters, 0,
             "setmaxnreg needs the registers of both parts' worker twins, and one is not stated."};
   }
-  const uint32_t step = limits.register_step;
-  const uint32_t blocks = std::max(1u, choices.blocks_per_sm);
-  const uint32_t launch = RoundDown(
-      std::min(limits.registers_thread_max, limits.registers / (layout.threads * blocks)), step);
-  const auto given =
-      static_cast<uint32_t>(std::max<uint64_t>(kMovedRegistersMin, RoundUp(cuda.registers, step)));
-  const uint64_t pool = uint64_t{launch} * layout.threads;
-  const uint64_t spent = uint64_t{given} * layout.cuda.threads_in_all;
-  const uint32_t taken =
+  const uint64_t step = limits.register_step;
+  const uint64_t blocks = std::max(1u, choices.blocks_per_sm);
+  const uint64_t launch = RoundDown(
+      std::min<uint64_t>(limits.registers_thread_max, limits.registers / (layout.threads * blocks)),
+      step);
+  const uint64_t given = std::max<uint64_t>(kMovedRegistersMin, RoundUp(cuda.registers, step));
+  const uint64_t pool = launch * layout.threads;
+  const uint64_t spent = given * layout.cuda.threads_in_all;
+  const uint64_t taken =
       pool <= spent
           ? 0
-          : std::min(kMovedRegistersMax,
-                     RoundDown(static_cast<uint32_t>((pool - spent) / layout.tensor.threads_in_all),
-                               step));
+          : std::min<uint64_t>(kMovedRegistersMax,
+                               RoundDown((pool - spent) / layout.tensor.threads_in_all, step));
   if (tensor.registers <= launch && given <= launch) {
     return {Reason::kRegisters, 0,
             "No registers need to move: at " + std::to_string(blocks) +
@@ -133,9 +149,9 @@ Refusal MoveRegisters(const PartNeeds& tensor, const PartNeeds& cuda, const Layo
                 " for the second part, the Tensor part gets " + std::to_string(taken) +
                 " by setmaxnreg, and it needs " + std::to_string(tensor.registers) + "."};
   }
-  layout.registers = launch;
-  layout.tensor.registers = taken;
-  layout.cuda.registers = given;
+  layout.registers = static_cast<uint32_t>(launch);
+  layout.tensor.registers = static_cast<uint32_t>(taken);
+  layout.cuda.registers = static_cast<uint32_t>(given);
   return {};
 }
 
@@ -151,16 +167,27 @@ uint32_t BlocksOfSm(const FusedLayout& layout, uint32_t registers, const SmLimit
   blocks =
       std::min(blocks, limits.shared_bytes / (layout.shared_bytes + limits.reserved_shared_bytes));
   if (registers == 0) return blocks;
-  const auto threads = static_cast<uint32_t>(RoundUp(layout.threads, limits.register_threads_step));
-  return std::min(blocks, limits.registers / (registers * threads));
+  const uint64_t threads = RoundUp(layout.threads, limits.register_threads_step);
+  return static_cast<uint32_t>(
+      std::min<uint64_t>(blocks, limits.registers / (registers * threads)));
 }
 
 }  // namespace
 
+Refusal CheckRegisters(uint32_t registers, const SmLimits& limits) {
+  if (registers <= limits.registers_thread_max) return {};
+  return {Reason::kRegisters, 0,
+          std::to_string(registers) + " registers a thread are stated, and a thread has at most " +
+              std::to_string(limits.registers_thread_max) + "."};
+}
+
 Refusal LayOut(const PartNeeds& tensor, const PartNeeds& cuda, const LayoutChoices& choices,
                const SmLimits& limits, FusedLayout& layout) {
   layout = {};
-  Refusal refusal = LayOutThreads(tensor, cuda, choices, limits, layout);
+  Refusal refusal = CheckStated(tensor, cuda, choices, limits);
+  if (refusal.reason == Reason::kNone) {
+    refusal = LayOutThreads(tensor, cuda, choices, limits, layout);
+  }
   if (refusal.reason == Reason::kNone) refusal = LayOutBarriers(tensor, cuda, layout);
   if (refusal.reason == Reason::kNone) refusal = LayOutShared(tensor, cuda, limits, layout);
   if (refusal.reason == Reason::kNone && choices.move_registers) {

@@ -77,6 +77,9 @@ struct LayoutChoices {
   uint32_t blocks_per_sm = 1;   // with move_registers: how many fused blocks an SM shall hold
 };
 
+// Refuses more registers than a thread has. 0, not known, is accepted.
+Refusal CheckRegisters(uint32_t registers, const SmLimits& limits = {});
+
 // Refuses what does not fit in a block, with the figure and the limit.
 Refusal LayOut(const PartNeeds& tensor, const PartNeeds& cuda, const LayoutChoices& choices,
                const SmLimits& limits, FusedLayout& layout);
@@ -93,7 +96,8 @@ struct FusedRatio {
   uint32_t blocks_per_sm = 0;  // by threads, shared memory and registers that are known
 };
 
-// All ratios of which an SM holds a block, by the Tensor part's copies, then by the other's.
+// All ratios of which an SM holds a block, by the Tensor part's copies, then by the other's. None
+// for numbers that LayOut refuses.
 std::vector<FusedRatio> FeasibleRatios(const PartNeeds& tensor, const PartNeeds& cuda,
                                        const SmLimits& limits = {});
 

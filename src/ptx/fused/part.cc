@@ -258,6 +258,7 @@ Refusal ReadPart(const FusedPart& asked, Part& part) {
   if (!IsRefused(refusal)) refusal = CheckKernel(part.module, part.findings);
   if (!IsRefused(refusal)) refusal = CheckStatements(part);
   if (!IsRefused(refusal)) refusal = CarveShared(asked, part);
+  if (!IsRefused(refusal)) refusal = CheckRegisters(asked.registers);
   if (!IsRefused(refusal)) refusal = ReadOutline(part.module, part.outline);
   if (IsRefused(refusal)) return refusal;
   PackParameters(part);

@@ -426,6 +426,7 @@ TEST_F(CommandTest, PtxFusesTheKernelsOfTwoFiles) {
   EXPECT_THAT(unknown.err, HasSubstr("second.ptx: The second kernel cannot be fused."));
   ExpectBadInput({"ptx", "transform", first, "--fused", second, "--ratio", "2"},
                  "two whole numbers");
+  ExpectBadInput({"ptx", "check", first, "--fused", second, "--registers", "16777216:40"}, "255");
   ExpectBadInput({"ptx", "transform", first, "--ratio", "1:2"}, "go with --fused only");
   ExpectBadInput({"ptx", "check", first, "--fused", second, "--form", "slice"}, "do not go with");
 }

@@ -21,8 +21,9 @@ inline constexpr size_t kCasesMax = 1024;
 inline constexpr size_t kFusedPairsMax = 64;
 // Blocks of a part in a fused block: the library's own limit.
 inline constexpr int64_t kFusedBlocksMax = 32;
-// Threads, registers and bytes of shared memory in `ptx --fused`: the library refuses far less.
+// Threads and bytes of shared memory in `ptx --fused`: the library refuses far less.
 inline constexpr uint32_t kFusedNumberMax = 1 << 24;
+inline constexpr uint32_t kThreadRegistersMax = 255;
 // Phases of a stream of arrivals: a day in steps of five minutes has 288.
 inline constexpr size_t kPhasesMax = 1024;
 // The shortest phase: below the time of any query, and long enough that a silence of an hour is

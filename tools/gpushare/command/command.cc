@@ -260,13 +260,13 @@ void RunPtxFuse(const PtxArguments& arguments) {
   request.other_entry = fuse.other_entry;
   SetWholeNumber("--setmaxnreg", fuse.setmaxnreg, 1, kFusedBlocksMax, request.moving_blocks);
   const auto read = [](const char* option, const std::string& text, uint32_t low,
-                       std::array<uint32_t, 2>& pair) {
-    if (!text.empty()) pair = NumberPair(option, text, low, kFusedNumberMax);
+                       std::array<uint32_t, 2>& pair, uint32_t high = kFusedNumberMax) {
+    if (!text.empty()) pair = NumberPair(option, text, low, high);
   };
   read("--ratio", fuse.ratio, 1, request.copies);
   read("--threads", fuse.threads, 0, request.threads);
   read("--shared", fuse.shared, 0, request.shared_bytes);
-  read("--registers", fuse.registers, 0, request.registers);
+  read("--registers", fuse.registers, 0, request.registers, kThreadRegistersMax);
   if (!arguments.request.form.empty() || arguments.json) {
     throw InputError("--form and --json do not go with --fused.");
   }
