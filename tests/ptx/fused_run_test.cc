@@ -102,6 +102,7 @@ struct Side {
   bool by_leader = false;  // the host's word is copied by the leader
   uint64_t evict_at = 0;   // step
   uint64_t keep = 0;       // workers
+  uint32_t evictions = 0;  // launches that left block tasks
 
   template <class T>
   T* Device(uint64_t offset) const {
@@ -133,6 +134,7 @@ struct Side {
     ASSERT_EQ(record.sequence, round) << "the part's last worker did not report";
     done += record.block_tasks_done;
     left = record.block_tasks_left;
+    evictions += left > 0 ? 1 : 0;
     EXPECT_EQ(done + left, empty ? 0u : kernel.blocks());
     EXPECT_EQ(At<gpushare_worker_scratch>(memory, base + kScratch).finished, 0u);
   }
@@ -151,8 +153,19 @@ struct Run {
   uint64_t seed = 1;
 };
 
-// Launches until neither part has block tasks left.
-void RunPair(Side tensor, Side cuda, const Run& run) {
+// How often each part was evicted with block tasks left.
+struct Evictions {
+  uint32_t tensor = 0;
+  uint32_t cuda = 0;
+  Evictions& operator+=(const Evictions& more) {
+    tensor += more.tensor;
+    cuda += more.cuda;
+    return *this;
+  }
+};
+
+// Launches until neither part has block tasks left, and adds the evictions.
+void RunPair(Side tensor, Side cuda, const Run& run, Evictions& evictions) {
   FusedPart first = tensor.kernel.part(run.tensor_copies);
   if (run.move_registers) first.registers = 60;  // more than 3 blocks an SM have at launch
   const FusedTwin twin = Fuse(first, cuda.kernel.part(run.cuda_copies),
@@ -190,57 +203,76 @@ void RunPair(Side tensor, Side cuda, const Run& run) {
   }
   tensor.ExpectOriginals(memory);
   cuda.ExpectOriginals(memory);
+  evictions += {tensor.evictions, cuda.evictions};
 }
 
 TEST(FusedRun, EveryPairUnderRandomEvictionsLeavesTheOriginalsMemory) {
   const std::vector<Kernel> kernels = Kernels();
   uint64_t seed = 1;
+  Evictions evictions;
   for (const Kernel& first : kernels) {
     for (const Kernel& second : kernels) {
       SCOPED_TRACE(first.name + " with " + second.name);
-      RunPair({first, 0}, {second, kPartBytes}, {.seed = ++seed});
+      RunPair({first, 0}, {second, kPartBytes}, {.seed = ++seed}, evictions);
     }
   }
+  EXPECT_GT(evictions.tensor, 0u);
+  EXPECT_GT(evictions.cuda, 0u);
 }
 
 TEST(FusedRun, CopiesOfAPartShareNothing) {
   const std::vector<Kernel> kernels = Kernels();
   uint64_t seed = 100;
+  Evictions evictions;
   for (size_t i = 0; i < kernels.size(); ++i) {
     const Kernel& first = kernels[i];
     const Kernel& second = kernels[(i + 2) % kernels.size()];
     SCOPED_TRACE(first.name + " with " + second.name);
     RunPair({first, 0}, {second, kPartBytes},
-            {.tensor_copies = 2, .cuda_copies = 1 + static_cast<uint32_t>(i % 3), .seed = ++seed});
+            {.tensor_copies = 2, .cuda_copies = 1 + static_cast<uint32_t>(i % 3), .seed = ++seed},
+            evictions);
   }
+  EXPECT_GT(evictions.tensor, 0u);
+  EXPECT_GT(evictions.cuda, 0u);
 }
 
 TEST(FusedRun, OnePartMayHaveNoBlockTasks) {
   const std::vector<Kernel> kernels = Kernels();
   const Kernel& sum = kernels[1];
   const Kernel& turn = kernels[3];
+  Evictions evictions;
   for (uint64_t seed = 1; seed <= 2; ++seed) {
-    RunPair({.kernel = sum, .base = 0, .empty = true}, {turn, kPartBytes}, {.seed = seed});
-    RunPair({sum, 0}, {.kernel = turn, .base = kPartBytes, .empty = true}, {.seed = seed});
+    RunPair({.kernel = sum, .base = 0, .empty = true}, {turn, kPartBytes}, {.seed = seed},
+            evictions);
+    RunPair({sum, 0}, {.kernel = turn, .base = kPartBytes, .empty = true}, {.seed = seed},
+            evictions);
   }
+  EXPECT_GT(evictions.tensor, 0u);
+  EXPECT_GT(evictions.cuda, 0u);
 }
 
 // The leader's block copies the word of a part that has one, and returns for the other.
 TEST(FusedRun, TheLeaderEvictsThePartThatHasAHostWord) {
   const std::vector<Kernel> kernels = Kernels();
+  Evictions second;
+  Evictions first;
   for (uint64_t seed = 1; seed <= 2; ++seed) {
     RunPair({kernels[2], 0}, {.kernel = kernels[3], .base = kPartBytes, .by_leader = true},
-            {.seed = seed});
+            {.seed = seed}, second);
     RunPair({.kernel = kernels[1], .base = 0, .by_leader = true}, {kernels[4], kPartBytes},
-            {.tensor_copies = 2, .seed = seed});
+            {.tensor_copies = 2, .seed = seed}, first);
   }
+  // Evictions of the part whose word the leader copies.
+  EXPECT_GT(second.cuda, 0u);
+  EXPECT_GT(first.tensor, 0u);
 }
 
 // Parts are whole warpgroups then: most threads of these small kernels are padding.
 TEST(FusedRun, UnusedThreadsOfWarpgroupsEnd) {
   std::vector<Kernel> kernels = Kernels();
+  Evictions evictions;
   RunPair({kernels[3], 0}, {kernels[2], kPartBytes},
-          {.tensor_copies = 2, .move_registers = true, .seed = 3});
+          {.tensor_copies = 2, .move_registers = true, .seed = 3}, evictions);
 }
 
 }  // namespace
