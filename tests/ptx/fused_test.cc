@@ -16,6 +16,7 @@
 #include "src/ptx/twin.h"
 #include "tests/ptx/fused_kernels.h"
 #include "tests/ptx/kernels.h"
+#include "tests/ptx/worker_structure.h"
 
 namespace gpushare::ptx {
 namespace {
@@ -150,6 +151,43 @@ TEST(Fused, RegistersMoveWhereTheyAddUp) {
   EXPECT_EQ(Count(twin.text, "setmaxnreg.dec.sync.aligned.u32 56;"), 1u);
   const FusedTwin plain = Fuse(gemm, other, {.registers_max = 120});
   EXPECT_TRUE(Has(plain.text, ".maxnreg 120\n"));
+}
+
+// The text of each worker: up to the label of the next one.
+std::vector<std::string> Workers(const FusedTwin& twin) {
+  std::vector<std::string> workers;
+  size_t begin = twin.text.find("mov.u32 %gpushare_thread, %tid.x;");
+  for (uint32_t next = 1; begin != std::string::npos; ++next) {
+    const std::string label = "$gpushare_worker_" + std::to_string(next) + ":";
+    const size_t end = twin.text.find(label, begin);
+    workers.push_back(twin.text.substr(begin, end - begin));
+    begin = end;
+  }
+  return workers;
+}
+
+// Two copies of each part, padding up to warpgroups, and registers that move.
+TEST(Fused, EachScopeIsBuiltLikeAWorkerTwin) {
+  struct Row {
+    std::string_view body;
+    uint32_t early_exits;
+  };
+  for (const Row& row : {Row{kThreeDimensions, 0}, Row{kEarlyReturn, 3}}) {
+    const std::string text = KernelText(row.body);
+    const FusedTwin twin = Fuse({.text = text, .block = kWarp, .copies = 2, .registers = 46},
+                                {.text = text, .block = kWarp, .copies = 2, .registers = 32},
+                                {.move_registers = true, .blocks_per_sm = 3});
+    ASSERT_TRUE(twin.ok()) << twin.refusal.message;
+    EXPECT_EQ(twin.layout.tensor.stride, 128u);
+    const std::vector<std::string> workers = Workers(twin);
+    ASSERT_EQ(workers.size(), 4u);
+    for (const std::string& worker : workers) {
+      EXPECT_EQ(Count(worker, "setmaxnreg."), 1u);
+      EXPECT_EQ(Count(worker, "$gpushare_head:"), 1u);
+      ExpectTheClaimIsEnteredAtItsHead(worker);
+      ExpectEachExitHasADrain(worker, row.early_exits);
+    }
+  }
 }
 
 TEST(Fused, ReadOnlyVariablesComeAlongUnderNewNames) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/ptx/kernels.h"
+#include "tests/ptx/worker_structure.h"
 
 namespace gpushare::ptx {
 namespace {
@@ -49,28 +50,18 @@ TEST(Twin, EarlyExitsBeforeABarrierAreFound) {
   EXPECT_FALSE(Check(KernelText(kBlockSum, ".reqntid 32\n"), "k").facts.early_exits);
 }
 
-// The assembler brings the threads of a warp together only behind a part with one way in: what
-// leads into the claim leads to its head.
 TEST(Twin, TheFirstThreadEntersItsClaimAtTheHeadAlone) {
   for (const std::string_view body : {kThreeDimensions, kEarlyReturn}) {
     const Twin twin = Transform(KernelText(body), "k", {.original = false, .workers = true});
     ASSERT_TRUE(twin.ok()) << twin.refusal.message;
-    const std::string before = twin.text.substr(0, twin.text.find("$gpushare_head:"));
-    for (const char* label : {"$gpushare_none", "$gpushare_publish", "$gpushare_wait"}) {
-      EXPECT_NE(twin.text.find(std::string(label) + ':'), std::string::npos) << label;
-      EXPECT_EQ(before.find(std::string("bra ") + label), std::string::npos) << label;
-    }
+    ExpectTheClaimIsEnteredAtItsHead(twin.text);
   }
 }
 
 TEST(Twin, EachEarlyExitHasADrainOfItsOwn) {
   const Twin twin = Transform(KernelText(kEarlyReturn), "k", {.original = false, .workers = true});
   ASSERT_TRUE(twin.ok()) << twin.refusal.message;
-  for (const char* exit : {"0", "1", "2"}) {
-    const std::string label = std::string("$gpushare_ended") + exit;
-    EXPECT_NE(twin.text.find("bra " + label + ";"), std::string::npos) << exit;
-    EXPECT_NE(twin.text.find(label + ":\n\tsetp"), std::string::npos) << exit;
-  }
+  ExpectEachExitHasADrain(twin.text, 3);
   std::string exits;
   for (int i = 0; i < 65; ++i)
     exits += "\tsetp.eq.u32 %p1, %r2, " + std::to_string(i) + ";\n\t@%p1 ret;\n";
