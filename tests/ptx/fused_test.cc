@@ -111,6 +111,14 @@ TEST(Fused, SharedMemoryIsCarvedWithAlignment) {
   EXPECT_EQ(both.layout.cuda.shared_begin, 1024u);
   EXPECT_EQ(both.layout.shared_bytes, 1024u + 384u);
   EXPECT_TRUE(Has(both.text, "[gpushare_memory+272+4];"));  // sum+4
+  // An array that asks for more than 1,024.
+  std::string aligned(kTurnRound);
+  aligned.replace(aligned.find(".align 16 .b8 words"), 9, ".align 4096");
+  const FusedTwin far = Fuse({.text = sum}, {.text = aligned, .dynamic_shared_bytes = 256});
+  ASSERT_TRUE(far.ok()) << far.refusal.message;
+  EXPECT_EQ(far.layout.shared_align, 4096u);
+  EXPECT_EQ(far.layout.cuda.shared_begin, 4096u);
+  EXPECT_TRUE(Has(far.text, ".extern .shared .align 4096 .b8 gpushare_memory[];"));
   const FusedTwin small = Fuse({.text = sum}, {.text = sum, .copies = 2});
   ASSERT_TRUE(small.ok()) << small.refusal.message;
   EXPECT_FALSE(small.layout.dynamic_shared);
@@ -281,6 +289,12 @@ TEST(Fused, KernelsThatCannotBeAPartAreRefusedByName) {
   EXPECT_TRUE(Fuse({.text = declared}, {.text = other}).ok());
   const FusedPart stated = {.text = other, .block = {64, 1, 1}};
   EXPECT_TRUE(Has(Fuse(stated, stated).refusal.message, "requires blocks of 32x1x1"));
+  const FusedPart partly = {.text = other, .block = {32, 0, 0}};
+  EXPECT_TRUE(Has(Fuse(partly, partly).refusal.message, "32x0x0 threads is stated; state all"));
+  // The product of these is 0 in 64 bits.
+  const std::string open = KernelText("ret;");
+  const FusedPart wide = {.text = open, .block = {1u << 31, 1u << 31, 4}};
+  EXPECT_TRUE(Has(Fuse(wide, wide).refusal.message, "is not made of whole warps, up to 1,024"));
 }
 
 TEST(Fused, PairsBeyondALimitAreRefusedWithFigureAndLimit) {

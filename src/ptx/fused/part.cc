@@ -30,8 +30,11 @@ Refusal At(uint32_t line, Reason reason, const std::string& what) {
 
 std::string Quoted(std::string_view text) { return "'" + std::string(text.substr(0, 80)) + "'"; }
 
+// Exact up to 2^20 in each dimension, and too many threads beyond.
 uint64_t Product(const std::array<uint32_t, 3>& shape) {
-  return uint64_t{shape[0]} * shape[1] * shape[2];
+  uint64_t product = 1;
+  for (const uint32_t extent : shape) product *= std::min(extent, 1u << 20);
+  return product;
 }
 
 std::string Spelled(const std::array<uint32_t, 3>& shape) {
@@ -45,6 +48,10 @@ Refusal ChooseBlock(const FusedPart& asked, Part& part) {
     return Refusal{Reason::kBlockShape, entry.line, what};
   };
   part.block = entry.block_required;
+  if (Product(asked.block) == 0 && asked.block != std::array<uint32_t, 3>{}) {
+    return refuse("A block of " + Spelled(asked.block) +
+                  " threads is stated; state all three dimensions, 1 where there is none.");
+  }
   if (Product(asked.block) != 0) {
     if (Product(entry.block_required) != 0 && entry.block_required != asked.block) {
       return refuse("The kernel requires blocks of " + Spelled(entry.block_required) +
@@ -192,6 +199,7 @@ Refusal CarveShared(const FusedPart& asked, Part& part) {
     if (variable.kind == SymbolKind::kDynamicShared) {
       // The worker's words would lie where the kernel's memory begins.
       if (asked.dynamic_shared_bytes == 0) return NoDynamicBytes(part, symbol);
+      needs.shared_align = std::max(needs.shared_align, variable.align_bytes);
       continue;
     }
     bytes = RoundUp(bytes, variable.align_bytes);
