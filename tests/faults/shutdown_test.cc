@@ -114,13 +114,19 @@ TEST_P(ShutdownTest, ByADeadlineItRunsWhatFitsAndCutsOffTheRest) {
   // In real time a thread may be descheduled.
   EXPECT_LE(api_.NowNs(), deadline_ns + (virtual_time() ? 0 : 500 * kMs));
   int ran = 0;
+  int given_up = 0;
   for (const gpushare_ticket ticket : tickets) {
     const gpushare_verdict verdict = VerdictOf(ticket);
     ran += verdict == GPUSHARE_VERDICT_OK ? 1 : 0;
-    // What runs is evictable, so that nothing has to be given up.
-    EXPECT_TRUE(verdict == GPUSHARE_VERDICT_OK || verdict == GPUSHARE_VERDICT_SHUTDOWN) << verdict;
+    given_up += verdict == GPUSHARE_VERDICT_TIMED_OUT ? 1 : 0;
+    EXPECT_TRUE(verdict == GPUSHARE_VERDICT_OK || verdict == GPUSHARE_VERDICT_SHUTDOWN ||
+                verdict == GPUSHARE_VERDICT_TIMED_OUT)
+        << verdict;
     EXPECT_OK(gpushare_ticket_release(api_.runtime, ticket));
   }
+  // What runs is evictable, so that nothing has to be given up, unless the thread that sees the end
+  // of the one that runs is descheduled until the deadline.
+  EXPECT_LE(given_up, virtual_time() ? 0 : 1);
   EXPECT_GT(ran, 2);
   EXPECT_LT(ran, 20);
 }
