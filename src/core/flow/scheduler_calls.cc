@@ -465,7 +465,7 @@ absl::StatusOr<TokenStreamId> Scheduler::BeginTokenStream(AppId id, TimeNs arriv
         absl::StrCat("App '", app->options.name, "' is best-effort and has no token streams."));
   }
   const TimeNs arrives_ns = arrival_ns == 0 ? now_ns : arrival_ns;
-  const absl::StatusOr<TokenStreamId> stream = flow.token_streams.Begin(*app, arrives_ns, now_ns);
+  absl::StatusOr<TokenStreamId> stream = flow.token_streams.Begin(*app, arrives_ns, now_ns);
   if (stream.ok() && flow.HasEvents()) {
     flow.EmitAt(flow.device->NowNs(),
                 TokenStreamBegun{.stream = *stream, .app = id, .arrival_ns = arrives_ns});
@@ -479,7 +479,7 @@ absl::Status Scheduler::MarkTokens(absl::Span<const TokenStreamId> streams, Tick
   Task* const task = flow.tables.FindTicket(ticket);
   if (task == nullptr) return NoTicket(ticket);
   const AppId app = task->record.app;
-  const absl::Status status = flow.token_streams.Mark(streams, *task);
+  absl::Status status = flow.token_streams.Mark(streams, *task);
   if (status.ok() && flow.HasEvents()) EmitMarks(flow, ticket, app, streams);
   return status;
 }
@@ -488,7 +488,7 @@ absl::Status Scheduler::EndTokenStream(TokenStreamId stream) {
   Flow& flow = driver_->flow;
   MutexLock lock(&driver_->tick_mutex);
   const App* const app = flow.token_streams.AppOf(stream);
-  const absl::Status status = flow.token_streams.End(stream);
+  absl::Status status = flow.token_streams.End(stream);
   if (status.ok() && flow.HasEvents()) {
     flow.EmitAt(flow.device->NowNs(),
                 TokenStreamEnded{.stream = stream, .app = AppId{app->id.load()}});
