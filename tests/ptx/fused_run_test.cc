@@ -15,6 +15,7 @@
 #include "src/ptx/fused.h"
 #include "tests/ptx/fused_kernels.h"
 #include "tests/ptx/interpreter.h"
+#include "tests/ptx/interpreter_memory.h"
 #include "tests/ptx/kernels.h"
 
 namespace gpushare::ptx {
@@ -53,20 +54,6 @@ std::vector<Kernel> Kernels() {
           {"early return", KernelText(kEarlyReturn, ".maxntid 32, 1, 1\n"), {32, 1, 1}, {6, 1, 1}},
           {"turn round", std::string(kTurnRound), {64, 1, 1}, {4, 1, 1}, 256, true},
           {"deep block", std::string(kDeepBlock), {8, 4, 2}, {2, 2, 1}}};
-}
-
-template <class T>
-std::vector<uint8_t> BytesOf(const T& value) {
-  std::vector<uint8_t> bytes(sizeof(T));
-  std::memcpy(bytes.data(), &value, sizeof(T));
-  return bytes;
-}
-
-template <class T>
-T At(const std::vector<uint8_t>& memory, uint64_t offset) {
-  T value;
-  std::memcpy(&value, memory.data() + offset, sizeof(T));
-  return value;
 }
 
 // The parameters of a part as one struct.

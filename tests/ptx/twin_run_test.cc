@@ -15,6 +15,7 @@
 
 #include "src/ptx/twin.h"
 #include "tests/ptx/interpreter.h"
+#include "tests/ptx/interpreter_memory.h"
 #include "tests/ptx/kernels.h"
 
 namespace gpushare::ptx {
@@ -30,25 +31,6 @@ constexpr uint64_t kRetired = 24;
 constexpr uint64_t kSmWorkers = 104;  // of up to six SMs
 constexpr uint64_t kOut = 128;
 constexpr size_t kBytes = 4096;
-
-template <class T>
-std::vector<uint8_t> BytesOf(const T& value) {
-  std::vector<uint8_t> bytes(sizeof(T));
-  std::memcpy(bytes.data(), &value, sizeof(T));
-  return bytes;
-}
-
-template <class T>
-T At(const std::vector<uint8_t>& memory, uint64_t offset) {
-  T value;
-  std::memcpy(&value, memory.data() + offset, sizeof(T));
-  return value;
-}
-
-template <class T>
-T* Device(uint64_t offset) {
-  return reinterpret_cast<T*>(kGlobalBase + offset);  // an address of the interpreter's memory
-}
 
 struct Case {
   std::string name;

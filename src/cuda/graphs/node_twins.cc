@@ -30,7 +30,7 @@ bool IsSpecial(const DriverApi& api, CUgraphNode node) {
     CUlaunchAttributeValue value = {};
     const CUresult code = api.cuGraphKernelNodeGetAttribute(node, id, &value);
     if (code == CUDA_SUCCESS) return value;
-    // What a driver does not know, it launches no node with.
+    // A driver that does not know the attribute cannot have launched the node with it.
     known = known && code == CUDA_ERROR_NOT_SUPPORTED;
     return CUlaunchAttributeValue{};
   };

@@ -73,7 +73,7 @@ Refusal ChooseBlock(const FusedPart& asked, Part& part) {
     return refuse("A block of " + std::to_string(threads) +
                   " threads is not made of whole warps, up to 1,024 threads.");
   }
-  entry.block_required = part.block;  // what the analyses are told
+  entry.block_required = part.block;  // so that the analyses know the shape, stated or not
   part.is_flat = part.block[1] == 1 && part.block[2] == 1;
   part.needs.threads = static_cast<uint32_t>(threads);
   return {};

@@ -143,7 +143,7 @@ TEST(Events, OfTasksStandInTheirSlots) {
               Of(kQueryEndCalled, {.id = 7, .a = 3, .app = 12}));
 }
 
-// They share the types of what is called for queries, and `detail` tells them apart.
+// Events of token streams have the types of those of queries and waits; `detail` 1 marks them.
 TEST(Events, OfTokenStreamsAreCallsWithASubject) {
   using enum EventType;
   ExpectSlots(TokenStreamBegun{.stream = TokenStreamId{7}, .app = AppId{12}, .arrival_ns = 99},
