@@ -22,7 +22,7 @@ GPUSHARE_ALL_FIELDS_CONVERTED(core::PlaceView, 3);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::SplitView, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::CopyState, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::Promise, 5);
-GPUSHARE_ALL_FIELDS_CONVERTED(core::LcAppView, 27);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::LcAppView, 28);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::BeAppView, 8);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::QueryView, 9);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::Prediction, 3);
@@ -110,6 +110,7 @@ gpushare_lc_app_view View(const core::LcAppView& app) {
   out.lull_delay_ns = app.lull_delay_ns;
   out.expected_by_ns = app.expected_by_ns;
   out.first_late_max = app.first_late_max;
+  out.saved_vacation_ns = app.saved_vacation_ns;
   return out;
 }
 

@@ -120,7 +120,8 @@ TEST_F(PolicyViewsTest, AnLcAppShowsWhatTheEvidenceSays) {
                lc_.tail_credit, lc_.tail_need_per_ns, lc_.lag_ns, lc_.shadow_p99_ns,
                lc_.service_age_ns, lc_.reserved_capsms, lc_.packed, lc_.priority,
                lc_.active_queries, lc_.tasks_in_flight, lc_.idle_since_ns, lc_.main_kernel.value,
-               lc_.lull_delay_ns, lc_.expected_by_ns, lc_.first_late_max);
+               lc_.lull_delay_ns, lc_.expected_by_ns, lc_.first_late_max,
+               lc_.saved_vacation_ns);
   lc_.speed_beside_copies = {1.0F, 0.9F, 0.8F, 0.7F};
   const gpushare_lc_app_view& seen = Convert().lc_apps[0];
   EXPECT_EQ(seen.app_id, lc_.app.value);
@@ -144,6 +145,7 @@ TEST_F(PolicyViewsTest, AnLcAppShowsWhatTheEvidenceSays) {
   EXPECT_EQ(seen.lull_delay_ns, lc_.lull_delay_ns);
   EXPECT_EQ(seen.expected_by_ns, lc_.expected_by_ns);
   EXPECT_EQ(seen.first_late_max, lc_.first_late_max);
+  EXPECT_EQ(seen.saved_vacation_ns, lc_.saved_vacation_ns);
   EXPECT_EQ(seen.active_queries, lc_.active_queries);
   EXPECT_EQ(seen.tasks_in_flight, lc_.tasks_in_flight);
   EXPECT_EQ(seen.idle_since_ns, lc_.idle_since_ns);

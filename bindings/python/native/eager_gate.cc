@@ -26,7 +26,7 @@ constexpr int64_t kUnknownMaxNs = 1'000'000;
 constexpr int64_t kLaunchNs = 4'000;
 // An end that was not there this long before was seen when it happened.
 constexpr int64_t kExactNs = 10'000;
-constexpr int64_t kCreditAskNs = 1'000'000;  // between two regions that credit is asked for
+constexpr int64_t kCreditAskNs = 250'000;  // between two regions that a longer room is asked for
 // Longer than most LC queries, so that the loop goes on within a microsecond; then it sleeps, which
 // takes some 70 us.
 constexpr int64_t kSpinNs = 500'000;

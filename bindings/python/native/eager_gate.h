@@ -13,7 +13,8 @@
 //   too much outstanding    waits for what was launched before
 //   an unknown operation    runs alone until LC work leaves it alone once, and what it takes then
 //                           is its expected time
-//   longer than the room    a region of its own, as soon as the tail accounts have the credit
+//   longer than the room    a region of its own, as soon as the idle time has saved for it or the
+//                           tail accounts have the credit
 //
 // An unknown operation claims what unknown ones before it took, and twice the time that LC work has
 // left it alone. So in a loop of long operations the first runs of all but one are on credit too.

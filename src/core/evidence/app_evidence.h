@@ -23,6 +23,7 @@
 #include "src/core/evidence/steps.h"
 #include "src/core/evidence/tail_account.h"
 #include "src/core/evidence/target_tail.h"
+#include "src/core/evidence/vacation_account.h"
 #include "src/core/promise/promise.h"
 
 namespace gpushare::core {
@@ -45,6 +46,7 @@ struct AppEvidence {
   RecentArrivals arrivals;
   Steps steps;
   TailAccount account;
+  VacationAccount vacation;
   TargetTail target;
   BeDuty duty;
   Shadow shadow;
@@ -91,6 +93,7 @@ inline void BeginApp(AppEvidence& app, int64_t solo_ns, const Promise& promise, 
   app.arrivals = RecentArrivals();
   app.steps = Steps();
   app.account = TailAccount{.arrival_ns = now_ns};
+  app.vacation = VacationAccount{.counted_ns = now_ns};
   app.target = TargetTailAtFirst(promise);
   app.duty = BeDuty();
   app.shadow = Shadow();
@@ -122,6 +125,7 @@ inline int64_t GapsOf(const AppEvidence& app, int32_t launches) {
 // them.
 inline void ServeAnotherModel(AppEvidence& app, TimeNs now_ns) {
   BeginAnew(app.account, now_ns);
+  app.vacation = VacationAccount{.counted_ns = now_ns};
   app.slack = SlackShare();
   app.tail.Clear();
   app.shadow.ForgetLatencies();
@@ -152,6 +156,7 @@ inline void NoteTargetLost(AppEvidence& app, const Promise& stated, TimeNs now_n
   if (lost == app.target_lost) return;
   app.target_lost = lost;
   BeginAnew(app.account, now_ns);
+  app.vacation = VacationAccount{.counted_ns = now_ns};
 }
 
 // A bound is lost from where a query alone takes longer than the bound allows until it takes no
@@ -174,6 +179,7 @@ inline void NoteBoundLost(AppEvidence& app, const Promise& stated, TimeNs now_ns
 inline void UpdateApp(AppEvidence& app, const Promise& before, const Promise& now, TimeNs now_ns) {
   if (now.LatencyLimit() != before.LatencyLimit()) {
     BeginAnew(app.account, now_ns);
+  app.vacation = VacationAccount{.counted_ns = now_ns};
     app.slack = SlackShare();
   }
   const bool other_p99 = now.p99_alone_ns != before.p99_alone_ns;

@@ -32,6 +32,9 @@ void Evidence::QueryBegan(AppEvidence& app, const BegunQuery& begin, ShadowQuery
   app.shadow.Begin(begin.arrival_ns - yielded_ns, predicted_ns, begin.since_ns - yielded_ns,
                    shadow);
   shadow.yielded_ns = yielded_ns;
+  if (app.queries == 0 && !IsQuiet(app.account, begin.now_ns)) {
+    SaveIdleTime(app.vacation, app.load.idle_since_ns, begin.now_ns);
+  }
   NoteArrival(app.account, begin.now_ns);
   app.arrivals.Add(begin.now_ns);
   app.steps.Begin(app.queries == 0, app.query_solo_ns, begin.since_ns, begin.now_ns);

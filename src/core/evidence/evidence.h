@@ -111,6 +111,17 @@ struct Evidence {
   static void CreditBegan(AppEvidence& app, int64_t blocking_ns, TimeNs now_ns) {
     PutAside(app.account, blocking_ns, app.query_solo_ns, now_ns);
   }
+  // A region of one launch that is longer than the app's budget begins on its vacation account.
+  static void VacationBegan(AppEvidence& app, int64_t length_ns) {
+    BeginVacation(app.vacation, length_ns);
+  }
+  static void VacationEnded(AppEvidence& app, int64_t length_ns, int64_t took_ns) {
+    EndVacation(app.vacation, length_ns, took_ns);
+  }
+  // Any other region has ended.
+  static void RegionEnded(AppEvidence& app, int64_t bound_ns, int64_t took_ns) {
+    TakeRegion(app.vacation, bound_ns, took_ns);
+  }
   // Not of a copy.
   void BePartEnded(const EndedBePart& end);
   // Parts were dropped without an end, as a lane was given up.

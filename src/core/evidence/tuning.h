@@ -53,6 +53,13 @@ inline constexpr int64_t kTailQueriesStep = 64;
 inline constexpr double kTailSpanMin = 0.125;
 static_assert(kTailQueriesStep < kTailQueriesMin);
 
+// --- the vacation account (vacation_account.h) --------------------------------------------------
+
+// Idle time, ns, of which it keeps what was saved: long against a launch, of which one of 5 ms may
+// need all of it, and short enough that a burst of long launches meets few of the queries that a
+// p99 is counted over. Range 0.1 to 5 s.
+inline constexpr double kVacationSavedNs = 2 * kLoadWindowNs;
+
 // --- the tail account and the factor of a target (tail_account.h, target_tail.h) ----------------
 
 // Share of an app's queries that may be late: the p99, less what starts delay beyond their

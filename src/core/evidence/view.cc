@@ -87,6 +87,16 @@ void ViewBudgets(AppEvidence& app, const LcQueue& queue, Vacations& vacations, T
       LateDelay(shift_ns, promise.p99_alone_ns, view.solo_ns, app.tail.quantiles());
 }
 
+// The budgets are in the view. Of a launch that makes half of the queries late which meet it, the
+// tail is no measure: it is for the tail account.
+void ViewVacation(AppEvidence& app, TimeNs now_ns, LcAppView& view) {
+  const bool is_idle = view.active_queries == 0 && !IsQuiet(app.account, now_ns);
+  if (is_idle) SaveIdleTime(app.vacation, app.load.idle_since_ns, now_ns);
+  const bool limited = view.blocking_budget_ns != kNever;
+  FollowTail(app.vacation, limited ? view.tail_rate : 0, view.blocking_budget_ns);
+  view.saved_vacation_ns = std::min(LongestOf(app.vacation), view.late_delay_ns);
+}
+
 void ViewApp(AppEvidence& app, const LcQueue& queue, const CostModel& model, Vacations& vacations,
              TimeNs now_ns, LcAppView& view) {
   view.load_error = app.account.arrivals == 0
@@ -101,6 +111,7 @@ void ViewApp(AppEvidence& app, const LcQueue& queue, const CostModel& model, Vac
   view.shadow_p99_ns = app.shadow.p99_ns();
   view.service_age_ns = app.shadow.ServiceAgeNs(own_ns);
   view.idle_since_ns = app.load.idle_since_ns;
+  ViewVacation(app, now_ns, view);
   app.steps.NoteLapse(now_ns);
   view.expected_by_ns = app.steps.ExpectedBy(now_ns);
   const KernelDesc* const kernel = app.main_kernel.kernel;

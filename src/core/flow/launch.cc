@@ -11,6 +11,7 @@
 #include "src/core/flow/verbs/plan_entry.h"
 #include "src/core/log/events.h"
 #include "src/core/promise/tuning.h"
+#include "src/core/queueing/first_late.h"
 #include "src/core/queueing/headroom.h"
 #include "src/core/seams/launch_claims.h"
 #include "src/core/seams/ordinary_form.h"
@@ -190,15 +191,27 @@ int64_t RegionOnCredit(const LcAppView& app) {
                                                           : kMaxDurationNs;
 }
 
+// One launch in a silence between the busy periods of an app that works in steps: a share of the
+// queries behind silences may be late.
+int64_t InSilence(const LcAppView& app, TimeNs now_ns) {
+  if (app.first_late_max <= 0 || app.expected_by_ns > now_ns) return 0;
+  return LongestOfFirst(app.first_late_max, app.blocking_budget_ns, app.late_delay_ns);
+}
+
 // The BE regions that may begin now: nothing evicts them. None while an LC app has an active query;
 // between the steps of an app no more than its next step tolerates; one at a time on credit.
 RegionRoom RoomOfRegions(const Snapshot& snapshot, bool credit_is_taken) {
-  RegionRoom room = {
-      .longest_ns = kMaxDurationNs, .on_credit_ns = kMaxDurationNs, .gap_ns = kMaxDurationNs};
+  RegionRoom room = {.longest_ns = kMaxDurationNs,
+                     .saved_ns = kMaxDurationNs,
+                     .on_credit_ns = kMaxDurationNs,
+                     .gap_ns = kMaxDurationNs};
   for (const LcAppView& app : snapshot.lc_apps) {
     if (app.active_queries > 0) return {};
     const int64_t longest_ns = std::max(app.LongestUncuttable(), app.lull_delay_ns);
     room.longest_ns = std::min(room.longest_ns, longest_ns);
+    room.saved_ns =
+        std::min(room.saved_ns,
+                 std::max({longest_ns, app.saved_vacation_ns, InSilence(app, snapshot.now_ns)}));
     room.on_credit_ns = std::min(room.on_credit_ns, std::max(longest_ns, RegionOnCredit(app)));
     if (app.expected_by_ns <= snapshot.now_ns || app.blocking_budget_ns == kNever) continue;
     const double budget_ns = kBoundShareOfSplit * static_cast<double>(app.blocking_budget_ns);
@@ -209,13 +222,15 @@ RegionRoom RoomOfRegions(const Snapshot& snapshot, bool credit_is_taken) {
   return room;
 }
 
-// Who may take the credit of the room: of the BE apps that lately asked for a region which needs
-// it, and has enough of it, the one with the least start tag. Without any, whoever asks first.
+// Who may take what is saved, or the credit of the room: of the BE apps that lately asked for a
+// region which needs it, and has enough of it, the one with the least start tag. Without any,
+// whoever asks first.
 uint64_t CreditApps(const Flow& flow, const RegionRoom& room) {
+  const int64_t most_ns = std::max(room.saved_ns, room.on_credit_ns);
   const App* next = nullptr;
   for (const App* const app : flow.be_apps) {
     const int64_t bound_ns = app->region_wish.bound_ns.load(std::memory_order_relaxed);
-    if (bound_ns <= room.longest_ns || bound_ns > room.on_credit_ns) continue;
+    if (bound_ns <= room.longest_ns || bound_ns > most_ns) continue;
     if (!app->region_wish.IsOpen(flow.now_ns)) continue;
     if (next == nullptr || StartTag(*app, kSmTime) < StartTag(*next, kSmTime)) next = app;
   }

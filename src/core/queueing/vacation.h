@@ -20,6 +20,7 @@
 #ifndef GPUSHARE_SRC_CORE_QUEUEING_VACATION_H_
 #define GPUSHARE_SRC_CORE_QUEUEING_VACATION_H_
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -50,6 +51,30 @@ inline int64_t LongestVacation(int64_t shift_ns, double tail_rate) {
     x = next;
   }
   return static_cast<int64_t>(x / tail_rate);
+}
+
+// What one launch of length B, which begins while no query is active, takes of what the p99 may
+// move by: the time that it runs, times E[exp(eta U)] - 1 of a query that arrives meanwhile. The
+// p99 stays within a shift of s while all launches take no more than exp(eta s) - 1 for each
+// nanosecond of idle time, of which they are a part.
+inline double CostOfVacation(double length_ns, double tail_rate) {
+  const double x = tail_rate * length_ns;
+  if (!(x > 1e-4)) return x * length_ns / 2;
+  return (std::expm1(x) - x) / tail_rate;
+}
+
+// The longest launch of that cost.
+inline double LongestOfCost(double cost_ns, double tail_rate) {
+  const double cost = tail_rate * cost_ns;
+  if (!(cost > 0)) return 0;
+  // exp(x) = 1 + x + cost, and x is at most the root of 2 cost. The function is convex.
+  double x = std::min(std::sqrt(2 * cost), std::log1p(cost + std::sqrt(2 * cost)));
+  for (int step = 0; step < 8; ++step) {
+    const double beyond = std::expm1(x) - x - cost;
+    if (!(beyond > 1e-9 * cost) || x < 1e-4) break;
+    x -= beyond / std::expm1(x);
+  }
+  return x / tail_rate;
 }
 
 // Its answers in one plan: LC apps with the same bound ask the same.

@@ -65,6 +65,9 @@ struct LcAppView {
   // twice as long (vacation.h). At least blocking_budget_ns, whatever stands here.
   int64_t uncuttable_budget_ns = 0;
   int64_t LongestUncuttable() const { return std::max(blocking_budget_ns, uncuttable_budget_ns); }
+  // A longer one may begin now and then: for so long a one the idle time of late has saved
+  // (evidence/vacation_account.h).
+  int64_t saved_vacation_ns = 0;
   // Decay rate eta of its latencies' tail, 1 / ns, where its p99 bound is what limits BE work; 0:
   // unknown, or another bound does.
   double tail_rate = 0;

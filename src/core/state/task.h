@@ -138,6 +138,12 @@ struct Wait {
   Wait* previous = nullptr;
 };
 
+// On what a BE region began that LC queries may wait for.
+enum class RegionLeave : uint8_t {
+  kRoom = 0,  // every LC app tolerates it
+  kSaved,     // on the vacation accounts of those that do not
+  kCredit,    // on their tail accounts
+};
 enum class RegionPhase : uint8_t { kNone = 0, kOpen = 1, kEnded = 2 };
 
 // Progress of a task. Submit resets it by assignment when a slot takes a new task.
@@ -157,7 +163,8 @@ struct Progress {
   bool runs_alone = false;     // BE: it began alone, to be measured by itself
   // It had co-residents, so it trains no solo model.
   bool had_co_residents = false;
-  bool begins_on_credit = false;  // a BE region, until the flow has counted it in on_credit
+  RegionLeave region_leave = RegionLeave::kRoom;
+  bool vacation_began = false;  // a BE region on kSaved, once the accounts have paid for it
   // BE work that ran when this task was launched: its SMs (0: none, or several kernels), and
   // whether some of it was on this task's SMs.
   int32_t beside_sms = 0;

@@ -21,17 +21,23 @@ bool IsBehindSegments(const Flow& flow, const Queue& queue) {
   return lane != kNoLane && flow.lanes.lane(lane).holds_segments.load(std::memory_order_relaxed);
 }
 
-// Whether a BE region of so long may begin beside what LC apps promise. *on_credit: it is longer
-// than one of them tolerates, and their tail accounts have the credit for it.
-absl::Status FitsRoom(Flow& flow, const Queue& queue, int64_t bound_ns, bool* on_credit) {
+// Whether a BE region of so long may begin beside what LC apps promise. *leave: on what, where it
+// is longer than one of them tolerates.
+absl::Status FitsRoom(Flow& flow, const Queue& queue, int64_t bound_ns, RegionLeave* leave) {
   const int64_t allowed = RegionRoomNs(flow);
   const auto now_ns = [&] { return flow.device->NowNs(); };
   const bool empty = queue.in_flight.load() == 0;
   if (empty && flow.gate.InFlight() == 0) {
     if (bound_ns <= allowed) return absl::OkStatus();
-    *on_credit = flow.region_rooms.TakeCredit(queue.app->slot, bound_ns, now_ns);
-    if (*on_credit) return absl::OkStatus();
-    // Credit grows with time, and only a plan reads it.
+    if (flow.region_rooms.TakeSaved(queue.app->slot, bound_ns, now_ns)) {
+      *leave = RegionLeave::kSaved;
+      return absl::OkStatus();
+    }
+    if (flow.region_rooms.TakeCredit(queue.app->slot, bound_ns, now_ns)) {
+      *leave = RegionLeave::kCredit;
+      return absl::OkStatus();
+    }
+    // What is saved and credit grow with time, and only a plan reads them.
     flow.regions_refused.fetch_add(1, std::memory_order_relaxed);
   }
   if (empty) queue.app->region_wish.Note(now_ns(), bound_ns);
@@ -43,7 +49,7 @@ absl::Status FitsRoom(Flow& flow, const Queue& queue, int64_t bound_ns, bool* on
 // Whether a region of the queue may begin now. The caller has counted it in open_regions, and
 // quiesce sets its flag before it reads that count: either the flag is seen here, or quiesce waits
 // for the region.
-absl::Status MayBegin(Flow& flow, const Queue& queue, int64_t bound_ns, bool* on_credit) {
+absl::Status MayBegin(Flow& flow, const Queue& queue, int64_t bound_ns, RegionLeave* leave) {
   if (bound_ns < 1 || bound_ns > kMaxDurationNs) {
     return absl::InvalidArgumentError(absl::StrCat("A region declares a bound of ", bound_ns,
                                                    " ns, and it must lie between 1 and ",
@@ -72,7 +78,7 @@ absl::Status MayBegin(Flow& flow, const Queue& queue, int64_t bound_ns, bool* on
                      " CapSMs are reserved, and a region has the whole device; submit "
                      "opaque work instead."));
   }
-  return FitsRoom(flow, queue, bound_ns, on_credit);
+  return FitsRoom(flow, queue, bound_ns, leave);
 }
 
 // What of it a query has.
@@ -158,8 +164,8 @@ absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, const RegionS
   spec.input_size = region.input_size;
   absl::Status status = CheckQuery(flow, region, app.options.app_class);
   if (status.ok()) status = CheckNext(spec, app.options.app_class);
-  bool on_credit = false;
-  if (status.ok()) status = MayBegin(flow, *queue, spec.work.declared_ns, &on_credit);
+  RegionLeave leave = RegionLeave::kRoom;
+  if (status.ok()) status = MayBegin(flow, *queue, spec.work.declared_ns, &leave);
   if (!status.ok()) {
     give_up();
     return status;
@@ -171,7 +177,7 @@ absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, const RegionS
   }
   hold.Keep();
   Task& task = **accepted;
-  task.progress.begins_on_credit = on_credit;
+  task.progress.region_leave = leave;
   PlaceRegion(flow, task);
   const LaneIndex lane = task.progress.parts[0].lane;
   if (stream != nullptr) *stream = lane == kNoLane ? nullptr : flow.device->LaneStream(lane);

@@ -263,8 +263,15 @@ bool AsksForSoloRun(const Flow& flow, const Task& task) {
 
 // A short region may be complete before the flow hears of its begin.
 void LearnRegionBegan(Flow& flow, Task& task) {
-  if (!std::exchange(task.progress.begins_on_credit, false)) return;
   if (task.record.verdict != Verdict::kPending) return;
+  const RegionLeave leave = task.progress.region_leave;
+  if (leave == RegionLeave::kSaved) {
+    task.progress.vacation_began = true;
+    for (App* const app : flow.lc_apps) {
+      Evidence::VacationBegan(app->evidence, task.work.declared_ns);
+    }
+  }
+  if (leave != RegionLeave::kCredit) return;
   task.progress.on_credit = true;
   ++flow.regions_on_credit;
   flow.evidence.BePartBegan({.begins_credit = true});
@@ -274,9 +281,20 @@ void LearnRegionBegan(Flow& flow, Task& task) {
 }
 
 void LearnRegionEnded(Flow& flow, Task& task) {
-  if (!task.progress.is_region || !std::exchange(task.progress.on_credit, false)) return;
+  if (!task.progress.is_region || IsLc(task)) return;
+  const int64_t bound_ns = task.work.declared_ns;
+  const int64_t took_ns = std::max<int64_t>(0, flow.now_ns - task.record.submit_ns);
+  const RegionLeave leave = task.progress.region_leave;
+  for (App* const app : flow.lc_apps) {
+    if (leave == RegionLeave::kRoom) Evidence::RegionEnded(app->evidence, bound_ns, took_ns);
+    if (leave == RegionLeave::kSaved) {
+      const int64_t paid_ns = task.progress.vacation_began ? bound_ns : 0;
+      Evidence::VacationEnded(app->evidence, paid_ns, took_ns);
+    }
+  }
+  if (!std::exchange(task.progress.on_credit, false)) return;
   --flow.regions_on_credit;
-  task.app->region_wish.Note(flow.now_ns, task.work.declared_ns);
+  task.app->region_wish.Note(flow.now_ns, bound_ns);
 }
 
 void LearnPartBegan(Flow& flow, Task& task, Reason reason, bool begins) {

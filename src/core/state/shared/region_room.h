@@ -27,8 +27,9 @@ static_assert(kMaxApps <= 64, "a bit an app");
 // What a plan allows, in time on the device. 0: no region.
 struct RegionRoom {
   int64_t longest_ns = 0;    // what every LC app tolerates in front of its next query
+  int64_t saved_ns = 0;      // one launch, for which every app that tolerates less has saved
   int64_t on_credit_ns = 0;  // what every app that tolerates less has credit for
-  uint64_t credit_apps = 0;  // a bit for the slot of each BE app that may take it
+  uint64_t credit_apps = 0;  // a bit for the slot of each BE app that may take either
   // An app that works in steps expects its next query until then, and tolerates no more before.
   TimeNs gap_until_ns = 0;
   int64_t gap_ns = 0;
@@ -41,6 +42,7 @@ class RegionRooms {
     gap_until_ns_.store(room.gap_until_ns, std::memory_order_relaxed);
     credit_apps_.store(room.credit_apps, std::memory_order_relaxed);
     on_credit_ns_.store(room.on_credit_ns, std::memory_order_release);
+    saved_ns_.store(room.saved_ns, std::memory_order_release);
     longest_ns_.store(room.longest_ns, std::memory_order_release);
   }
 
@@ -53,19 +55,36 @@ class RegionRooms {
     return std::min(longest_ns, gap_ns_.load(std::memory_order_relaxed));
   }
 
-  // Takes the plan's credit for a region of so long of the app. False: there is less, it is another
+  // Takes what a plan has saved for a region of one launch. False: there is less, it is another
   // app's turn, or another region has it. Nothing starts so where a query is expected.
+  template <class Clock>
+  bool TakeSaved(uint32_t app_slot, int64_t bound_ns, Clock&& now_ns) {
+    int64_t saved_ns = saved_ns_.load(std::memory_order_acquire);
+    if (bound_ns > saved_ns || !IsTurnOf(app_slot) || IsInGap(now_ns)) return false;
+    return saved_ns_.compare_exchange_strong(saved_ns, 0);
+  }
+
+  // The same of the plan's credit.
   template <class Clock>
   bool TakeCredit(uint32_t app_slot, int64_t bound_ns, Clock&& now_ns) {
     int64_t on_credit_ns = on_credit_ns_.load(std::memory_order_acquire);
-    if ((credit_apps_.load(std::memory_order_relaxed) >> app_slot & 1) == 0) return false;
-    const TimeNs gap_until_ns = gap_until_ns_.load(std::memory_order_relaxed);
-    if (gap_until_ns != 0 && now_ns() < gap_until_ns) return false;
+    if (!IsTurnOf(app_slot) || IsInGap(now_ns)) return false;
     return bound_ns <= on_credit_ns && on_credit_ns_.compare_exchange_strong(on_credit_ns, 0);
   }
 
  private:
+  bool IsTurnOf(uint32_t app_slot) const {
+    return (credit_apps_.load(std::memory_order_relaxed) >> app_slot & 1) != 0;
+  }
+  // Whether a query is expected.
+  template <class Clock>
+  bool IsInGap(Clock&& now_ns) const {
+    const TimeNs gap_until_ns = gap_until_ns_.load(std::memory_order_relaxed);
+    return gap_until_ns != 0 && now_ns() < gap_until_ns;
+  }
+
   std::atomic<int64_t> longest_ns_{0};
+  std::atomic<int64_t> saved_ns_{0};
   std::atomic<int64_t> on_credit_ns_{0};
   std::atomic<uint64_t> credit_apps_{0};
   std::atomic<int64_t> gap_ns_{0};

@@ -8,6 +8,7 @@
 #include "src/core/base/random.h"
 #include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "src/core/promise/tuning.h"
+#include "src/core/queueing/first_late.h"
 #include "src/core/queueing/queue_tail.h"
 #include "src/core/queueing/vacation.h"
 
@@ -38,22 +39,10 @@ double ShiftLimit::ShareOf(Delay delay) const {
   return std::max(ShareOfSilences(delay), ShareOfPeriods(delay));
 }
 
-// Of the queries behind a silence, all that have waited for longer than the budget by twice what
-// makes half of them late are late, and fewer in proportion. A residual is uniform.
 double ShiftLimit::ShareOfSilences(Delay delay) const {
   if (first_late_max_ <= 0) return 0;
-  const auto spread_ns =
-      std::max(1.0, 2 * static_cast<double>(late_delay_ns_ - std::min(budget_ns_, late_delay_ns_)));
-  // The late ones of a delay so much beyond the budget, and their sum over all shorter ones.
-  const auto late = [&](double beyond_ns) { return std::clamp(beyond_ns / spread_ns, 0.0, 1.0); };
-  const auto sum = [&](double beyond_ns) {
-    const double within_ns = std::clamp(beyond_ns, 0.0, spread_ns);
-    return within_ns * within_ns / (2 * spread_ns) + std::max(0.0, beyond_ns - spread_ns);
-  };
-  const auto least_ns = static_cast<double>(delay.eviction_ns - budget_ns_);
-  const auto uniform_ns = static_cast<double>(delay.uncuttable_ns);
   const double share =
-      uniform_ns > 0 ? (sum(least_ns + uniform_ns) - sum(least_ns)) / uniform_ns : late(least_ns);
+      LateOfFirst(delay.eviction_ns, delay.uncuttable_ns, budget_ns_, late_delay_ns_);
   return share <= first_late_max_ ? 1 : first_late_max_ / share;
 }
 
