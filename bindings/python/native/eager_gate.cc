@@ -264,10 +264,11 @@ bool EagerGate::TryAlone(int64_t needs_ns, int64_t room_ns, Waiting& waiting, bo
   if (needs_ns <= room_ns) {
     return region_open_ || BeginRegion(std::max(needs_ns, StandingNs(room_ns)), waiting);
   }
+  // An open region counts as work, and while it waits nothing would be saved.
+  if (region_open_ && !EndRegion()) return false;
   const int64_t now_ns = host_.now_ns();
   if (now_ns - credit_asked_ns_ < kCreditAskNs) return false;
   credit_asked_ns_ = now_ns;
-  if (region_open_ && !EndRegion()) return false;
   if (!BeginRegion(needs_ns, waiting)) return false;
   Add(counts_.on_credit);
   return region_on_credit_ = true;

@@ -222,6 +222,28 @@ TEST_F(EagerGateTest, LcWorkEndsTheRegionBehindItsLaunchesAndTheNextOneWaits) {
   EXPECT_EQ(world_.releases, 0) << "the interpreter's lock came back";
 }
 
+// A region that is open counts as work on the vacation accounts, and the operation would wait the
+// longer.
+TEST_F(EagerGateTest, NoRegionIsOpenWhileALongOperationWaits) {
+  Open(200 * kUs);
+  Run(1, 100 * kUs);
+  Run(2, 5 * kUs);
+  world_.room_ns = 20 * kUs;
+  Run(1, 100 * kUs);  // it has just asked
+  Run(2, 5 * kUs);
+  ASSERT_EQ(world_.open, 1);
+  int64_t waited_ns = 0;
+  world_.on_pause = [&] {
+    if (world_.now_ns <= world_.busy_until_ns + 10 * kUs) return;
+    EXPECT_EQ(world_.open, 0);
+    waited_ns += kUs;
+  };
+  Run(1, 100 * kUs);
+  world_.on_pause = nullptr;
+  EXPECT_GT(waited_ns, 50 * kUs) << "until it may ask again";
+  EXPECT_EQ(gate_->counts().on_credit.load(), 2);
+}
+
 // A service that tolerates little: one operation after another, each as long as a query may meet.
 TEST_F(EagerGateTest, OperationsLongerThanHalfOfTheRoomRunAlone) {
   Open(200 * kUs);
