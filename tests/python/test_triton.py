@@ -10,7 +10,7 @@ import weakref
 import pytest
 
 import gpushare
-from gpushare import _function_images, _twins
+from gpushare import _function_images, _graph_functions, _twins
 from gpushare.enums import PtxFormBit, TaskKind
 
 
@@ -205,9 +205,12 @@ def twins(monkeypatch, enabled):
 class Registry:
     """A runtime as far as twins need one."""
 
-    def __init__(self, error=None, device_ordinal=0):
+    def __init__(self, error=None, device_ordinal=0, simulated=False):
         self.registered, self.error, self.closed, self.kept = [], error, [], []
-        self.device_ordinal = device_ordinal
+        self.device_ordinal, self._simulated = device_ordinal, simulated
+
+    def device(self):
+        return types.SimpleNamespace(simulated=self._simulated)
 
     def keep(self, memory):
         self.kept.append(memory)
@@ -244,6 +247,93 @@ def test_a_measured_graph_gets_the_twins_of_all_functions_first(enabled, twins, 
     assert [twin.state for twin in enabled.module.twins()] == ['known', 'known'], 'another runtime has none'
 
 
+class Driver:
+    """The driver of a graph of two kernels, a copy and a graph with a third kernel, which a library has."""
+
+    def __init__(self):
+        self.graphs = {0x10: [0x11, 0x12, 0x13, 0x14], 0x20: [0x21]}
+        self.kinds = {0x11: 0, 0x12: 0, 0x13: 1, 0x14: 4, 0x21: 0}
+        self.functions = {0x11: (0x1000, 0), 0x12: (0x2000, 0), 0x21: (0, 0x77)}
+
+    def nodes_of(self, graph, nodes, count):
+        found = self.graphs.get(graph.value)
+        if found is None:
+            return 400
+        count._obj.value = len(found)
+        if nodes is not None:
+            nodes[:] = found
+        return 0
+
+    def kind_of(self, node, kind):
+        kind._obj.value = self.kinds[node.value]
+        return 0
+
+    def params_of(self, node, params):
+        params._obj.function, params._obj.kernel = self.functions[node.value]
+        return 0
+
+    def child_of(self, node, graph):
+        graph._obj.value = 0x20
+        return 0
+
+    def function_of(self, function, kernel):
+        function._obj.value = kernel.value + 0x4000
+        return 0
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    fake = Driver()
+    calls = types.SimpleNamespace(
+        cuGraphGetNodes=fake.nodes_of, cuGraphNodeGetType=fake.kind_of, cuGraphKernelNodeGetParams_v2=fake.params_of,
+        cuGraphChildGraphNodeGetGraph=fake.child_of, cuKernelGetFunction=fake.function_of)
+    monkeypatch.setattr(_graph_functions, 'driver', lambda: calls)
+
+
+def test_the_functions_of_a_graph_are_those_of_its_kernels_and_child_graphs(driver):
+    assert _graph_functions.functions_of(0x10) == {0x1000, 0x2000, 0x4077}
+    assert _graph_functions.functions_of(0x30) is None, 'the driver refuses it'
+
+
+def test_without_a_driver_nobody_can_say_what_a_graph_launches(monkeypatch):
+    def missing():
+        raise OSError('libcuda.so.1: cannot open shared object file')
+    monkeypatch.setattr(_graph_functions, 'driver', missing)
+    assert _graph_functions.functions_of(0x10) is None
+
+
+def test_a_driver_without_a_call_cannot_say_it(monkeypatch):
+    monkeypatch.setattr(_graph_functions, 'driver', object)
+    assert _graph_functions.functions_of(0x10) is None
+
+
+# An autotuned product loads twenty candidates, of which the step launches one.
+def test_only_the_functions_that_the_graph_launches_get_twins(enabled, twins, driver, tmp_path):
+    for function in (0x1000, 0x3000, 0x4077):
+        load(enabled, tmp_path, function)
+    registry = Registry()
+    twins.register(registry, 0x10)
+    assert [options['original_function'] for _, options in registry.registered] == [0x1000, 0x4077]
+    assert [twin.state for twin in enabled.module.twins(registry)] == ['made', 'known', 'made']
+    twins.register(registry, 0x30)
+    assert [twin.state for twin in enabled.module.twins(registry)] == ['made'] * 3, 'nobody knows what it launches'
+
+
+def test_a_simulated_graph_is_not_shown_to_the_driver(enabled, twins, driver, tmp_path):
+    load(enabled, tmp_path, 0x3000)
+    registry = Registry(simulated=True)
+    twins.register(registry, 0x10)
+    assert len(registry.registered) == 1
+
+
+def test_the_options_of_templates_leave_the_process_as_it_is(enabled):
+    options = enabled.module.gemm_templates()
+    assert options == {'max_autotune_gemm': True, 'max_autotune_gemm_backends': 'TRITON',
+                       'max_autotune_conv_backends': 'TRITON'}
+    options.clear()
+    assert enabled.module.gemm_templates(), 'each call gives a dict of its own'
+
+
 def test_twins_keep_no_runtime_alive(enabled, twins, tmp_path):
     load(enabled, tmp_path)
     registry = Registry()
@@ -257,10 +347,11 @@ def test_twins_keep_no_runtime_alive(enabled, twins, tmp_path):
 
 def test_only_measured_graphs_that_are_cut_ask_for_twins():
     def asks(**options):
-        return gpushare.KernelSpec('graph', kind=TaskKind.GRAPH, **options).may_have_workers()
+        return gpushare.KernelSpec('graph', kind=TaskKind.GRAPH, **options).wants_twins()
     assert asks(measure_nodes=True)
     assert not asks() and not asks(measure_nodes=True, segment_ns=-1)
-    assert not gpushare.KernelSpec('kernel').may_have_workers()
+    assert not asks(measure_nodes=True, node_twins=False)
+    assert not gpushare.KernelSpec('kernel').wants_twins()
 
 
 def test_a_refused_kernel_is_listed_with_its_line(enabled, twins, tmp_path):

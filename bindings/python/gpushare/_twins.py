@@ -1,8 +1,9 @@
 """Twins of kernels that a compiler made, so that a BE graph's long nodes are evicted between their block tasks.
 
 What loads a kernel offers its PTX here (gpushare.triton). A registration of a graph that may be cut by measured
-durations registers the twins first: on a thread of the runtime's, at most LIMIT of them, and it waits for at most
-WAIT_S. What is not ready by then stays as it is in that graph (docs/evictable-nodes.md).
+durations first registers the twins of the functions that the graph launches: on a thread of the runtime's, at most
+LIMIT of them, and it waits for at most WAIT_S. What is not ready by then stays as it is in that graph
+(docs/evictable-nodes.md).
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 import dataclasses
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from gpushare._graph_functions import functions_of
 from gpushare._handle import Handle
 from gpushare.enums import Choice, Form, PtxFormBit
 from gpushare.errors import described
@@ -77,8 +79,12 @@ class Twins:
         if offered is not None:
             self._bytes -= len(offered.text)
 
-    def register(self, runtime: Any, wait_s: float = WAIT_S) -> None:
-        """Gives the runtime the twins of all functions that are known now."""
+    def register(self, runtime: Any, graph: int = 0, wait_s: float = WAIT_S) -> None:
+        """Gives the runtime the twins of the graph's functions, of those that are known now.
+
+        graph: a cudaGraph_t. Of 0, of a simulated device's and of one that the driver does not describe, the twins of
+        all known functions are made.
+        """
         with self._lock:
             offered = {function: one for function, one in self._offered.items() if may_run_on(runtime, one)}
             made = self._of(runtime)
@@ -86,8 +92,10 @@ class Twins:
                 made = RuntimeTwins(runtime.register_kernel)
                 self._made[runtime] = weakref.ref(made)
                 runtime.keep(made)
-        if made is not None:
-            made.register(offered, wait_s)
+        if made is None:
+            return
+        launched = functions_of(graph) if graph and offered and not runtime.device().simulated else None
+        made.register(offered, offered.keys() if launched is None else offered.keys() & launched, wait_s)
 
     def _of(self, runtime: Any) -> RuntimeTwins | None:
         made = self._made.get(runtime)
@@ -135,12 +143,15 @@ class RuntimeTwins:
         self._numbers = 0  # names are given once
         self._thread: threading.Thread | None = None
 
-    def register(self, offered: Mapping[int, Offered], wait_s: float) -> None:
+    def register(self, offered: Mapping[int, Offered], wanted: Collection[int], wait_s: float) -> None:
+        """Makes the twins of the wanted ones of the functions that are offered."""
         with self._changed:
             for gone in self._done.keys() - offered.keys() - self._kernels.keys():
                 del self._done[gone]
             for function, one in offered.items():
                 done = self._done.get(function)
+                if function not in wanted:
+                    continue
                 if done is None or done[0] is not one.token:
                     self._pending[function] = one
             if self._pending and self._thread is None:

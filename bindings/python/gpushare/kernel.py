@@ -33,16 +33,18 @@ class KernelSpec:
     warm_memory: address and bytes of what the graph reads into the L2 cache beside its first nodes.
     name: what a profile knows it by.
     ptx: the code of a kernel, of which the library makes a worker and a slice form.
+    node_twins: whether the registration of a measured graph makes the twins of its kernels.
     `struct` is the C struct, which may be changed.
     """
 
     def __init__(self, name: str, *, capture: Capture | None = None, ptx: Ptx | None = None,
                  simulation: abi.gpushare_simulation_record | None = None, library_call: LibraryCall | None = None,
-                 warm_memory: Sequence[tuple[int, int]] = (), **options: Unpack[KernelOptions]) -> None:
+                 warm_memory: Sequence[tuple[int, int]] = (), node_twins: bool = True,
+                 **options: Unpack[KernelOptions]) -> None:
         if ptx is not None and not isinstance(ptx, Ptx):
             raise TypeError(f'ptx is {ptx!r}, and it must be a gpushare.ptx.Ptx, which is made of a text.')
         self.name = name
-        self.ptx = ptx
+        self.ptx, self._node_twins = ptx, node_twins
         self.struct = init(abi.gpushare_kernel_options, {**options, 'name': name})
         self._raised: list[BaseException] = []
         if simulation is not None:
@@ -62,10 +64,11 @@ class KernelSpec:
             self.struct.function_images = images
             self.struct.function_image_count = len(images)
 
-    def may_have_workers(self) -> bool:
+    def wants_twins(self) -> bool:
         """Whether it is a graph whose long nodes are evicted between their block tasks, where they have a twin."""
         struct = self.struct
-        return bool(struct.kind == TaskKind.GRAPH and struct.measure_nodes and struct.segment_ns >= 0)
+        measured = struct.kind == TaskKind.GRAPH and struct.measure_nodes and struct.segment_ns >= 0
+        return bool(self._node_twins and measured)
 
     def raise_captured(self, cause: BaseException) -> None:
         """Raises the exception that `capture` raised, if it did."""

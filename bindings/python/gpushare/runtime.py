@@ -58,7 +58,7 @@ class Runtime(RuntimeBase):
     def register_kernel(self, name: str, *, capture: Capture | None = None, ptx: Ptx | None = None,
                         simulation: abi.gpushare_simulation_record | None = None,
                         library_call: LibraryCall | None = None, warm_memory: Sequence[tuple[int, int]] = (),
-                        **options: Unpack[KernelOptions]) -> Kernel:
+                        node_twins: bool = True, **options: Unpack[KernelOptions]) -> Kernel:
         """Registers a kernel, a graph or a library call. On a simulated device a name of the profile is enough.
 
         capture: makes a graph by enqueueing on the given stream, once for each place, on this thread. It must
@@ -66,15 +66,17 @@ class Runtime(RuntimeBase):
         warm_memory: address and bytes of what the graph reads into the L2 cache beside its first nodes.
         ptx: the code of a kernel, of which the library makes a worker and a slice form. worker_refusal and
         slice_refusal of kernel_info() say why one is not made; '' is none.
+        node_twins: of a measured graph, twins of its kernels are made first (gpushare.triton.enable(twins=True)).
+        False: none is made for it. A twin that the runtime already has of one of its kernels still counts.
         """
         return self.register(KernelSpec(
             name, capture=capture, ptx=ptx, simulation=simulation, library_call=library_call, warm_memory=warm_memory,
-            **options))
+            node_twins=node_twins, **options))
 
     def register(self, spec: KernelSpec) -> Kernel:
         """register_kernel with options in a KernelSpec, such as one that calibrate() measured."""
-        if spec.may_have_workers():
-            twins.register(self)
+        if spec.wants_twins():
+            twins.register(self, int(spec.struct.graph or 0))
         return Kernel(self, spec)
 
     def register_fused_kernel(self, name: str, tensor_part: Kernel, cuda_part: Kernel,

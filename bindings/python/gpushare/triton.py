@@ -14,6 +14,10 @@ code, the same results. docs/compiled-kernels.md says which kernels are left out
 With twins, gpushare also keeps the PTX of these kernels. Long nodes of a measured BE graph that have such a kernel are
 then evicted between their block tasks (docs/evictable-nodes.md). Twins inside graphs have not run on a GPU yet, so it
 is no default.
+
+    step = torch.compile(net, dynamic=False, options=gpushare.triton.gemm_templates())
+
+A product of cuBLAS has no PTX, so it has no twin. As a template of TorchInductor it has one, and is slower.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ from gpushare.errors import described
 if TYPE_CHECKING:
     from gpushare.runtime import Runtime
 
-__all__ = ['Twin', 'enable', 'known_functions', 'twins']
+__all__ = ['Twin', 'enable', 'gemm_templates', 'known_functions', 'twins']
 
 _log = logging.getLogger(__name__)
 _lock = threading.Lock()
@@ -49,8 +53,8 @@ _NO_TWIN = "The PTX of kernel '%s' is not known, so it has no twin, and no node 
 def enable(*, twins: bool = False) -> None:
     """Keeps the cubins of kernels that Triton and TorchInductor load from now on. Once is enough; there is no way back.
 
-    twins: keeps their PTX too, and gives their twins to each runtime that registers a measured BE graph, in front of
-    that registration. It takes 0.1 to 3 s a kernel, once: the code is kept on disk.
+    twins: keeps their PTX too, and gives a runtime that registers a measured BE graph the twins of the graph's kernels,
+    in front of that registration. It takes 0.1 to 3 s a kernel, once: the code is kept on disk.
     Raises ModuleNotFoundError without Triton 3.5 or later. Without PyTorch it is for Triton alone.
     """
     global _enabled, _with_twins
@@ -64,6 +68,18 @@ def enable(*, twins: bool = False) -> None:
         if kernel_class is not None:
             _watch_inductor(kernel_class)
         _enabled = True
+
+
+def gemm_templates() -> dict[str, Any]:
+    """Options of torch.compile by which matrix products and forward convolutions are Triton's kernels, not a library's.
+
+    They are of one compilation, so that those of LC services stay as they are. Such a product has a twin where one of
+    cuBLAS has none, and takes longer; the compilation times up to twenty forms of each shape. What has no template
+    fails to compile: float64, a transposed or dilated convolution. A backward convolution stays cuDNN's. For the
+    faster of both, product by product, set 'max_autotune_gemm_backends' and 'max_autotune_conv_backends' of the
+    result to 'ATEN,TRITON'. docs/evictable-nodes.md has the costs.
+    """
+    return {'max_autotune_gemm': True, 'max_autotune_gemm_backends': 'TRITON', 'max_autotune_conv_backends': 'TRITON'}
 
 
 def known_functions() -> int:
