@@ -20,6 +20,8 @@
 #include "src/cuda/graphs/prepared_graphs.h"
 #include "src/cuda/lanes/claim_counters.h"
 #include "src/cuda/lanes/cuda_lane.h"
+#include "src/cuda/lanes/node_workers.h"
+#include "src/cuda/lanes/segment_run.h"
 #include "src/cuda/library/library_calls.h"
 
 namespace gpushare::cuda {

@@ -8,6 +8,7 @@
 #include "src/core/queueing/segment_blocking.h"
 #include "src/core/seams/segment_lengths.h"
 #include "src/cuda/driver/errors.h"
+#include "src/cuda/lanes/node_workers.h"
 
 namespace gpushare::cuda {
 

@@ -1,6 +1,8 @@
 // The feed of a lane whose graph has segments that run as workers, with a fake driver: nothing is
 // behind workers, what they leave is launched first, and the graph's signal waits for all of it.
 
+#include "src/cuda/lanes/node_workers.h"
+
 #include <gtest/gtest.h>
 
 #include <array>
