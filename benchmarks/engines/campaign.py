@@ -2,9 +2,11 @@
 """The rows of an engine beside jobs that one call on a machine has time for, in order of their weight, and one table.
 
   campaign.py [--items main,other_ways,loads,mps,mps_50,mps_low,transformers,8b,endurance] [--limit-s 570] --out FOLDER
+  campaign.py --items forms,forms_engine --limit-s 300 --out FOLDER
 
-Each item runs engines.py, transformers_engine.py or endurance.py in its own process, with the time that is left as its
-limit. An item that needs more time is left out, and the table says so. Items of MPS start its daemon and end it again.
+Each item runs engines.py, services.py, transformers_engine.py or endurance.py in its own process, with the time that
+is left as its limit. An item that needs more time is left out, and the table says so. Items of MPS start its daemon and
+end it again. The items forms, forms_engine and forms_resnet run only where they are named.
 FOLDER gets the JSON of each item and `campaign.json`, which says how each of them ended.
 """
 
@@ -24,11 +26,13 @@ from typing import Any
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / 'matrix'))
 
+import forms
 from mps import NoMpsError, mps
 from timing import table
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 FOUR, THREE = 'lora,gpt2c,vit,eager', 'lora,gpt2c,vit'
+FORMS = '--forms cublas,segments,twins --promises 1.02,1.05'
 OURS = 'bare,library,library:1.05,library:1.20'
 END_S = 20.0  # of a child beyond its limit, after which it is ended
 
@@ -42,6 +46,7 @@ class Item:
     least_s: float
     most_s: float
     under_mps: bool = False
+    on_request: bool = False  # only if it is named
 
 
 ITEMS = (
@@ -59,7 +64,15 @@ ITEMS = (
          150, 330),
     Item('8b', f'engines.py --model 8b --jobs {FOUR} --conditions {OURS} --seconds 6 --rounds 2', 150, 300),
     Item('endurance', 'endurance.py --jobs lora,vit', 200, 570),
+    # In front of forms_engine: what it compiles is in TorchInductor's cache then.
+    Item('forms', f'services.py {FORMS} --steps gpt2 --services bert_b1,dlrm_b256,decode_b16 --rounds 1 --queries 1200',
+         120, 190, on_request=True),
+    Item('forms_engine', 'engines.py --jobs gpt2_cublas,gpt2_segments,gpt2_twins --conditions '
+         'bare,library:1.02,library:1.05 --seconds 4 --rounds 1', 80, 120, on_request=True),
+    Item('forms_resnet', f'services.py {FORMS} --steps resnet50 --services bert_b1,dlrm_b256,decode_b16 --rounds 1 '
+         '--queries 1200', 150, 290, on_request=True),
 )
+DEFAULT = ','.join(item.name for item in ITEMS if not item.on_request)
 
 
 def chosen(words: str) -> list[Item]:
@@ -112,7 +125,12 @@ def rows_of(item: Item, out: pathlib.Path) -> list[dict[str, Any]]:
         return []
     report = json.loads(out.read_text(encoding='utf-8'))
     return [{**row, 'condition': ' '.join((item.name, *_case(row), row['condition']))}
-            for row in report.get('rows', [])]
+            for row in report.get('rows', []) if 'condition' in row]
+
+
+def cells_of(out: pathlib.Path) -> list[forms.Cell]:
+    """What an item's JSON says of the forms of compiled steps."""
+    return forms.cells_of(json.loads(out.read_text(encoding='utf-8'))) if out.exists() else []
 
 
 def _case(row: dict[str, Any]) -> tuple[str, ...]:
@@ -121,7 +139,7 @@ def _case(row: dict[str, Any]) -> tuple[str, ...]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--items', default=','.join(item.name for item in ITEMS))
+    parser.add_argument('--items', default=DEFAULT)
     parser.add_argument('--limit-s', type=float, default=570.0)
     parser.add_argument('--out', type=pathlib.Path, required=True)
     given = parser.parse_args()
@@ -135,7 +153,7 @@ def main() -> int:
 
 def campaign(items: Sequence[Item], limit_s: float, folder: pathlib.Path) -> int:
     """Runs items while there is time. Exit code 0: each one that began measured; 1: not so."""
-    until, ends, rows = time.monotonic() + limit_s, {}, []
+    until, ends, rows, cells = time.monotonic() + limit_s, {}, [], list[forms.Cell]()
     for item in items:
         seconds = given_s(item, until - time.monotonic())
         out = folder / f'{item.name}.json'
@@ -143,10 +161,13 @@ def campaign(items: Sequence[Item], limit_s: float, folder: pathlib.Path) -> int
         ends[item.name] = run(item, seconds, out) if seconds else 'left out: no time'
         print(f'{item.name}: {ends[item.name]}', file=sys.stderr, flush=True)
         rows += rows_of(item, out)
+        cells += cells_of(out)
         (folder / 'campaign.json').write_text(json.dumps({'ends': ends, 'rows': rows}, indent=1), encoding='utf-8')
     for name, end in ends.items():
         print(f'{name}: {end}')
     print(table(rows))
+    if cells:
+        print('\n'.join((*forms.table(cells), *forms.verdicts(cells))))
     return 0 if all(end.startswith(('exit code 0', 'left out')) for end in ends.values()) else 1
 
 

@@ -29,15 +29,17 @@ sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / 'matrix'))
 # cuBLAS gives the same bits in every run only with a fixed workspace; read when its handle is made.
 os.environ.setdefault('CUBLAS_WORKSPACE_CONFIG', ':4096:8')
 
+import forms
 import traffic
 from loop import simulated
-from plan import FULL, HIGH_WAYS, SHORT, Case, Condition, Phases, cases, conditions, order
+from plan import EAGER, FULL, HIGH_WAYS, SHORT, Case, Condition, Phases, cases, conditions, order
 from timing import active_share, goals, table
 
 DRAWS = 4000  # requests of a round at most
 RATE_S = 0.6  # how long a job's rate alone is measured
 OVERRUN_S = 1.0  # of a run beyond its arrivals, at most about
 REPORT_S = 3.0
+SEGMENT_US = 100.0  # of a job's segments
 FULL_OPTIONS = {'jobs': 'lora,gpt2c,vit,eager', 'seconds': 8.0, 'rounds': 2, 'conditions': FULL, 'limit_s': 570.0,
                 'check_steps': 1000}
 
@@ -45,7 +47,8 @@ FULL_OPTIONS = {'jobs': 'lora,gpt2c,vit,eager', 'seconds': 8.0, 'rounds': 2, 'co
 def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--model', choices=('1b', '8b'), default='1b')
-    parser.add_argument('--jobs', default='lora,vit', help='of lora, gpt2c, vit, eager; empty: none')
+    parser.add_argument('--jobs', default='lora,vit', help='of lora, gpt2c, vit, eager; and of gpt2 and resnet50 in '
+                        'forms: gpt2_cublas,gpt2_segments,gpt2_twins; empty: none')
     parser.add_argument('--conditions', default=SHORT, help='of bare, library, library:BOUND, query:BOUND (one query a '
                         'busy period), streams, priority, gated, stopped, process')
     parser.add_argument('--load', default='0.5', help='share of the time with an active request; several: 0.5,0.3')
@@ -58,6 +61,8 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument('--places', choices=('copied', 'whole'), default='copied', help='whole: no places for the '
                         "engine's graphs, which saves memory and the time of the registration")
     parser.add_argument('--compile', choices=('blocks', 'whole'), default='blocks', help='of gpt2c; whole: minutes')
+    parser.add_argument('--search', choices=('short', 'full'), default='short', help='of the forms of a product that '
+                        'a template may have')
     parser.add_argument('--feeder', choices=('tickets', 'start'), default='tickets', help="of the library's jobs: a "
                         'thread of this program, or Training.start')
     parser.add_argument('--hint', choices=('steps', 'decode', 'none'), default='steps', help='whose p99 alone the '
@@ -76,8 +81,8 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     if given.full:
         parser.set_defaults(**FULL_OPTIONS)
         given = parser.parse_args(arguments)
-    given.jobs = [job for job in given.jobs.split(',') if job]
     try:
+        given.jobs = forms.in_order([job for job in given.jobs.split(',') if job])
         given.conditions = conditions(given.conditions, given.jobs)
         given.cases = cases(given.load, given.requests)
     except ValueError as error:
@@ -169,21 +174,23 @@ class Bench:
 
         import gpushare.torch
         with self.phases.phase(f'job {name}'):
-            step = jobs.makers(self.given.compile == 'whole')[name]()
+            step = jobs.made(name, self.given.compile == 'whole', self.given.search)
             stream, facts = torch.cuda.Stream(), {}
             stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(stream):
                 for _ in range(3):
                     step()
             torch.cuda.synchronize()
-            launch = captured(step, stream).replay if name in jobs.CAPTURED else step
+            launch = step if name in EAGER else captured(step, stream).replay
             made = Job(name, step, launch, stream, rate(Launched(launch, stream), RATE_S))
             facts['step_us'] = round(1e6 / made.rate, 1)
-        if library is not None and name in jobs.CAPTURED:
+        if library is not None and name not in EAGER:
             with self.phases.phase(f'registration of {name}'):
-                made.training = gpushare.torch.Training(library.runtime, step, state=step.state, name=f'job-{name}')
+                made.training = gpushare.torch.Training(library.runtime, step, state=step.state, name=f'job-{name}',
+                                                        kernel_options=jobs.kernel_options(name))
                 info = library.runtime.kernel_info(made.training.name)
                 facts.update(nodes=info.node_count, segments=info.segment_count,
+                             evictable_segments=info.evictable_segments,
                              longest_us=round(info.longest_segment_ns / 1e3, 1),
                              unconfinable=made.training.unconfinable)
                 alone = rate(Submitted(made.training, library.clock_offset), RATE_S)
@@ -195,6 +202,15 @@ class Bench:
                 made.process = JobProcess(name, {key: value for key, _, value in words})
         self.report['jobs'][name] = facts
         return made
+
+    @staticmethod
+    def shares(step: Any, name: str, runtime: Any) -> dict[str, Any]:
+        """Which part of a form's time is evicted in the middle of a node. By the profiler, so behind the rounds."""
+        import compiled_steps
+
+        import gpushare.triton
+        made = {twin.name for twin in gpushare.triton.twins(runtime) if twin.state == 'made'}
+        return forms.shares(compiled_steps.kernels_us(step), made if forms.has_twins(name) else set(), SEGMENT_US)
 
     def requests(self, case: Case, number: int) -> list[traffic.Request]:
         """The requests of a round: those of the load in virtual time, with the step times that were measured."""
@@ -235,7 +251,10 @@ class Bench:
         rows = [{**dataclasses.asdict(case), **rounds.row(condition)}
                 for case, rounds in self.rounds.items() for condition in self.given.conditions
                 if condition in rounds.found and Condition('bare') in rounds.found]
+        forms.against_fastest(rows, {name: job.rate for name, job in made.items()})
         for name, job in made.items():
+            if library is not None and forms.split(name)[0]:
+                self.report['jobs'][name]['shares'] = self.shares(job.step, name, library.runtime)
             self.report['jobs'][name]['health'] = health(job.step)
             if job.process is not None:
                 job.process.close()
@@ -257,6 +276,9 @@ class Bench:
         for case in self.given.cases:
             print(f'{case.name}:')
             print(table(row for row in self.report['rows'] if Case(row['load'], row['law']) == case))
+        cells = forms.cells_of(self.report)
+        if cells:
+            print('\n'.join((*forms.table(cells), *forms.verdicts(cells))))
 
 
 def run(given: argparse.Namespace, kind: Callable[[argparse.Namespace], Bench]) -> int:

@@ -1,5 +1,7 @@
 """BE jobs as people write them: LoRA fine-tuning, a compiled training step, batch inference, an eager training loop.
 
+Jobs such as 'gpt2_twins' are a compiled step in one of the forms of ../matrix/forms.py, which are compared.
+
 A job is a function of no arguments with `state`, what a step changes; `health` says what its results say. All but
 `eager` can be captured.
 """
@@ -11,6 +13,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+import forms
 import llama
 import networks
 import torch
@@ -128,8 +131,25 @@ def health(job: Any) -> dict[str, Any]:
     return found
 
 
+def formed(name: str, search: str) -> Step:
+    """A step in a form, such as 'gpt2_twins'."""
+    import compiled_steps  # it needs the library, which a baseline runs without
+    step, form = forms.split(name)
+    return compiled_steps.made(step, forms.chosen(form)[0], search)
+
+
 def makers(compile_whole: bool) -> dict[str, Callable[[], Any]]:
     return {'lora': lora, 'gpt2c': lambda: compiled(compile_whole), 'vit': Images, 'eager': eager}
+
+
+def made(name: str, compile_whole: bool = False, search: str = 'short') -> Any:
+    """A new job."""
+    return formed(name, search) if forms.split(name)[0] else makers(compile_whole)[name]()
+
+
+def kernel_options(name: str) -> dict[str, Any]:
+    """Of the job's registration: only a form with twins makes them."""
+    return {'node_twins': forms.has_twins(name)}
 
 
 CAPTURED = tuple(name for name in makers(False) if name not in EAGER)

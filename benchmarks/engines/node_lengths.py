@@ -59,8 +59,7 @@ def main() -> int:
     parser.add_argument('--runs', type=int, default=5)
     parser.add_argument('--out', type=pathlib.Path)
     given = parser.parse_args()
-    makers = jobs.makers(False)
-    rows = [row_of(name, kernels_us(makers[name](), given.runs), given.runs) for name in given.jobs.split(',')]
+    rows = [row_of(name, kernels_us(jobs.made(name), given.runs), given.runs) for name in given.jobs.split(',')]
     for row in rows:
         print(json.dumps(row))
     if given.out:

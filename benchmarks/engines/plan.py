@@ -7,6 +7,9 @@ import dataclasses
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+One = TypeVar('One')
 
 WAYS = ('bare', 'library', 'streams', 'priority', 'gated', 'stopped', 'process', 'query')
 LAWS = ('poisson', 'azure')
@@ -80,9 +83,13 @@ def cases(loads: str, requests: str) -> list[Case]:
 
 def order(chosen: Sequence[Condition], number: int) -> list[Condition]:
     """The conditions of a round: bare first, and each round begins with another of the rest."""
-    rest = list(chosen[1:])
+    return [chosen[0], *turned(chosen[1:], number)]
+
+
+def turned(rest: Sequence[One], number: int) -> list[One]:
+    """The same in turns: each number begins with another one."""
     first = number % len(rest) if rest else 0
-    return [chosen[0], *rest[first:], *rest[:first]]
+    return [*rest[first:], *rest[:first]]
 
 
 class Phases:

@@ -75,13 +75,13 @@ def child(job: str) -> None:
     from baselines import captured
     from beside import Launched
 
-    step = jobs.makers(False)[job]()
+    step = jobs.made(job)
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         for _ in range(3):
             step()
     torch.cuda.synchronize()
-    launch = captured(step, stream).replay if job in jobs.CAPTURED else step
+    launch = step if job in jobs.EAGER else captured(step, stream).replay
     print('ready', file=answers, flush=True)
     for line in sys.stdin:
         if line.strip() != 'run':

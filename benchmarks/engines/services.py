@@ -5,10 +5,14 @@ The rows and the options are those of ../matrix/unprepared.py: p99 over the serv
 arrivals, beside lora, gpt2c and vit of jobs.py, under a bound and under what users do today.
 
   services.py [--services clip_b1,dlrm_b256] [--steps lora,vit] [--load 0.5] [--queries 2400] [--out FILE] ...
+
+With --forms the steps are compiled training steps, and a row has each form of its step: products of cuBLAS, templates
+in segments, templates with twins (form_rows.py). Exit code 1 then says that a row failed or a loss is not finite.
 """
 
 from __future__ import annotations
 
+import argparse
 import pathlib
 import sys
 from collections.abc import Callable
@@ -19,8 +23,11 @@ sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / 'matrix'))
 import unprepared  # before PyTorch: it sets the environment, and ends without a GPU
 
 import torch  # isort: skip
+import compiled_steps
+import forms
 import jobs
 import networks
+from form_rows import BEFORE_S, FormsRow, add_options
 from networks import Block
 from steps import Service
 from torch import nn
@@ -116,14 +123,37 @@ SERVICES: dict[str, Callable[[], Service]] = {
     'clip_b1': lambda: _clip(1), 'clip_b8': lambda: _clip(8), 'whisper_encoder': whisper_encoder,
     'dlrm_b256': dlrm_b256, 'gru_b1': gru_b1}
 
+# Of --forms, where the command line has no other: no baselines, because bare is in each round.
+FORMS_DEFAULTS = {'services': 'bert_b1,dlrm_b256,decode_b16', 'steps': ','.join(compiled_steps.STEPS),
+                  'promises': '1.02,1.05', 'baselines': '', 'rounds': 2, 'queries': 2000}
+
+
+def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = unprepared.options()
+    add_options(parser)
+    parser.set_defaults(services=','.join(SERVICES), steps=','.join(jobs.CAPTURED))
+    given = parser.parse_args(arguments)
+    if given.forms:
+        parser.set_defaults(**FORMS_DEFAULTS)
+        given = parser.parse_args(arguments)
+        try:
+            forms.chosen(given.forms)
+        except ValueError as error:
+            parser.error(str(error))
+        given.seconds = given.limit_s - BEFORE_S
+    return given
+
 
 def main() -> int:
+    given = parsed()
     networks.SERVICES.update(SERVICES)
     networks.STEPS.update({name: make for name, make in jobs.makers(False).items() if name in jobs.CAPTURED})
-    for option, names in (('--services', SERVICES), ('--steps', jobs.CAPTURED)):
-        if option not in sys.argv:
-            sys.argv += [option, ','.join(names)]
-    return unprepared.main()
+    if not given.forms:
+        return unprepared.main(given)
+    kind = FormsRow.of(given)
+    code = unprepared.main(given, kind)
+    kind.finish(given)
+    return code
 
 
 if __name__ == '__main__':

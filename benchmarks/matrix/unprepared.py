@@ -52,7 +52,7 @@ TWIN_STEPS = 150  # that tell whether a step alone gives the same bits twice
 RATE_S = 0.8  # how long the step's rate alone is measured
 
 
-def parsed() -> argparse.Namespace:
+def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--services', default=','.join(SERVICES))
     parser.add_argument('--steps', default='mlp_small,mlp_large,gpt2,resnet50_b32')
@@ -67,7 +67,7 @@ def parsed() -> argparse.Namespace:
                         help='no steps: queries behind so much other memory that was read (cold.py)')
     parser.add_argument('--event-log', default='', help='FILE: the event log of the library, of the first row')
     parser.add_argument('--out', default='')
-    return parser.parse_args()
+    return parser
 
 
 class Service(Answered):
@@ -79,7 +79,7 @@ class Service(Answered):
 
 
 class Row:
-    """A service beside a step, in every condition."""
+    """A service beside a step, in every condition. A derived class measures a row of another kind."""
 
     def __init__(self, service: Service, step: str, arguments: argparse.Namespace) -> None:
         self.service, self.step_name, self.arguments = service, step, arguments
@@ -200,6 +200,14 @@ class Row:
             result.update(differ_from=at, alone=left[at].item(), shared=right[at].item())
         return result
 
+    @staticmethod
+    def is_right(row: dict[str, Any]) -> bool:
+        return row['losses']['differ'] == 0 and bool(row['losses']['finite'])
+
+    @staticmethod
+    def show(row: dict[str, Any]) -> None:
+        show(row)
+
 
 def show(row: dict[str, Any]) -> None:
     print(f"{row['service']} beside {row['step']}: query {row['solo_us']} us, step {row['step_us']} us, "
@@ -213,8 +221,10 @@ def show(row: dict[str, Any]) -> None:
               f"{figures.get('evictions', '')}", flush=True)
 
 
-def main() -> int:
-    arguments = parsed()
+def main(arguments: argparse.Namespace | None = None, kind: type[Row] = Row) -> int:
+    """Measures rows of a kind. The arguments are those of options(), and more where the kind has its own."""
+    if arguments is None:
+        arguments = options().parse_args()
     if arguments.cold:
         return cold.run(arguments.services.split(','), arguments.cold, arguments.out)
     began = time.monotonic()
@@ -238,7 +248,7 @@ def main() -> int:
             if traced:
                 service.sharing.runtime.start_trace(event_log_path=arguments.event_log, records_max=1 << 22)
             try:
-                rows.append(Row(service, step, arguments).measure(greens))
+                rows.append(kind(service, step, arguments).measure(greens))
             except Exception:
                 traceback.print_exc()
                 failed = True
@@ -246,8 +256,8 @@ def main() -> int:
             finally:
                 if traced:
                     service.sharing.runtime.stop_trace()
-            show(rows[-1])
-            failed = failed or rows[-1]['losses']['differ'] > 0 or not rows[-1]['losses']['finite']
+            kind.show(rows[-1])
+            failed = failed or not kind.is_right(rows[-1])
             if arguments.out:
                 report = {'gpu': torch.cuda.get_device_name(), 'torch': torch.__version__,
                           'library': gpushare.version(), 'arguments': vars(arguments), 'rows': rows}

@@ -167,12 +167,14 @@ def test_every_item_is_a_command_that_its_program_takes(run_python):
         sys.modules['torch'] = None
         import campaign, endurance, engines, pathlib
         for item in campaign.ITEMS:
+            if item.command.startswith('services.py'):  # test_forms.py: it imports PyTorch
+                continue
             options = campaign.command_of(item, 300, pathlib.Path('out.json'))[2:]
             given = (endurance if item.name == 'endurance' else engines).parsed(options)
             print(item.name, given.out, given.seconds if item.name == 'endurance' else given.limit_s)
     """
     lines = run_python(program).splitlines()
-    assert len(lines) == len(campaign.ITEMS)
+    assert len(lines) == sum(not item.command.startswith('services.py') for item in campaign.ITEMS)
     assert 'main out.json 300.0' in lines
     assert 'endurance out.json 210.0' in lines
 
