@@ -146,6 +146,7 @@ LAYERS = (
           ('code', 'driver'),
           ('graphs', 'driver code'),
           ('library', 'driver'),
+          ('counters', 'driver'),
           ('lanes', 'driver library'))
       for layer in (
           Layer(f'cuda {name} device code', f'src/cuda/{name}',

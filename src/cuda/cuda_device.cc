@@ -31,6 +31,8 @@
 #include "src/core/seams/graph_cut.h"
 #include "src/cuda/code/kernel_table.h"
 #include "src/cuda/code/prepared_functions.h"
+#include "src/cuda/counters/cupti.h"
+#include "src/cuda/counters/launch_counter.h"
 #include "src/cuda/driver/await_stream.h"
 #include "src/cuda/driver/context.h"
 #include "src/cuda/driver/device_loss.h"
@@ -311,6 +313,14 @@ class CudaDevice final : public core::Device {
 
   absl::Status Evict(LaneIndex index, uint64_t epoch, int32_t workers_to_keep) override {
     return lanes_.Evict(index, epoch, workers_to_keep);
+  }
+
+  absl::StatusOr<core::LaunchCounts> CountLaunches(absl::FunctionRef<absl::Status()> run) override {
+    if (loss_.lost()) return loss_.AsStatus();
+    const absl::StatusOr<cupti::Calls> calls = cupti::Open();
+    if (!calls.ok()) return calls.status();
+    const ScopedContext current(*context_);
+    return cuda::CountLaunches(*calls, context_->primary(), context_->device(), run);
   }
 
   void LimitSegments(int64_t longest_ns) override {

@@ -47,6 +47,9 @@ class ForwardingDevice : public Device {
   bool Confines(KernelId kernel, PlaceIndex place) const override {
     return inner_->Confines(kernel, place);
   }
+  absl::StatusOr<LaunchCounts> CountLaunches(absl::FunctionRef<absl::Status()> run) override {
+    return inner_->CountLaunches(run);
+  }
   void AbandonLane(LaneIndex lane) override { inner_->AbandonLane(lane); }
   absl::Status ReplaceLane(LaneIndex lane, const LaneSpec& spec) override {
     return inner_->ReplaceLane(lane, spec);

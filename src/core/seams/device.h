@@ -50,6 +50,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -59,6 +60,7 @@
 #include "src/core/base/types.h"
 #include "src/core/seams/device_profile.h"
 #include "src/core/seams/kernel.h"
+#include "src/core/seams/launch_counts.h"
 #include "src/core/seams/work.h"
 
 namespace gpushare::core {
@@ -272,6 +274,17 @@ class Device : public Clock {
 
   // Device seconds times SMs that were busy, for utilisation: SM-nanoseconds since creation.
   virtual int64_t BusySmNs() const = 0;
+
+  // What the device counts while `run` launches work and waits for its end (Kernelet 4.4). A device
+  // counts a few things at a time, so it calls `run` several times, which does the same each time.
+  // `run` calls Launch and PollCompletions; nothing else runs on the device meanwhile. Counting may
+  // slow the device down, so nobody learns from the times of these launches. The first error of
+  // `run` ends the counting and is the answer. As PrepareKernel as to other calls.
+  // UNIMPLEMENTED: the device counts nothing. UNAVAILABLE, PERMISSION_DENIED, FAILED_PRECONDITION:
+  // it does not here, not for this user, or not now.
+  virtual absl::StatusOr<LaunchCounts> CountLaunches(absl::FunctionRef<absl::Status()> /*run*/) {
+    return absl::UnimplementedError("This device has no counters.");
+  }
 };
 
 }  // namespace gpushare::core

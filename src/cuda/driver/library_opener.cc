@@ -20,6 +20,7 @@ constexpr absl::string_view kToolkitFolders[] = {
     "/usr/local/cuda/lib",
     "/usr/local/cuda/targets/x86_64-linux/lib",
     "/usr/local/cuda/targets/sbsa-linux/lib",
+    "/usr/local/cuda/extras/CUPTI/lib64",
 };
 
 std::vector<std::string> Candidates(absl::string_view file_name) {

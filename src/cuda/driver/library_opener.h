@@ -1,4 +1,4 @@
-// Opens cuBLASLt, cuDNN and nvJitLink at run time, wherever they are installed.
+// Opens cuBLASLt, cuDNN, nvJitLink and CUPTI at run time, wherever they are installed.
 //
 // Threads: any.
 
