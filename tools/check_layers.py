@@ -130,6 +130,7 @@ LAYERS = (
           ('device', 'base launch profile'),
           ('kernel', 'base launch profile'),
           ('pairs', 'base launch profile'),
+          ('pre_run', 'base launch kernel'),
           ('stages', 'base launch profile device kernel pairs'))),
     Layer('calibration', 'src/calibration', (own('src/calibration'), own('src/models'), CORE, ABSEIL),
           pattern=r'^calibration\.(h|cc)$'),

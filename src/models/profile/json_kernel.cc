@@ -29,9 +29,9 @@ const Field<ResourceDemand> kDemandFields[] = {
 };
 
 const Field<KernelCounters> kCounterFields[] = {
-    {"instructions", &KernelCounters::instructions, 0, 1e15},
-    {"memory_instructions", &KernelCounters::memory_instructions, 0, 1e15},
-    {"sectors_per_request", &KernelCounters::sectors_per_request, 0, 1024},
+    {"instructions", &KernelCounters::instructions, 0, kCountedInstructionsMax},
+    {"memory_instructions", &KernelCounters::memory_instructions, 0, kCountedInstructionsMax},
+    {"sectors_per_request", &KernelCounters::sectors_per_request, 0, kSectorsPerRequestMax},
     {"issue", &KernelCounters::issue, 0, 1},
     {"fma", &KernelCounters::fma, 0, 1},
     {"alu", &KernelCounters::alu, 0, 1},

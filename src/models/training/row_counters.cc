@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/strings/string_view.h"
+#include "src/models/profile/profile_limits.h"
 
 namespace gpushare::models {
 namespace {
@@ -22,9 +23,6 @@ constexpr Share kShares[] = {
     {"shared", &KernelCounters::shared},   {"l1", &KernelCounters::l1},
     {"l2", &KernelCounters::l2},           {"dram", &KernelCounters::dram},
 };
-// As a profile keeps it; more is a wrong count.
-constexpr double kSectorsMax = 1024;
-
 // 0: it was not counted.
 double ValueOf(const SampleRow& row, absl::string_view name) {
   for (const CounterValue& counter : row.counters) {
@@ -45,7 +43,8 @@ KernelCounters CountersOf(const SampleRow& row) {
   counters.memory_instructions =
       (ValueOf(row, "global_instructions") + ValueOf(row, "async_copies")) / tasks;
   if (const double requests = ValueOf(row, "global_requests"); requests > 0) {
-    counters.sectors_per_request = std::min(kSectorsMax, ValueOf(row, "global_sectors") / requests);
+    counters.sectors_per_request =
+        std::min(kSectorsPerRequestMax, ValueOf(row, "global_sectors") / requests);
   }
   // Counts of several passes do not agree to the last digit.
   for (const Share& share : kShares) {
