@@ -172,6 +172,16 @@ TEST_F(UnmetNeighbourTest, WithoutCountersNothingIsKnown) {
   EXPECT_EQ(model_->neighbours().ErrorBeside(service_, 84, uncounted_, 48), 0);
 }
 
+// Two kernels of an application, with counters and without records.
+TEST_F(UnmetNeighbourTest, CountersOfBothTellWhatTheyAskFor) {
+  KernelDesc mine = Kernel(4, "mine");
+  mine.counters = stranger_.counters;
+  model_->AddKernel(mine);
+  EXPECT_TRUE(model_->neighbours().KnowsBeside(mine, 84, stranger_));
+  EXPECT_FALSE(model_->neighbours().KnowsBeside(uncounted_, 84, stranger_));
+  EXPECT_FALSE(model_->neighbours().KnowsBeside(mine, 84, uncounted_));
+}
+
 // A graph that a program captured, beside a kernel of the profile.
 TEST_F(UnmetNeighbourTest, TheRecordOfTheNeighbourAloneSaysNothing) {
   KernelDesc recorded = Kernel(4, "recorded");

@@ -115,6 +115,19 @@ TEST(SpeedBesideNeighbourTest, TheShorterResourceDecides) {
 }
 
 // A kernel that is slower on its SMs asks for less.
+TEST(SpeedBesideNeighbourTest, WithoutARecordCountersStateTheDemands) {
+  KernelDesc counted = KernelWithSpeeds({{1, 1.0}, {kSms, 1.0}});
+  counted.counters.instructions = 1000;
+  counted.counters.dram = 0.8;
+  counted.counters.l2 = 0.5;
+  EXPECT_EQ(SpeedBeside(Kernel(0.8, 0.5), 66, counted, 66),
+            SpeedBeside(Kernel(0.8, 0.5), 66, Kernel(0.8, 0.5), 66));
+  EXPECT_EQ(SpeedBeside(counted, 66, counted, 66), SpeedBeside(counted, 66, Kernel(0.8, 0.5), 66));
+  EXPECT_LT(SpeedBeside(counted, 66, counted, 66), 1);
+  counted.simulation.present = true;
+  EXPECT_EQ(SpeedBeside(counted, 66, counted, 66), 1) << "its record asks for nothing";
+}
+
 TEST(SpeedBesideNeighbourTest, DemandsShrinkWithTheSpeedOnFewerSms) {
   KernelDesc slow = Kernel(1, 0);
   slow.simulation.speed = {{66, 0.25}};

@@ -28,6 +28,10 @@ double Granted(double ours, double theirs, double our_weight, double their_weigh
   return std::clamp(std::max(share, 1 - theirs) / ours, 0.0, 1.0);
 }
 
+ResourceDemand DemandOf(const core::KernelCounters& counters) {
+  return {counters.issue, counters.tensor, counters.special, counters.dram, counters.l2};
+}
+
 }  // namespace
 
 double SpeedOnSms(const KernelDesc& kernel, int32_t sms, int32_t sm_count) {
@@ -49,6 +53,7 @@ double SpeedOnSms(const KernelDesc& kernel, int32_t sms, int32_t sm_count) {
 
 ResourceDemand MeanDemand(const KernelDesc& kernel) {
   const core::SimulationRecord& record = kernel.simulation;
+  if (!record.present && kernel.counters.present()) return DemandOf(kernel.counters);
   if (record.nodes.empty()) return record.demand;
   ResourceDemand mean;
   double total = 0;

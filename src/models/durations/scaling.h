@@ -25,8 +25,9 @@ struct Side {
 // (thesis_scaling.h), else in proportion.
 double SpeedOnSms(const core::KernelDesc& kernel, int32_t sms, int32_t sm_count);
 
-// What a kernel asks for on the whole device at full speed. Of a graph the mean over its nodes,
-// weighted by time, because a neighbour may run beside any of them: this walks all nodes.
+// What a kernel asks for on the whole device at full speed: by its record, without one by its
+// counters. Of a graph the mean over its nodes, weighted by time, because a neighbour may run
+// beside any of them: this walks all nodes.
 core::ResourceDemand MeanDemand(const core::KernelDesc& kernel);
 
 // Factor from 0 to 1 on `self`'s speed while `neighbour` runs on other SMs.
