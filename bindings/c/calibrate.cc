@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bindings/c/built_in_profile.h"
+#include "bindings/c/calibration_item.h"
 #include "bindings/c/devices.h"
 #include "bindings/c/errors.h"
 #include "bindings/c/handles.h"
@@ -19,6 +20,7 @@
 #include "src/core/base/application_call.h"
 #include "src/core/base/file_io.h"
 #include "src/core/base/limits.h"
+#include "src/core/base/status.h"
 #include "src/models/profile/profile.h"
 #include "src/models/samples/samples_file.h"
 
@@ -89,38 +91,6 @@ absl::StatusOr<models::Profile> BaseProfile(const gpushare_calibration_options& 
   if (options.profile_path == nullptr) return models::ReadProfile(BuiltInProfile());
   GPUSHARE_RETURN_IF_ERROR(CheckText("calibration_options.profile_path", options.profile_path));
   return models::LoadProfile(options.profile_path);
-}
-
-absl::Status ReadTask(const gpushare_task_options& given, models::CalibrationItem& item) {
-  gpushare_task_options task;
-  GPUSHARE_RETURN_IF_ERROR(ReadOptions("task_options", &given, &task));
-  if (task.arguments_size_bytes > core::kMaxArgumentBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "The sample of kernel '", item.kernel.name, "' has ", task.arguments_size_bytes,
-        " bytes of arguments, and the most is ", core::kMaxArgumentBytes, "."));
-  }
-  if (task.arguments_size_bytes > 0) {
-    GPUSHARE_RETURN_IF_ERROR(CheckNotNull("task_options.arguments", task.arguments));
-    const auto* const bytes = static_cast<const unsigned char*>(task.arguments);
-    item.arguments.assign(bytes, bytes + task.arguments_size_bytes);
-  }
-  item.block_tasks = task.block_tasks;
-  item.grid_x = task.grid_x;
-  item.grid_y = task.grid_y;
-  item.grid_z = task.grid_z;
-  return absl::OkStatus();
-}
-
-absl::Status ReadItem(const gpushare_calibration_item& given, const models::Profile& base,
-                      models::CalibrationItem& item) {
-  gpushare_kernel_options kernel;
-  GPUSHARE_RETURN_IF_ERROR(ReadOptions("kernel_options", given.kernel, &kernel));
-  GPUSHARE_RETURN_IF_ERROR(CheckName("kernel_options.name", kernel.name));
-  absl::StatusOr<core::KernelDesc> desc = KernelDescOf(kernel, base.FindKernel(kernel.name));
-  if (!desc.ok()) return desc.status();
-  item.kernel = *std::move(desc);
-  if (given.task == nullptr) return absl::OkStatus();
-  return ReadTask(*given.task, item);
 }
 
 absl::StatusOr<models::CalibrationFused> ReadFused(const gpushare_calibration_fused& given) {
@@ -247,7 +217,8 @@ absl::Status Calibrate(const gpushare_calibration_options& options, Reporter& re
   if (!base.ok()) return base.status();
   std::vector<models::CalibrationItem> items(options.item_count);
   for (uint32_t i = 0; i < options.item_count; ++i) {
-    GPUSHARE_RETURN_IF_ERROR(ReadItem(options.items[i], *base, items[i]));
+    GPUSHARE_ASSIGN_OR_RETURN(items[i],
+                              ReadItem(options.items[i].kernel, options.items[i].task, *base));
   }
   models::CalibrationOptions known = OptionsOf(options, reporter);
   for (uint32_t i = 0; i < options.fused_count; ++i) {

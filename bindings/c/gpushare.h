@@ -658,6 +658,33 @@ typedef struct gpushare_simulation_record {
 } gpushare_simulation_record;
 #define GPUSHARE_SIMULATION_RECORD_INIT GPUSHARE_STRUCT_INIT(gpushare_simulation_record)
 
+// What a profiler counted of a kernel that ran alone on the whole device, as an ordinary grid of
+// many waves (docs/counters.md). The models predict from it what two kernels that share SMs do to
+// each other, how fast a kernel is on fewer SMs and what it costs a neighbour (docs/models.md).
+// Shares are of the hardware's peak over the whole launch, from 0 to 1.
+typedef struct gpushare_kernel_counters {
+  uint32_t struct_size;
+  uint32_t reserved;           // must be 0
+  double instructions;         // of warps, in one block task; above 0
+  double memory_instructions;  // of these, loads, stores and asynchronous copies of global memory
+  double sectors_per_request;  // 32-byte sectors of one such load or store of a warp, at most 1024
+  double issue;                // of the schedulers' issue slots; above 0
+  double fma;                  // of the FMA pipe's cycles
+  double alu;                  // of the ALU pipe's cycles
+  double tensor;               // of the Tensor cores' cycles
+  double special;              // of the rate of the pipe for transcendental functions
+  double lsu;                  // of the rate of the load and store units
+  double shared;               // of the data rate of shared memory
+  double l1;                   // of the L1 cache's busiest part
+  double l2;                   // of the L2 cache's busiest part
+  double dram;                 // of the bandwidth of device memory
+  double dram_write;           // of dram, what writes take: at most dram
+  // Occupancy below which the speed of an SM falls in proportion; 0: 1. With a simulation record,
+  // the caller's or the profile's, that record's counts.
+  double saturating_occupancy;
+} gpushare_kernel_counters;
+#define GPUSHARE_KERNEL_COUNTERS_INIT GPUSHARE_STRUCT_INIT(gpushare_kernel_counters)
+
 // Enqueues the work of a graph on `stream`, a cudaStream_t that is being captured, for a place of
 // `sm_count` SMs. It runs once for each place, inside gpushare_kernel_register, on the registering
 // thread. The device's primary context is current. Other threads may call the library meanwhile,
@@ -822,6 +849,9 @@ typedef struct gpushare_kernel_options {
   const gpushare_function_image* function_images;
   uint32_t function_image_count;
   int32_t reserved5;  // must be 0
+  // KERNEL: what a profiler or gpushare_kernel_pre_run counted of it; null: the profile's, else
+  // none. Without counters nothing is known of the kernel beside one that it never ran beside.
+  const gpushare_kernel_counters* counters;
 } gpushare_kernel_options;
 #define GPUSHARE_KERNEL_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_kernel_options)
 
@@ -1861,6 +1891,34 @@ typedef struct gpushare_calibration_options {
 GPUSHARE_API gpushare_status gpushare_calibrate(const gpushare_calibration_options* options,
                                                 gpushare_calibration_callback progress,
                                                 void* user) GPUSHARE_NOEXCEPT;
+
+typedef struct gpushare_pre_run_options {
+  uint32_t struct_size;
+  int32_t device_ordinal;  // which GPU, from 0
+  const char* device;      // as in gpushare_runtime_options
+  // Must be given, of kind KERNEL. Its worker or slice form, if it has one, runs a part of the
+  // task.
+  const gpushare_kernel_options* kernel;
+  // A sample of the kernel, as in gpushare_calibration_item; must be given.
+  const gpushare_task_options* task;
+  int64_t hang_limit_ns;  // limit of one launch; 0: 10 s
+} gpushare_pre_run_options;
+#define GPUSHARE_PRE_RUN_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_pre_run_options)
+
+// Runs some block tasks of a kernel, a few times, and counts what they do (Kernelet 4.4), with the
+// GPU's own counters: *out_counters is what gpushare_kernel_options.counters takes. It reads them
+// through CUPTI, NVIDIA's profiling library, which is opened at run time (docs/counters.md). The
+// device must be idle, no runtime may use it, and no profiler may be attached to the process. The
+// sample is as long as a launch of the kernel usually is, or longer: of a long one, about 2 ms run.
+//   gpushare_kernel_pre_run -> kernel_options.counters = &counters -> gpushare_kernel_register
+// Threads: any, not in a callback. Owns: nothing. Blocks: about a second.
+// Errors: INVALID_ARGUMENT; PERMISSION_DENIED the driver lets only administrators count (the
+// message says how to allow it); UNAVAILABLE no such device, no CUPTI, or a GPU that cannot be
+// profiled; UNIMPLEMENTED the device counts nothing (every device but CUDA); FAILED_PRECONDITION
+// the sample takes no time, or another profiler has the counters; DEADLINE_EXCEEDED a launch hangs.
+GPUSHARE_API gpushare_status gpushare_kernel_pre_run(const gpushare_pre_run_options* options,
+                                                     gpushare_kernel_counters* out_counters)
+    GPUSHARE_NOEXCEPT;
 
 // --- models --------------------------------------------------------------------------------------
 

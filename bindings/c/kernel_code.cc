@@ -47,6 +47,7 @@ absl::Status CheckPartsOfKind(const gpushare_kernel_options& options, core::Task
       options.graph != nullptr || options.graph_exec != nullptr || options.capture != nullptr;
   for (const Part& part :
        {Part{functions, core::TaskKind::kKernel, "a function"},
+        Part{options.counters != nullptr, core::TaskKind::kKernel, "counters"},
         Part{graph, core::TaskKind::kGraph, "a graph or a capture callback"},
         Part{options.segment_ns != 0, core::TaskKind::kGraph, "a length of segments (segment_ns)"},
         Part{options.measure_nodes != 0, core::TaskKind::kGraph, "measure_nodes"},

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "bindings/c/handles.h"
 #include "bindings/c/kernel_code.h"
+#include "bindings/c/kernel_counters.h"
 #include "bindings/c/kernels.h"
 #include "bindings/c/options.h"
 #include "src/core/base/limits.h"
@@ -173,6 +174,9 @@ absl::StatusOr<core::KernelDesc> KernelDescOf(const gpushare_kernel_options& opt
   GPUSHARE_RETURN_IF_ERROR(ReadCode(options, out));
   if (options.simulation != nullptr) {
     GPUSHARE_RETURN_IF_ERROR(ReadRecord(*options.simulation, out.simulation));
+  }
+  if (options.counters != nullptr) {
+    GPUSHARE_RETURN_IF_ERROR(ReadCounters(*options.counters, out));
   }
   return out;
 }

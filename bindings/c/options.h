@@ -57,6 +57,8 @@ GPUSHARE_FIRST_SIZE(gpushare_profile_train_options, 32);
 GPUSHARE_FIRST_SIZE(gpushare_profile_like_options, 48);
 GPUSHARE_FIRST_SIZE(gpushare_cost_model_table, 72);
 GPUSHARE_FIRST_SIZE(gpushare_ptx_code, 32);
+GPUSHARE_FIRST_SIZE(gpushare_kernel_counters, 128);
+GPUSHARE_FIRST_SIZE(gpushare_pre_run_options, 40);
 #undef GPUSHARE_FIRST_SIZE
 
 // `name` is the struct's, for messages. `given` starts with a uint32_t struct_size.

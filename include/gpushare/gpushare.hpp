@@ -110,6 +110,7 @@ using AppUpdateOptions = Sized<gpushare_app_update_options>;
 using ReservationOptions = Sized<gpushare_reservation_options>;
 using SimulationRecord = Sized<gpushare_simulation_record>;
 using LibraryCall = Sized<gpushare_library_call>;
+using KernelCounters = Sized<gpushare_kernel_counters>;
 using KernelOptions = Sized<gpushare_kernel_options>;
 using FusedKernelOptions = Sized<gpushare_fused_kernel_options>;
 using TaskOptions = Sized<gpushare_task_options>;
@@ -126,6 +127,7 @@ using AppStats = Sized<gpushare_app_stats>;
 using AppGuarantee = Sized<gpushare_app_guarantee>;
 using TraceSummary = Sized<gpushare_trace_summary>;
 using Event = Sized<gpushare_event>;
+using PreRunOptions = Sized<gpushare_pre_run_options>;
 
 inline constexpr int64_t kNever = GPUSHARE_NEVER;
 
@@ -617,6 +619,14 @@ class EventLog : public EventLogHandle {
   EventLog(gpushare_event_log* owned, int64_t size) : EventLogHandle(owned), size_(size) {}
   int64_t size_ = 0;
 };
+
+// Counts what a kernel does: for KernelOptions::counters. See gpushare_kernel_pre_run.
+inline Result<KernelCounters> PreRun(const gpushare_pre_run_options& options) {
+  KernelCounters counters;
+  const gpushare_status code = gpushare_kernel_pre_run(&options, &counters);
+  if (code != GPUSHARE_OK) return Status::From(code);
+  return counters;
+}
 
 // The names of the policies, one a line.
 inline Result<std::string> PolicyNames() { return detail::ReadText(gpushare_policy_names); }

@@ -22,6 +22,7 @@ const std::map<std::string, gpushare_status>& Always() {
       {"gpushare_calibrate", kInvalid},          // no output
       {"gpushare_enqueue_fail", kRefused},       // no enqueue callback runs
       {"gpushare_evaluate_models", kInvalid},    // no judge
+      {"gpushare_kernel_pre_run", kInvalid},     // no kernel
       {"gpushare_profile_train", kInvalid},      // no paths
       {"gpushare_profile_like", kInvalid},       // no paths
       {"gpushare_region_end", kInvalid},         // no region
@@ -145,7 +146,8 @@ TEST_P(EveryCallTest, NeitherBlocksNorBreaksInsideACallback) {
                             {"gpushare_region_begin", kRefused},
                             {"gpushare_trace_stop", kRefused},
                             {"gpushare_evaluate_models", kRefused},
-                            {"gpushare_calibrate", kRefused}}));
+                            {"gpushare_calibrate", kRefused},
+                            {"gpushare_kernel_pre_run", kRefused}}));
   };
   EXPECT_EQ(api_.Finish(api_.Submit(task, true)).verdict, GPUSHARE_VERDICT_OK);
   EXPECT_EQ(inside.calls, 1);

@@ -337,6 +337,13 @@ gpushare_status ReplayDifference(const Handles& handles) {
   return gpushare_replay_difference(handles.runtime, nullptr, 0, &size);
 }
 
+// Without a kernel it is refused in any state.
+gpushare_status PreRun(const Handles&) {
+  const gpushare_pre_run_options options = GPUSHARE_PRE_RUN_OPTIONS_INIT;
+  gpushare_kernel_counters counters = GPUSHARE_KERNEL_COUNTERS_INIT;
+  return gpushare_kernel_pre_run(&options, &counters);
+}
+
 // Without an output or a judge these are refused, wherever they may be called.
 gpushare_status Calibrate(const Handles&) {
   const gpushare_calibration_options options = GPUSHARE_CALIBRATION_OPTIONS_INIT;
@@ -468,6 +475,7 @@ std::vector<Call> ObservationCalls() {
       {"gpushare_replay_run", RunReplay},
       {"gpushare_replay_difference", ReplayDifference},
       {"gpushare_calibrate", Calibrate, false},
+      {"gpushare_kernel_pre_run", PreRun, false},
       {"gpushare_evaluate_models", EvaluateModels, false},
       {"gpushare_profile_save", SaveProfile},
       {"gpushare_profile_load", LoadProfile},

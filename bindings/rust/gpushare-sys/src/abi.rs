@@ -497,6 +497,37 @@ impl Default for gpushare_simulation_record {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
+pub struct gpushare_kernel_counters {
+    pub struct_size: u32,
+    pub reserved: u32,
+    pub instructions: f64,
+    pub memory_instructions: f64,
+    pub sectors_per_request: f64,
+    pub issue: f64,
+    pub fma: f64,
+    pub alu: f64,
+    pub tensor: f64,
+    pub special: f64,
+    pub lsu: f64,
+    pub shared: f64,
+    pub l1: f64,
+    pub l2: f64,
+    pub dram: f64,
+    pub dram_write: f64,
+    pub saturating_occupancy: f64,
+}
+
+impl Default for gpushare_kernel_counters {
+    /// Zero, which means default, with `struct_size` set.
+    fn default() -> Self {
+        let mut value: gpushare_kernel_counters = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<gpushare_kernel_counters>() as u32;
+        value
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
 pub struct gpushare_library_call {
     pub struct_size: u32,
     pub operation: gpushare_library_operation,
@@ -619,6 +650,7 @@ pub struct gpushare_kernel_options {
     pub function_images: *const gpushare_function_image,
     pub function_image_count: u32,
     pub reserved5: i32,
+    pub counters: *const gpushare_kernel_counters,
 }
 
 impl Default for gpushare_kernel_options {
@@ -1209,6 +1241,26 @@ impl Default for gpushare_calibration_options {
     fn default() -> Self {
         let mut value: gpushare_calibration_options = unsafe { core::mem::zeroed() };
         value.struct_size = core::mem::size_of::<gpushare_calibration_options>() as u32;
+        value
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct gpushare_pre_run_options {
+    pub struct_size: u32,
+    pub device_ordinal: i32,
+    pub device: *const c_char,
+    pub kernel: *const gpushare_kernel_options,
+    pub task: *const gpushare_task_options,
+    pub hang_limit_ns: i64,
+}
+
+impl Default for gpushare_pre_run_options {
+    /// Zero, which means default, with `struct_size` set.
+    fn default() -> Self {
+        let mut value: gpushare_pre_run_options = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<gpushare_pre_run_options>() as u32;
         value
     }
 }
@@ -2052,6 +2104,7 @@ extern "C" {
     pub fn gpushare_replay_run(runtime: *mut gpushare_runtime, out_result: *mut gpushare_replay_result) -> gpushare_status;
     pub fn gpushare_replay_difference(runtime: *mut gpushare_runtime, buffer: *mut c_char, buffer_size_bytes: usize, out_size_bytes: *mut usize) -> gpushare_status;
     pub fn gpushare_calibrate(options: *const gpushare_calibration_options, progress: gpushare_calibration_callback, user: *mut c_void) -> gpushare_status;
+    pub fn gpushare_kernel_pre_run(options: *const gpushare_pre_run_options, out_counters: *mut gpushare_kernel_counters) -> gpushare_status;
     pub fn gpushare_evaluate_models(samples_path: *const c_char, judge: gpushare_judge_callback, user: *mut c_void) -> gpushare_status;
     pub fn gpushare_profile_load(runtime: *mut gpushare_runtime, path: *const c_char) -> gpushare_status;
     pub fn gpushare_profile_save(runtime: *mut gpushare_runtime, path: *const c_char) -> gpushare_status;
