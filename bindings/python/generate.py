@@ -249,7 +249,7 @@ from gpushare.enums import (
 
 def is_option(header: Header, name: str) -> bool:
     fields = header.structs[name]
-    return fields[0].name == 'struct_size' and bool(re.search(r'_(options|record|call)$', name)) \
+    return fields[0].name == 'struct_size' and bool(re.search(r'_(options|record|call|counters)$', name)) \
         and name != 'gpushare_completion_record'
 
 

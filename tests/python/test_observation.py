@@ -132,6 +132,38 @@ def test_an_exception_stops_a_calibration_and_is_raised(tmp_path):
         gpushare.calibrate(tmp_path / 'p.json', [item('chain1')], progress, device='sim', kernel_time_ns=100_000_000)
 
 
+COUNTERS = {'instructions': 18736, 'memory_instructions': 8, 'sectors_per_request': 1, 'issue': 0.6, 'special': 0.86}
+
+
+def test_a_kernel_is_registered_with_its_counters(runtime):
+    simulation = gpushare.abi.init(gpushare.abi.gpushare_simulation_record, block_task_ns=10_000)
+    with pytest.raises(gpushare.InvalidArgumentError, match=r'kernel_counters\.issue is 60, and it must be above 0'):
+        runtime.register_kernel('counted', simulation=simulation, counters={**COUNTERS, 'issue': 60})
+    with pytest.raises(TypeError, match="no option 'isue'; did you mean 'issue'"):
+        runtime.register_kernel('counted', simulation=simulation, counters={'isue': 0.5})
+    assert runtime.register_kernel('counted', simulation=simulation, counters=COUNTERS).id > 0
+
+
+def test_a_pre_run_needs_a_device_that_counts():
+    task = gpushare.abi.init(gpushare.abi.gpushare_task_options, block_tasks=5280)
+    with pytest.raises(gpushare.UnimplementedError, match="needs device 'cuda'"):
+        gpushare.pre_run(gpushare.KernelSpec('sincos'), task, device='sim')
+    with pytest.raises(TypeError, match='KernelSpec'):
+        gpushare.pre_run('sincos', task, device='sim')
+
+
+def test_a_pre_run_gives_a_dict_of_counters(monkeypatch):
+    def count(options, counters):
+        assert options._obj.kernel.contents.name == b'sincos' and options._obj.task.contents.block_tasks == 5280
+        counters._obj.instructions, counters._obj.issue = 100, 0.5
+        return 0
+
+    monkeypatch.setattr(gpushare.library(), 'gpushare_kernel_pre_run', count)
+    task = gpushare.abi.init(gpushare.abi.gpushare_task_options, block_tasks=5280)
+    counters = gpushare.pre_run(gpushare.KernelSpec('sincos'), task)
+    assert (counters['instructions'], counters['issue'], counters['dram']) == (100, 0.5, 0)
+
+
 def test_the_log_callback_gets_sentences():
     said = []
     with gpushare.Runtime(device='auto', device_ordinal=1000, log=lambda level, text: said.append((level, text))):

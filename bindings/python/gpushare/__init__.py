@@ -55,6 +55,7 @@ from gpushare.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
+    PermissionDeniedError,
     ResourceExhaustedError,
     TaskError,
     UnavailableError,
@@ -62,7 +63,7 @@ from gpushare.errors import (
 )
 from gpushare.event_log import EventLog
 from gpushare.kernel import FusedKernel, Kernel, KernelSpec
-from gpushare.profiles import calibrate, policy_names, validate_profile, version
+from gpushare.profiles import calibrate, policy_names, pre_run, validate_profile, version
 from gpushare.records import (
     AppGuarantee,
     AppStats,
@@ -116,6 +117,7 @@ __all__ = [
     'LibraryOperation',
     'LogLevel',
     'NotFoundError',
+    'PermissionDeniedError',
     'Query',
     'Queue',
     'Reason',
@@ -137,6 +139,7 @@ __all__ = [
     'library_path',
     'mark_tokens',
     'policy_names',
+    'pre_run',
     'show_versions',
     'validate_profile',
     'version',

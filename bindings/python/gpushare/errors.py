@@ -38,6 +38,10 @@ class AlreadyExistsError(Error):
     """The name is taken."""
 
 
+class PermissionDeniedError(Error, PermissionError):
+    """A file may not be read or written, or the GPU's counters may not be read."""
+
+
 class ResourceExhaustedError(Error):
     """A bounded queue or table is full: try again later."""
 
@@ -63,6 +67,7 @@ _BY_STATUS: dict[int, type[Error]] = {
     Status.DEADLINE_EXCEEDED: DeadlineExceededError,
     Status.NOT_FOUND: NotFoundError,
     Status.ALREADY_EXISTS: AlreadyExistsError,
+    Status.PERMISSION_DENIED: PermissionDeniedError,
     Status.RESOURCE_EXHAUSTED: ResourceExhaustedError,
     Status.FAILED_PRECONDITION: FailedPreconditionError,
     Status.UNIMPLEMENTED: UnimplementedError,

@@ -15,7 +15,7 @@ from gpushare._runtime_base import RuntimeBase
 from gpushare._structs import init
 from gpushare.enums import Status, TaskKind
 from gpushare.errors import InvalidArgumentError
-from gpushare.options import FusedKernelOptions, KernelOptions, LibraryCall
+from gpushare.options import FusedKernelOptions, KernelCounters, KernelOptions, LibraryCall
 from gpushare.ptx import Ptx
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class KernelSpec:
     """A kernel, graph or library call before it is registered: its options, and what calibrate() measures.
 
     capture: makes a graph by enqueueing on the given stream, once for each place. It must not register or wait.
+    counters: what a profiler or pre_run() counted of a kernel.
     warm_memory: address and bytes of what the graph reads into the L2 cache beside its first nodes.
     name: what a profile knows it by.
     ptx: the code of a kernel, of which the library makes a worker and a slice form.
@@ -39,7 +40,8 @@ class KernelSpec:
 
     def __init__(self, name: str, *, capture: Capture | None = None, ptx: Ptx | None = None,
                  simulation: abi.gpushare_simulation_record | None = None, library_call: LibraryCall | None = None,
-                 warm_memory: Sequence[tuple[int, int]] = (), node_twins: bool = True,
+                 counters: KernelCounters | None = None, warm_memory: Sequence[tuple[int, int]] = (),
+                 node_twins: bool = True,
                  **options: Unpack[KernelOptions]) -> None:
         if ptx is not None and not isinstance(ptx, Ptx):
             raise TypeError(f'ptx is {ptx!r}, and it must be a gpushare.ptx.Ptx, which is made of a text.')
@@ -49,6 +51,8 @@ class KernelSpec:
         self._raised: list[BaseException] = []
         if simulation is not None:
             self.struct.simulation = ctypes.pointer(simulation)
+        if counters is not None:
+            self.struct.counters = ctypes.pointer(init(abi.gpushare_kernel_counters, counters))
         if library_call is not None:
             self.struct.kind = TaskKind.LIBRARY
             self.struct.library = ctypes.pointer(init(abi.gpushare_library_call, library_call))

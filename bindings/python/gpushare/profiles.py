@@ -1,4 +1,4 @@
-"""Functions without a runtime: versions, policies, profiles, and the calibration of a device."""
+"""Functions without a runtime: versions, policies, profiles, the calibration of a device, pre-runs of kernels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpushare._callbacks import Inside
 from gpushare._library import check, library
 from gpushare._structs import init, read_text, text_of
 from gpushare.kernel import KernelSpec
-from gpushare.options import CalibrationOptions
+from gpushare.options import CalibrationOptions, KernelCounters, PreRunOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -77,3 +77,21 @@ def calibrate(output_path: str | os.PathLike[str], items: Sequence[CalibrationIt
         for kernel, _ in items:
             kernel.raise_captured(error)
         raise
+
+
+def pre_run(kernel: KernelSpec, task: abi.gpushare_task_options, **options: Unpack[PreRunOptions]) -> KernelCounters:
+    """Runs some block tasks of a kernel and counts what they do: for register_kernel(counters=...).
+
+    No runtime may use the device. task: a sample of the kernel, which may run many times. Raises
+    PermissionDeniedError where the driver lets only administrators count, and UnavailableError without CUPTI.
+    """
+    if not isinstance(kernel, KernelSpec):
+        raise TypeError(f'kernel is {kernel!r}, and it must be a KernelSpec.')
+    struct = init(abi.gpushare_pre_run_options, options)
+    struct.kernel, struct.task = ctypes.pointer(kernel.struct), ctypes.pointer(task)
+    counted = abi.init(abi.gpushare_kernel_counters)
+    check(library().gpushare_kernel_pre_run(ctypes.byref(struct), ctypes.byref(counted)))
+    counters: KernelCounters = {}
+    for name in KernelCounters.__annotations__:
+        counters[name] = getattr(counted, name)  # type: ignore[literal-required]
+    return counters

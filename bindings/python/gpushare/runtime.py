@@ -17,7 +17,15 @@ from gpushare.app import App
 from gpushare.enums import AppClass, Drive, GuaranteeBit, LogLevel, Status, TaskKind
 from gpushare.errors import FailedPreconditionError
 from gpushare.kernel import Capture, FusedKernel, Kernel, KernelSpec
-from gpushare.options import AppOptions, FusedKernelOptions, KernelOptions, LibraryCall, RuntimeOptions, TraceOptions
+from gpushare.options import (
+    AppOptions,
+    FusedKernelOptions,
+    KernelCounters,
+    KernelOptions,
+    LibraryCall,
+    RuntimeOptions,
+    TraceOptions,
+)
 from gpushare.ptx import Ptx
 from gpushare.records import DeviceInfo, KernelInfo, RuntimeStats, TraceSummary
 
@@ -57,12 +65,14 @@ class Runtime(RuntimeBase):
 
     def register_kernel(self, name: str, *, capture: Capture | None = None, ptx: Ptx | None = None,
                         simulation: abi.gpushare_simulation_record | None = None,
-                        library_call: LibraryCall | None = None, warm_memory: Sequence[tuple[int, int]] = (),
-                        node_twins: bool = True, **options: Unpack[KernelOptions]) -> Kernel:
+                        library_call: LibraryCall | None = None, counters: KernelCounters | None = None,
+                        warm_memory: Sequence[tuple[int, int]] = (), node_twins: bool = True,
+                        **options: Unpack[KernelOptions]) -> Kernel:
         """Registers a kernel, a graph or a library call. On a simulated device a name of the profile is enough.
 
         capture: makes a graph by enqueueing on the given stream, once for each place, on this thread. It must
         not register or wait.
+        counters: what a profiler or pre_run() counted of a kernel: the models then know it beside others.
         warm_memory: address and bytes of what the graph reads into the L2 cache beside its first nodes.
         ptx: the code of a kernel, of which the library makes a worker and a slice form. worker_refusal and
         slice_refusal of kernel_info() say why one is not made; '' is none.
@@ -70,8 +80,8 @@ class Runtime(RuntimeBase):
         False: none is made for it. A twin that the runtime already has of one of its kernels still counts.
         """
         return self.register(KernelSpec(
-            name, capture=capture, ptx=ptx, simulation=simulation, library_call=library_call, warm_memory=warm_memory,
-            node_twins=node_twins, **options))
+            name, capture=capture, ptx=ptx, simulation=simulation, library_call=library_call, counters=counters,
+            warm_memory=warm_memory, node_twins=node_twins, **options))
 
     def register(self, spec: KernelSpec) -> Kernel:
         """register_kernel with options in a KernelSpec, such as one that calibrate() measured."""
