@@ -97,6 +97,9 @@ class PtxFusedGpuTest : public GpuTest {
     desc.code = code;
     desc.resources.threads_per_block =
         static_cast<int32_t>(subject.block[0] * subject.block[1] * subject.block[2]);
+    desc.resources.block_x = code.block[0];
+    desc.resources.block_y = code.block[1];
+    desc.resources.block_z = code.block[2];
     desc.resources.dynamic_shared_memory_bytes = static_cast<int32_t>(subject.dynamic_shared_bytes);
     desc.resources.registers_per_thread = desc.resources.workers_per_sm_max = 0;
     desc.evictable = true;
