@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr size_t kFileBytesMax = size_t{1} << 28;
+constexpr size_t kFileBytesMax = size_t{1} << 30;
 
 absl::Status Bad(const std::string& path, const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", why));

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Writes launches of compiled kernels as files: the PTX, the grid, the arguments and the memory that they point to.
 
-  record_launches.py --out FOLDER [--part 0/12] [--limit-s 150]
+  record_launches.py --out FOLDER [--part 0/12] [--limit-s 150] [--cases all|pairs|network:gpt2]
 
 Compiles the functions of compiled_functions.py by torch.compile, a product and a convolution also with all of
 Inductor's Triton templates, and writes the first launch of each kernel that Triton loads: NAME.json, NAME.ptx and a
 file for each tensor's storage. cuda_ptx_launches_gpu_test runs them again. --part I/N takes every Nth function, so
 that several processes share the work. Prints how many launches were written, and why others were left out.
+
+--cases pairs and network:NAME take the functions of fused_functions.py instead, of which ptx_fused_benchmark makes
+fused twins: one call of each is recorded behind its compilation. Its launches in their order are in order.I.tsv.
 Exit code 0: some were; 1: none; 77: there is no GPU, no PyTorch or no Triton.
 """
 
@@ -42,8 +45,10 @@ if not torch.cuda.is_available():
     sys.exit(77)
 
 import compiled_functions
+import fused_functions
 
 BYTES_MAX = 48 << 20  # of a launch's memory
+FUSED_BYTES_MAX = 1 << 30  # the same, of functions that fill a GPU
 WARP = 32
 FLOATS = {'fp16': '<e', 'fp32': '<f', 'fp64': '<d'}
 
@@ -55,8 +60,10 @@ class LeftOutError(Exception):
 class Recorder:
     """Sees each launch before it runs."""
 
-    def __init__(self, folder: pathlib.Path) -> None:
-        self.folder, self.source = folder, ''
+    def __init__(self, folder: pathlib.Path, bytes_max: int) -> None:
+        self.folder, self.bytes_max, self.source = folder, bytes_max, ''
+        self.active = True
+        self.order: list[tuple[str, str]] = []  # function and name of each launch
         self.texts: dict[int, tuple[str, str]] = {}  # entry and PTX of a loaded function
         self.written: set[str] = set()
         self.left_out: collections.Counter[str] = collections.Counter()
@@ -77,7 +84,8 @@ class Recorder:
 
         def record_and_call(self: Any, x: int, y: int, z: int, stream: int, function: int, *args: Any) -> Any:
             try:
-                recorder.record((x, y, z), function, *self.recorded, args)
+                if recorder.active:
+                    recorder.record((x, y, z), function, *self.recorded, args)
             except LeftOutError as error:
                 recorder.left_out[str(error)] += 1
             return call(self, x, y, z, stream, function, *args)
@@ -90,6 +98,7 @@ class Recorder:
             raise LeftOutError('its PTX is not known')
         entry, text = self.texts[int(function)]
         name = hashlib.sha256((entry + text).encode()).hexdigest()[:20]
+        self.order.append((self.source, name))
         if name in self.written or (self.folder / f'{name}.json').exists():
             return
         if min(grid) < 1 or torch.cuda.is_current_stream_capturing():
@@ -97,7 +106,7 @@ class Recorder:
         if getattr(metadata, 'num_ctas', 1) > 1:
             raise LeftOutError('clusters')
         torch.cuda.synchronize()
-        memory = Memory()
+        memory = Memory(self.bytes_max)
         arguments = [memory.value(kind, value) for kind, value in self._taken(types, args)]
         blocks = grid[0] * grid[1] * grid[2]
         arguments += [memory.scratch(blocks * metadata.global_scratch_size),
@@ -135,7 +144,8 @@ class Recorder:
 class Memory:
     """The storages that the arguments of a launch point to."""
 
-    def __init__(self) -> None:
+    def __init__(self, bytes_max: int) -> None:
+        self.bytes_max = bytes_max
         self.storages: dict[int, Any] = {}  # by address, in the order of their numbers
         self.numbers: dict[int, int] = {}
         self.zeros: dict[int, int] = {}  # scratch: bytes by number
@@ -181,20 +191,14 @@ class Memory:
 
     def _next(self, count: int) -> int:
         self.bytes += count
-        if self.bytes > BYTES_MAX:
+        if self.bytes > self.bytes_max:
             raise LeftOutError('more memory than is recorded')
         return len(self.numbers) + len(self.zeros)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--out', type=pathlib.Path, required=True)
-    parser.add_argument('--part', default='0/1')
-    parser.add_argument('--limit-s', type=float, default=150.0, help='no function begins later')
-    given = parser.parse_args()
-    part, parts = (int(number) for number in given.part.split('/'))
-    given.out.mkdir(parents=True, exist_ok=True)
-    recorder, until, failed = Recorder(given.out), time.monotonic() + given.limit_s, 0
+def record_compilations(recorder: Recorder, part: int, parts: int, until: float) -> int:
+    """Every launch, those of autotuning too. Returns how many functions failed."""
+    failed = 0
     for case in compiled_functions.cases()[part::parts]:
         if time.monotonic() > until:
             break
@@ -205,6 +209,50 @@ def main() -> int:
             failed += 1
             print(f'{case.name}: {traceback.format_exc(limit=-2)}', file=sys.stderr)
         torch._dynamo.reset()
+    return failed
+
+
+def record_calls(recorder: Recorder, cases: list[fused_functions.FusedCase], until: float) -> int:
+    """One call of each function behind its compilation. Returns how many functions failed."""
+    failed = 0
+    for case in cases:
+        if time.monotonic() > until:
+            break
+        recorder.source, recorder.active = case.name, False
+        try:
+            call = case.prepare()
+            call()
+            torch.cuda.synchronize()
+            recorder.active = True
+            call()
+            torch.cuda.synchronize()
+        except Exception:
+            failed += 1
+            print(f'{case.name}: {traceback.format_exc(limit=-2)}', file=sys.stderr)
+        torch._dynamo.reset()
+    return failed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--out', type=pathlib.Path, required=True)
+    parser.add_argument('--part', default='0/1')
+    parser.add_argument('--limit-s', type=float, default=150.0, help='no function begins later')
+    parser.add_argument('--cases', default='all', choices=[
+        'all', 'pairs', *(f'network:{name}' for name in fused_functions.NETWORKS)])
+    given = parser.parse_args()
+    part, parts = (int(number) for number in given.part.split('/'))
+    given.out.mkdir(parents=True, exist_ok=True)
+    recorder = Recorder(given.out, BYTES_MAX if given.cases == 'all' else FUSED_BYTES_MAX)
+    until = time.monotonic() + given.limit_s
+    if given.cases == 'all':
+        failed = record_compilations(recorder, part, parts, until)
+    else:
+        _, _, network = given.cases.partition(':')
+        cases = [fused_functions.network_case(network)] if network else fused_functions.pair_cases()
+        failed = record_calls(recorder, cases[part::parts], until)
+        order = ''.join(f'{source}\t{name}\n' for source, name in recorder.order)
+        (given.out / f'order.{part}.tsv').write_text(order, encoding='utf-8')
     print(json.dumps({'part': given.part, 'written': len(recorder.written), 'functions failed': failed,
                       'left out': dict(recorder.left_out)}))
     return 0 if recorder.written else 1
