@@ -221,6 +221,10 @@ LAYERS = (
            KERNEL_CONTRACT),
           pattern=r'^gpu_\w+\.(h|cc|cu)$'),
     Layer('harness', 'benchmarks/harness', (own('benchmarks/harness'), NLOHMANN), may_reach=(CUDA, SRC)),
+    # Recorded launches come from the reader that the tests have, and are chosen without a GPU.
+    Layer('fused twins', 'benchmarks/gpu/ptx',
+          (own('benchmarks/gpu/ptx'), own('benchmarks/harness'), own('tests/cuda/code'), PUBLIC, SRC, ABSEIL,
+           NLOHMANN)),
     Layer('GPU benchmarks', 'benchmarks/gpu',
           (own('benchmarks/gpu'), own('benchmarks/harness'), own('benchmarks/kernels'), own('kernels'),
            SRC, PUBLIC, ABSEIL, CUDA)),

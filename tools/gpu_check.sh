@@ -10,6 +10,8 @@
 #     reservations    reservations and quotas: SMs that BE blocks really hold, by %smid
 #     ptx             twins of compiled kernels: PyTorch and Triton make some hundred launches (tests/python/gpu/record_launches.py),
 #                     and cuda_ptx_launches_gpu_test runs them again; 20 of them under memcheck, racecheck and synccheck
+#     fused           fused twins of compiled kernels: cuda_ptx_fused_gpu_test, ten pairs of large functions, and the GEMMs of
+#                     GPT-2; GPUSHARE_FUSED_NETWORK names another network of tests/python/gpu/fused_functions.py
 #     sanitizer       compute-sanitizer: memcheck and racecheck on the kernel contract, memcheck on the device
 #                     (from PATH, FOLDER/compute-sanitizer or CUDA_HOME)
 #     repeats         the forms of every kernel and of four fused pairs, 1000 random repeats (GPUSHARE_REPEATS)
@@ -53,7 +55,7 @@ cases=''
 queries=''
 declare -A limits=([tests]=240 [segments]=90 [reservations]=60 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
   [quota]=240 [soak]=540 [colocate]=540 [idle]=120 [kernelet]=400
-  [ptx]=540 [places]=90 [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [faults]=240 [python]=390)
+  [ptx]=540 [fused]=540 [places]=90 [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [faults]=240 [python]=390)
 
 list=0
 if [[ "${1:-}" == --list ]]; then
@@ -332,12 +334,13 @@ group_convolution() {
 }
 
 # Launches are recorded by several processes, each of a part of the functions.
-record_launches() {  # FOLDER
-  local part parts=12 start=$SECONDS pids=() pid ends='' written=0
+record_launches() {  # GROUP FOLDER [CASES [PROCESSES]]
+  local group="$1" cases="${3:-all}" parts="${4:-12}" part start=$SECONDS pids=() pid ends='' written=0
+  shift
   rm -rf "$1"
   for ((part = 0; part < parts; ++part)); do
-    timeout --kill-after=10 180 python3 "$root/tests/python/gpu/record_launches.py" --out "$1" --part "$part/$parts" --limit-s 120 \
-      > "$out/record_$part.log" 2>&1 &
+    timeout --kill-after=10 180 python3 "$root/tests/python/gpu/record_launches.py" --out "$1" --cases "$cases" \
+      --part "$part/$parts" --limit-s 120 > "$out/record_$part.log" 2>&1 &
     pids+=($!)
   done
   for pid in "${pids[@]}"; do
@@ -348,16 +351,16 @@ record_launches() {  # FOLDER
   tail -qn 1 "$out"/record_*.log
   if [[ -d "$1" ]]; then written="$(find "$1" -name '*.json' | wc -l)"; fi
   if [[ "$written" -gt 0 ]]; then
-    report ptx record_launches ok "$((SECONDS - start))" "$written launches"
+    report "$group" "record_launches_$cases" ok "$((SECONDS - start))" "$written launches"
   else
-    report ptx record_launches FAILED "$((SECONDS - start))" "no launch was recorded; exit codes$ends (77: no PyTorch, Triton or GPU)"
+    report "$group" "record_launches_$cases" FAILED "$((SECONDS - start))" "no launch was recorded; exit codes$ends (77: no PyTorch, Triton or GPU)"
   fi
 }
 
 group_ptx() {
   local launches="$out/launches" some="$out/some_launches" name file tool sanitizer
   if [[ $list -eq 0 ]]; then
-    record_launches "$launches"
+    record_launches ptx "$launches"
     mkdir -p "$some"
     for file in $(find "$launches" -name '*.json' | sort | awk 'NR % 16 == 1' | head -n 20); do
       for name in "${file%.json}".*; do ln -sf "$name" "$some/"; done
@@ -371,6 +374,20 @@ group_ptx() {
     GPUSHARE_PTX_LAUNCHES="$some" GPUSHARE_PTX_REPEATS=2 run_test ptx "ptx_launches_$tool" cuda_ptx_launches_gpu_test
   done
   wrapper=()
+}
+
+# The recorded memory is large, and nobody reads it later.
+group_fused() {
+  local launches="$out/fused_launches" network="${GPUSHARE_FUSED_NETWORK:-gpt2}"
+  run_test fused cuda_ptx_fused_gpu_test cuda_ptx_fused_gpu_test
+  if [[ $list -eq 0 ]]; then TORCHINDUCTOR_COMPILE_THREADS=4 record_launches fused "$launches" pairs; fi
+  run_benchmark fused ptx_fused_benchmark ptx_fused_benchmark --launches "$launches" --seconds 90
+  if [[ $list -eq 0 ]]; then TORCHINDUCTOR_COMPILE_THREADS=16 record_launches fused "$launches" "network:$network" 1; fi
+  run_benchmark fused ptx_fused_network ptx_fused_benchmark --launches "$launches" --network --seconds 90
+  if [[ $list -eq 0 ]]; then
+    rm -rf "$launches"
+    cat "$out"/ptx_fused_*.json.log
+  fi
 }
 
 group_gemm() {
@@ -570,7 +587,7 @@ if [[ $list -eq 1 ]]; then
   run_program() { echo "$1 $3"; }
   run_counters() { echo 'samples counters_benchmark'; }
   find_sanitizer() { echo compute-sanitizer; }
-  for group in tests ptx segments reservations sanitizer repeats kernels eviction places slices cost convolution gemm overlap quota soak idle kernelet calibrate samples samples_more faults; do
+  for group in tests ptx fused segments reservations sanitizer repeats kernels eviction places slices cost convolution gemm overlap quota soak idle kernelet calibrate samples samples_more faults; do
     "group_$group" 2> /dev/null
   done | sort -u
   printf '%s\n' 'colocate gpushare' 'resnet gpushare_catalogue' 'python gpushare'

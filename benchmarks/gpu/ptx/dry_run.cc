@@ -1,0 +1,104 @@
+#include "benchmarks/gpu/ptx/dry_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "benchmarks/gpu/ptx/fused_plan.h"
+#include "benchmarks/harness/failure.h"
+#include "benchmarks/harness/json.h"
+#include "src/cuda/code/nvjitlink.h"
+#include "src/ptx/fused.h"
+
+namespace gpushare::benchmarks {
+namespace {
+
+ptx::FusedPart PartOf(const RecordedFile& file, const std::string& text, uint32_t copies) {
+  return {.text = text,
+          .entry = file.entry,
+          .block = {static_cast<uint32_t>(file.threads), 1, 1},
+          .dynamic_shared_bytes = static_cast<uint32_t>(file.dynamic_shared_bytes),
+          .copies = copies};
+}
+
+using Clock = std::chrono::steady_clock;
+
+// What one pair gives.
+struct Counts {
+  int feasible = 0;
+  int fused = 0;
+  int assembled = 0;
+  std::string why_not;  // the last reason
+};
+
+// `assembler` null: nothing is assembled.
+Counts FuseAll(const RecordedFile& tensor, const RecordedFile& cuda,
+               const cuda::Assembler* assembler, Clock::time_point until) {
+  const std::string tensor_text = ReadText(tensor.ptx);
+  const std::string cuda_text = ReadText(cuda.ptx);
+  const ptx::FusedChecked checked =
+      ptx::CheckFused(PartOf(tensor, tensor_text, 1), PartOf(cuda, cuda_text, 1));
+  Counts counts;
+  counts.why_not = checked.refusal.message;
+  if (!checked.ok()) return counts;
+  std::vector<ptx::FusedRatio> ratios = ptx::FeasibleRatios(checked.tensor, checked.cuda);
+  std::stable_sort(ratios.begin(), ratios.end(), [](const auto& a, const auto& b) {
+    return a.tensor_copies + a.cuda_copies < b.tensor_copies + b.cuda_copies;
+  });
+  for (const ptx::FusedRatio& ratio : ratios) {
+    ++counts.feasible;
+    const ptx::FusedTwin twin = ptx::Fuse(PartOf(tensor, tensor_text, ratio.tensor_copies),
+                                          PartOf(cuda, cuda_text, ratio.cuda_copies));
+    if (!twin.ok()) {
+      counts.why_not = twin.refusal.message;
+      continue;
+    }
+    ++counts.fused;
+    if (assembler == nullptr || Clock::now() > until) continue;
+    const auto code = assembler->Assemble(twin.text, "sm_90a");
+    counts.assembled += code.ok() ? 1 : 0;
+    if (!code.ok()) counts.why_not = MessageOf(code.status());
+  }
+  return counts;
+}
+
+}  // namespace
+
+int DryRun(const std::vector<RecordedFile>& files, size_t pairs, double seconds) {
+  std::vector<Candidate> candidates;
+  for (const RecordedFile& file : files) {
+    // Times are not known: all kernels are taken as equally long.
+    candidates.push_back({file.name,
+                          file.tensor ? TensorKindOf(file.source) : OtherKindOf(file.bytes, 1),
+                          file.blocks, 1, 1});
+  }
+  const absl::StatusOr<std::unique_ptr<cuda::Assembler>> assembler = cuda::OpenNvJitLink();
+  const std::vector<PairChoice> chosen = ChoosePairs(candidates, pairs, {0, 1});
+  Report report({{"benchmark", "ptx_fused_benchmark"},
+                 {"dry_run", true},
+                 {"assembler", assembler.ok() ? (*assembler)->Name() : "none"}},
+                "pairs");
+  const Clock::time_point begin = Clock::now();
+  int fused_pairs = 0;
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    const RecordedFile& tensor = files[chosen[i].tensor];
+    const RecordedFile& cuda = files[chosen[i].cuda];
+    const double share = static_cast<double>(i + 1) / static_cast<double>(chosen.size());
+    const auto until = begin + std::chrono::duration_cast<Clock::duration>(
+                                   std::chrono::duration<double>(seconds * share));
+    const Counts counts = FuseAll(tensor, cuda, assembler.ok() ? assembler->get() : nullptr, until);
+    fused_pairs += counts.fused > 0 ? 1 : 0;
+    report.Row({{"tensor", tensor.entry},
+                {"cuda", cuda.entry},
+                {"feasible", counts.feasible},
+                {"fused", counts.fused},
+                {"assembled", counts.assembled},
+                {"why_not", counts.why_not}});
+  }
+  report.End({{"fused_pairs", fused_pairs}});
+  return fused_pairs > 0 ? 0 : kFailed;
+}
+
+}  // namespace gpushare::benchmarks
