@@ -113,7 +113,7 @@ func boolean(value bool) C.gpushare_bool {
 
 // RuntimeOptions says which device a runtime opens and how.
 type RuntimeOptions struct {
-	Device      string // "auto", "cuda", "sim", "null"; empty: GPUSHARE_DEVICE, else "auto"
+	Device      string // "auto", "cuda", "sim", "sim:realtime", "null"; empty: GPUSHARE_DEVICE, else "auto"
 	Policy      string
 	ProfilePath string
 	Seed        uint64

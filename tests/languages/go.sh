@@ -33,6 +33,7 @@ go vet ./...
 go test ./...
 go run ./examples/quickstart | tee "$scratch/printed"
 grep -q '^query: ok in [0-9]* us$' "$scratch/printed" || { echo 'The example shows no query.' >&2; exit 1; }
+grep -q '^training step: evicted [1-9][0-9]* times$' "$scratch/printed" || { echo 'The example shows no eviction.' >&2; exit 1; }
 
 # A program of somebody else, as the page says.
 mkdir "$scratch/program"
