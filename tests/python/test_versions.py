@@ -16,7 +16,8 @@ def test_versions_name_the_library_the_device_and_the_environment(monkeypatch, c
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f'gpushare: {gpushare.version()} (C ABI {gpushare.library().gpushare_abi_version()})'
     assert f'library: {gpushare.library_path()}' in lines
-    assert 'device: sim, 132 SMs, SIMULATED' in lines
+    assert 'device: sim, 132 SMs, SIMULATED, in virtual time' in lines
+    assert not [line for line in lines if line.startswith('warning: ')]  # of virtual time, in which nothing runs
     assert 'policy: fifo' in lines
     assert 'environment: GPUSHARE_POLICY=fifo' in lines
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from gpushare._library import library, library_path
-from gpushare.enums import LogLevel
+from gpushare.enums import Drive, LogLevel
 from gpushare.errors import Error
 from gpushare.profiles import version
 from gpushare.runtime import Runtime
@@ -27,9 +27,11 @@ def _device_lines() -> list[str]:
     # The trace of a runtime that does nothing would replace one that the user keeps.
     trace = os.environ.pop('GPUSHARE_TRACE', None)
     try:
-        with Runtime(log=log) as runtime:
+        # Nothing runs, so no thread can outrun virtual time.
+        with Runtime(log=log, drive=Drive.POLL) as runtime:
             info = runtime.device()
             kind = ', SIMULATED' if info.simulated else ''
+            kind += ', in virtual time' if info.virtual_time else ''
             return [f'device: {info.name}, {info.sm_count} SMs{kind}', *lines,
                     f'profile: {info.profile}', f'policy: {info.policy}']
     except Error as error:

@@ -442,6 +442,7 @@ TEST_F(CommandTest, InfoSaysWhatRunsHereAndWhatTheEnvironmentSets) {
   EXPECT_EQ(answer.code, 0) << answer.err;
   EXPECT_THAT(answer.out, HasSubstr("(C ABI 1)\ndevice: sim, 132 SMs, SIMULATED, in virtual time"));
   EXPECT_THAT(answer.out, HasSubstr("profile: h200\npolicy: fifo\n"));
+  EXPECT_THAT(answer.out, Not(HasSubstr("warning: ")));  // of virtual time, in which nothing runs
   EXPECT_THAT(answer.out, HasSubstr("environment: GPUSHARE_POLICY=fifo\n"));
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.err, HasSubstr("GPUSHARE_POLICY in the environment"));

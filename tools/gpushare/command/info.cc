@@ -68,6 +68,7 @@ std::string InfoText() {
   const WithoutTrace without_trace;
   std::string warnings;
   gpushare_runtime_options options = GPUSHARE_RUNTIME_OPTIONS_INIT;
+  options.drive = GPUSHARE_DRIVE_POLL;  // nothing runs, so no thread can outrun virtual time
   options.log = AddWarning;
   options.log_user = &warnings;
   gpushare_runtime* opened = nullptr;
