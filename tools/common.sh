@@ -218,6 +218,12 @@ compile() {
   say "built build/$preset in $((SECONDS - start)) s"
 }
 
+# packed_targets BUILD: the targets of a build tree whose files the packages hold; without CUDA or Python's headers it has
+# fewer. The catalogue's fused kernels, most of the CUDA code of a whole build, are for benchmarks alone.
+packed_targets() {
+  ninja -C "$1" -t targets all | sed -n 's/^\(gpushare\|gpushare_\(twins\|kernels\|command\|python_steps\)\): phony$/\1/p'
+}
+
 # sources_named FOLDER ENDING: the names, without the ending, of the files in FOLDER that end so.
 sources_named() {
   local file

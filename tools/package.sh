@@ -48,7 +48,8 @@ steps=$((everything == 1 ? 6 : 4))
 if [[ -z "$build" ]]; then
   step 1 "$steps" 'the build, which takes most of the time'
   configure_package "$preset" ${options[@]+"${options[@]}"}
-  compile "$preset"
+  mapfile -t targets < <(packed_targets "$root/build/$preset")
+  compile "$preset" "${targets[@]}"
   build="$root/build/$preset"
 fi
 grep -q '^GPUSHARE_ABSEIL_SOURCE:PATH=.' "$build/CMakeCache.txt" ||
