@@ -5,7 +5,8 @@
 #
 #   tools/package_check.sh FOLDER     FOLDER: has the tarball, and the wheel if that is to be tried
 #
-# A step whose tool this system lacks is listed as skipped. Exit code 0: nothing failed.
+# A step whose tool this system lacks is listed as skipped, and so are the programs where glibc is older than theirs.
+# Exit code 0: nothing failed.
 set -euo pipefail
 [[ $# -eq 1 && -d "$1" ]] || { echo 'tools/package_check.sh needs the folder with the packages.' >&2; exit 2; }
 folder="$(cd "$1" && pwd)"
@@ -31,10 +32,21 @@ step() {
   if "$@" > "$scratch/log" 2>&1; then ok "$name"; else fail "$name"; fi
 }
 
+# Programs have the start-up code of the machine that built them, and the kernels its libstdc++; docs/package.md says why.
+programs_glibc=2.35
+glibc="$(ldd --version | sed -n '1s/.* //p')"
+runs_programs() { printf '%s\n' "$programs_glibc" "$glibc" | sort -V -C; }
+too_old="they need glibc $programs_glibc, and this system has $glibc"
+
 # What a library or program needs is there, and is the C and C++ runtime or the package itself.
 check_needs() {
-  local file list
-  for file in "$tree"/lib/*.so "$tree/bin/gpushare"; do
+  local file list files=("$tree/lib/libgpushare.so" "$tree/lib/libgpushare_ptx.so")
+  if runs_programs; then
+    files=("$tree"/lib/*.so "$tree/bin/gpushare")
+  else
+    skipped "the needs of the programs and of libgpushare_kernels.so: $too_old"
+  fi
+  for file in "${files[@]}"; do
     list="$(ldd "$file" 2>&1)" || true
     printf '%s:\n%s\n' "${file#"$tree/"}" "$list"
     printf '%s\n' "$list" > "$scratch/log"
@@ -78,10 +90,21 @@ python_program() { prints_p99 env PYTHONPATH="$scratch/site" python3 -B "$exampl
 gpu_command() {
   "$tree/bin/gpushare" calibrate --device cuda --kernels ffma --repeats 3 --seconds-per-kernel 1 --out "$scratch/calibrated.json"
 }
+gpu_info() { GPUSHARE_DEVICE=cuda "$tree/bin/gpushare" info | tee "$scratch/printed" && grep -q '^device: cuda, ' "$scratch/printed"; }
 gpu_python() {
   PYTHONPATH="$scratch/site" python3 -B -c 'import gpushare
 with gpushare.Runtime(device="cuda") as runtime:
     print(runtime.device())'
+}
+# A service of PyTorch beside a training, by the wheel alone; its figures are shown.
+gpu_service() {
+  local status=0
+  GPUSHARE_DEVICE=cuda PYTHONPATH="$scratch/site" python3 -B "$here/tests/python/gpu/wheel_check.py" > "$scratch/log" 2>&1 || status=$?
+  case "$status" in
+    0) ok 'a service beside a training, from the wheel' && sed 's/^/         /' "$scratch/log" ;;
+    77) skipped "a service beside a training: $(tail -n 1 "$scratch/log")" ;;
+    *) fail 'a service beside a training, from the wheel' ;;
+  esac
 }
 installed_command() { (cd "$scratch" && "$tree/bin/gpushare" colocate smoke --device sim --queries 20); }
 
@@ -96,8 +119,12 @@ examples="$tree/share/doc/gpushare/examples"
 export PKG_CONFIG_PATH="$tree/lib/pkgconfig"
 
 check_needs
-step 'the compiled C program' prints_p99 "$examples/quickstart"
-step 'the command, with an installed scenario' installed_command
+if runs_programs; then
+  step 'the compiled C program' prints_p99 "$examples/quickstart"
+  step 'the command, with an installed scenario' installed_command
+else
+  skipped "the compiled C program and the command: $too_old"
+fi
 if have cc; then step 'a C program, compiled here' c_program_by_hand; else skipped 'a C program, compiled here: no cc'; fi
 if have cc && have c++ && have pkg-config; then
   step 'a C program by pkg-config' c_program
@@ -130,8 +157,14 @@ else
   step "$(python3 --version) with the wheel" python_program
 fi
 if have nvidia-smi && [[ "$(nvidia-smi -L 2> /dev/null)" == GPU* ]]; then
-  step 'the command measures a kernel on the GPU' gpu_command
-  if [[ -d "$scratch/site/gpushare" ]]; then step 'Python opens the GPU' gpu_python; fi
+  if runs_programs; then
+    step 'the command opens the GPU' gpu_info
+    step 'the command measures a kernel on the GPU' gpu_command
+  fi
+  if [[ -d "$scratch/site/gpushare" ]]; then
+    step 'Python opens the GPU' gpu_python
+    gpu_service
+  fi
 else
   skipped 'the GPU: there is none'
 fi
