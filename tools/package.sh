@@ -191,7 +191,8 @@ if [[ $everything -eq 1 ]]; then
   step 5 "$steps" 'the Debian packages'
   make_debs "${binaries[@]}"
   step 6 "$steps" 'the wheel'
-  "$root/tools/python_wheel.sh" "$folder" "$(readlink -f "$tree/lib/libgpushare.so")"
+  # The library in the build tree, beside which the wheel's extension is found.
+  "$root/tools/python_wheel.sh" "$folder" "$(readlink -f "$build/bindings/c/libgpushare.so")"
 fi
 say "packed into $folder:"
 (cd "$folder" && du -h gpushare*)

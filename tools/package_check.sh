@@ -90,6 +90,11 @@ python_program() { prints_p99 env PYTHONPATH="$scratch/site" python3 -B "$exampl
 gpu_command() {
   "$tree/bin/gpushare" calibrate --device cuda --kernels ffma --repeats 3 --seconds-per-kernel 1 --out "$scratch/calibrated.json"
 }
+python_extension() {
+  PYTHONPATH="$scratch/site" python3 -B -c 'from gpushare import _library
+_library.library()
+assert _library.steps is not None'
+}
 gpu_info() { GPUSHARE_DEVICE=cuda "$tree/bin/gpushare" info | tee "$scratch/printed" && grep -q '^device: cuda, ' "$scratch/printed"; }
 gpu_python() {
   PYTHONPATH="$scratch/site" python3 -B -c 'import gpushare
@@ -155,6 +160,11 @@ else
     step "unpacking $(basename "$wheel"), without pip" python3 -m zipfile -e "$wheel" "$scratch/site"
   fi
   step "$(python3 --version) with the wheel" python_program
+  if [[ -f "$scratch/site/gpushare/_steps.abi3.so" ]]; then
+    step "the wheel's extension" python_extension
+  else
+    skipped "the wheel's extension: this wheel has none"
+  fi
 fi
 if have nvidia-smi && [[ "$(nvidia-smi -L 2> /dev/null)" == GPU* ]]; then
   if runs_programs; then
