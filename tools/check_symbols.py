@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks what libraries of packages export and need: the C ABI alone, and nothing newer than glibc 2.28.
 
-A library of any machine will do, and so will a wheel or a tarball: its libgpushare.so and libgpushare_ptx.so are looked at.
+A library of any machine will do, and so will a wheel or a tarball: its libgpushare.so and libgpushare_ptx.so are looked at,
+and the extension of a wheel.
 Exit code 0: all is well; 1: problems, printed with the file; 2: bad use.
 
   check_symbols.py FILE...      FILE: one of these libraries, a wheel or a tarball of tools/package.sh
@@ -23,12 +24,17 @@ BINDINGS = pathlib.Path(__file__).resolve().parent.parent / 'bindings'
 NEWEST = {'GLIBC': (2, 28), 'GCC': (7, 0, 0)}
 # Of every glibc from 2.28 on; the loader's name says the machine.
 NEEDED = re.compile(r'lib(c\.so\.6|m\.so\.6|pthread\.so\.0|dl\.so\.2|rt\.so\.1|gcc_s\.so\.1)$|ld-linux-(x86-64|aarch64)\.so\.[12]$')
-LIBRARY = re.compile(r'(^|/)libgpushare(_ptx)?(\.so\.\d+\.\d+\.\d+\.\d+|-?[0-9a-f]*\.so\.\d+)$')
+LIBRARY = re.compile(r'(^|/)libgpushare(_ptx)?(\.so\.\d+\.\d+\.\d+\.\d+|-?[0-9a-f]*\.so\.\d+)$|(^|/)_steps\.abi3\.so$')
 
 # A row of a defined symbol that others can link; its type does not matter.
 # readelf writes sizes from 100,000 bytes on in hex.
 DEFINED = re.compile(r'^ *\d+: [0-9a-f]+ +(?:0x[0-9a-f]+|\d+) +\S+ +(?:GLOBAL|WEAK|UNIQUE) +(?:DEFAULT|PROTECTED)'
                      r'(?: +\[[^\]]*\])? +\d+ (\S+)', re.MULTILINE)
+
+
+# A function that must be found when the library is loaded, without the version that a symbol of glibc has: those of
+# Python in its extension, or one that glibc 2.28 lacks. A linker lets it pass in an extension.
+UNVERSIONED = re.compile(r'^ *\d+: 0+ +0 +\S+ +GLOBAL +\S+(?: +\[[^\]]*\])? +UND ([^@\s]+)$', re.MULTILINE)
 
 
 def readelf(path):
@@ -55,6 +61,8 @@ def newest_versions(text):
 
 def symbols_of(path):
     """What a library must export, by its file's name."""
+    if pathlib.Path(path).name.startswith('_steps'):
+        return {'PyInit_steps'}
     folder = 'ptx' if 'libgpushare_ptx' in pathlib.Path(path).name else 'c'
     return set((BINDINGS / folder / 'symbols.txt').read_text(encoding='utf-8').split())
 
@@ -67,6 +75,9 @@ def problems_of(text, symbols, exports_alone=False):
     found += [f'does not export {name}' for name in sorted(symbols - names)]
     if exports_alone:
         return found
+    is_extension = any(name.startswith('PyInit_') for name in symbols)
+    found += [f'needs {name}, which glibc {".".join(map(str, NEWEST["GLIBC"]))} lacks' for name in UNVERSIONED.findall(text)
+              if not (is_extension and re.match('_?Py', name))]
     for library in re.findall(r'\(NEEDED\) +Shared library: \[(.*)\]', text):
         if not NEEDED.match(library):
             found.append(f'needs {library}')
@@ -104,7 +115,7 @@ def wanted_of(path):
 
 def missing_of(names, wanted):
     """Those wanted libraries that no file's name is one of."""
-    has_twins = ['libgpushare_ptx' in name for name in names]
+    has_twins = ['libgpushare_ptx' in name for name in names if not name.startswith('_steps')]
     return [each for each in wanted if ('_ptx' in each) not in has_twins]
 
 
@@ -135,6 +146,8 @@ FAULTS = (
     (ROW, f'{LEAKED}    52 FUNC    WEAK   PROTECTED   12 leaked', ('exports leaked',)),
     (ROW, f'{LEAKED} 0x1b000 FUNC    GLOBAL DEFAULT   12 leaked', ('exports leaked',)),
     (ROW, f'{LEAKED}    52 FUNC    GLOBAL DEFAULT [VARIANT_PCS]   12 leaked', ('exports leaked',)),
+    ('malloc@GLIBC_2.17 (2)', 'arc4random', ('needs arc4random, which glibc 2.28 lacks',)),
+    ('malloc@GLIBC_2.17 (2)', 'PyLong_FromLong', ('needs PyLong_FromLong, which',)),
     ('libc.so.6', 'libstdc++.so.6', ('needs libstdc++.so.6',)),
     ('GLIBC_2.17  Flags', 'GLIBC_2.34  Flags', ('newer than 2.28',)),
     ('GLIBC_2.17  Flags', 'GLIBC_ABI_DT_RELR  Flags', ('newer than 2.28',)),
@@ -151,6 +164,7 @@ PACKAGES = (
     ([], BOTH, list(BOTH)),
     (['libgpushare.so.1'], BOTH[:1], []),
     (['libgpushare_ptx.so.0'], BOTH[:1], ['libgpushare.so']),
+    (['_steps.abi3.so'], BOTH[:1], ['libgpushare.so']),
 )
 
 
@@ -175,6 +189,8 @@ def self_test():
     failures += [f'of exports alone, reported: {problem}' for problem in problems_of(needs_new, {'gpushare_a'}, True)]
     if len(problems_of(GOOD, {'gpushare_b'}, True)) != 2:
         failures.append('other exports are not reported where exports alone are asked for')
+    extension = GOOD.replace('gpushare_a@@GPUSHARE_1', 'PyInit_steps').replace('malloc@GLIBC_2.17 (2)', '_PyObject_New')
+    failures += [f'of an extension, reported: {problem}' for problem in problems_of(extension, {'PyInit_steps'})]
     failures += [f'of {names} is missing, reported: {missing_of(names, wanted)}' for names, wanted, missing in PACKAGES
                  if missing_of(names, wanted) != missing]
     failures += [f'of {kind} is wanted, reported: {wanted}' for kind, wanted, right in wanted_of_packages() if wanted != right]
