@@ -3,7 +3,7 @@
 # runs programs against it, runs its command, and runs Python from the wheel. Nothing needs a GPU or the network; where
 # there is a GPU, a runtime opens it and the command measures a kernel on it.
 #
-#   tools/package_check.sh FOLDER     FOLDER: has the tarball, and the wheel if that is to be tried
+#   tools/package_check.sh FOLDER     FOLDER: has the tarball, the wheel, or both
 #
 # A step whose tool this system lacks is listed as skipped, and so are the programs where glibc is older than theirs.
 # Exit code 0: nothing failed.
@@ -113,41 +113,50 @@ gpu_service() {
 }
 installed_command() { (cd "$scratch" && "$tree/bin/gpushare" colocate smoke --device sim --queries 20); }
 
+try_tarball() {
+  check_needs
+  if runs_programs; then
+    step 'the compiled C program' prints_p99 "$examples/quickstart"
+    step 'the command, with an installed scenario' installed_command
+  else
+    skipped "the compiled C program and the command: $too_old"
+  fi
+  if have cc; then step 'a C program, compiled here' c_program_by_hand; else skipped 'a C program, compiled here: no cc'; fi
+  if have cc && have c++ && have pkg-config; then
+    step 'a C program by pkg-config' c_program
+    step 'a C++ program by pkg-config' cpp_program
+  else
+    skipped 'programs by pkg-config: no compiler or no pkg-config'
+  fi
+  if have cc && have c++ && have cmake; then
+    step 'C and C++ programs by find_package' cmake_project
+  else
+    skipped 'programs by find_package: no compiler or no cmake'
+  fi
+  if have c++ && have pkg-config && pkg-config --exists absl_status; then
+    step "a host program with its own Abseil $(pkg-config --modversion absl_status)" host_with_abseil
+  else
+    skipped 'a host program with its own Abseil: none is installed'
+  fi
+}
+
 sed -n 's/^PRETTY_NAME="\(.*\)"$/\1/p' /etc/os-release 2> /dev/null || true
 ldd --version | sed -n 1p
 tarball="$(find "$folder" -maxdepth 1 -name 'gpushare-*-linux-*.tar.gz' -not -name '*-debug.tar.gz' | sort | sed -n 1p)"
-[[ -n "$tarball" ]] || { echo "There is no tarball in $folder." >&2; exit 2; }
-mkdir "$scratch/elsewhere" "$scratch/site"
-tar xzf "$tarball" -C "$scratch/elsewhere"
-tree="$(echo "$scratch"/elsewhere/gpushare-*)"
-examples="$tree/share/doc/gpushare/examples"
-export PKG_CONFIG_PATH="$tree/lib/pkgconfig"
-
-check_needs
-if runs_programs; then
-  step 'the compiled C program' prints_p99 "$examples/quickstart"
-  step 'the command, with an installed scenario' installed_command
-else
-  skipped "the compiled C program and the command: $too_old"
-fi
-if have cc; then step 'a C program, compiled here' c_program_by_hand; else skipped 'a C program, compiled here: no cc'; fi
-if have cc && have c++ && have pkg-config; then
-  step 'a C program by pkg-config' c_program
-  step 'a C++ program by pkg-config' cpp_program
-else
-  skipped 'programs by pkg-config: no compiler or no pkg-config'
-fi
-if have cc && have c++ && have cmake; then
-  step 'C and C++ programs by find_package' cmake_project
-else
-  skipped 'programs by find_package: no compiler or no cmake'
-fi
-if have c++ && have pkg-config && pkg-config --exists absl_status; then
-  step "a host program with its own Abseil $(pkg-config --modversion absl_status)" host_with_abseil
-else
-  skipped 'a host program with its own Abseil: none is installed'
-fi
 wheel="$(find "$folder" -maxdepth 1 -name 'gpushare_runtime-*.whl' | sort | sed -n 1p)"
+[[ -n "$tarball$wheel" ]] || { echo "There is neither a tarball nor a wheel in $folder." >&2; exit 2; }
+mkdir "$scratch/elsewhere" "$scratch/site"
+tree=''
+examples="$here/examples"
+if [[ -n "$tarball" ]]; then
+  tar xzf "$tarball" -C "$scratch/elsewhere"
+  tree="$(echo "$scratch"/elsewhere/gpushare-*)"
+  examples="$tree/share/doc/gpushare/examples"
+  export PKG_CONFIG_PATH="$tree/lib/pkgconfig"
+  try_tarball
+else
+  skipped 'the tarball: it is not in the folder'
+fi
 if [[ -z "$wheel" ]]; then
   skipped 'the wheel: it is not in the folder'
 elif ! have python3; then
@@ -167,7 +176,7 @@ else
   fi
 fi
 if have nvidia-smi && [[ "$(nvidia-smi -L 2> /dev/null)" == GPU* ]]; then
-  if runs_programs; then
+  if [[ -n "$tree" ]] && runs_programs; then
     step 'the command opens the GPU' gpu_info
     step 'the command measures a kernel on the GPU' gpu_command
   fi

@@ -79,9 +79,10 @@ try_system() {  # SYSTEM FOLDER
   local system="$1"
   shift
   rm -rf "$1/trial"
-  mkdir -p "$1/trial/packages" "$1/trial/tools" "$1/trial/tests"
+  mkdir -p "$1/trial/packages" "$1/trial/tools" "$1/trial/tests" "$1/trial/examples"
   cp "$folder"/gpushare* "$1/trial/packages/"
   cp "$root/tools/package_check.sh" "$1/trial/tools/"
+  cp "$root/examples/quickstart.py" "$1/trial/examples/"
   cp -R "$root/tests/install" "$1/trial/tests/"
   inside "$1" /trial/tools/package_check.sh /trial/packages
   if is_old "$system"; then return; fi
