@@ -1,0 +1,150 @@
+#include "src/sim/warp/memory.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+
+namespace gpushare::sim::warp {
+namespace {
+
+constexpr int kL1Ways = 8;
+constexpr int kL2Ways = 16;
+constexpr int64_t kTicks = 1024;  // a cycle
+
+int64_t TicksPerSector(double bytes_per_cycle) {
+  return std::max<int64_t>(
+      1, std::llround(static_cast<double>(kSectorBytes * kTicks) / bytes_per_cycle));
+}
+
+int64_t CycleOf(int64_t tick) { return (tick + kTicks - 1) / kTicks; }
+
+// The bits of `sectors` sectors from an address, up to the end of its line.
+uint8_t SectorBits(uint64_t address, int sectors) {
+  const uint64_t first = (address / kSectorBytes) % (kLineBytes / kSectorBytes);
+  return static_cast<uint8_t>((((1u << sectors) - 1) << first) & 0xF);
+}
+
+}  // namespace
+
+int64_t Memory::Server::Serve(int64_t tick, int sectors) {
+  free_tick = std::max(free_tick, tick) + ticks_per_sector * sectors;
+  return free_tick;
+}
+
+Memory::Memory(const Machine& machine, int64_t l1_bytes)
+    : lsu_queue_(machine.lsu_queue),
+      l1_latency_(machine.l1_latency),
+      l2_latency_(machine.l2_latency),
+      dram_latency_(machine.dram_latency),
+      l1_(l1_bytes, kL1Ways),
+      l2_(machine.l2_bytes, kL2Ways),
+      l2_port_{TicksPerSector(machine.l2_bytes_per_cycle)},
+      dram_{TicksPerSector(machine.dram_bytes_per_cycle)},
+      in_flight_max_(static_cast<size_t>(machine.outstanding_lines)) {
+  in_flight_.reserve(in_flight_max_);
+}
+
+bool Memory::CanTake(int64_t cycle, int lines) {
+  if (!CanTakeShared(cycle)) return false;
+  while (!in_flight_.empty() && in_flight_.front() <= cycle) {
+    std::pop_heap(in_flight_.begin(), in_flight_.end(), std::greater<>());
+    in_flight_.pop_back();
+  }
+  return in_flight_.size() + static_cast<size_t>(lines) <= in_flight_max_;
+}
+
+int64_t Memory::NextChange(int64_t cycle) const {
+  if (!CanTakeShared(cycle)) return lsu_free_ - lsu_queue_ + 1;
+  return in_flight_.empty() ? cycle + 1 : std::max(cycle + 1, in_flight_.front());
+}
+
+void Memory::Hold(int64_t until) {
+  in_flight_.push_back(until);
+  std::push_heap(in_flight_.begin(), in_flight_.end(), std::greater<>());
+}
+
+int64_t Memory::TakeLine(int64_t cycle) {
+  const int64_t at = std::max(cycle, lsu_free_);
+  lsu_free_ = at + 1;
+  return at;
+}
+
+int64_t Memory::Shared(int64_t cycle, int passes, int latency) {
+  const int64_t at = std::max(cycle, lsu_free_);
+  lsu_free_ = at + passes;
+  return at + passes - 1 + latency;
+}
+
+int64_t Memory::Fetch(int64_t cycle, uint64_t line, uint8_t sectors) {
+  const int64_t passed = l2_port_.Serve(cycle * kTicks, std::popcount(sectors));
+  counts_.l2_sectors += std::popcount(sectors);
+  const Cache::Found found = l2_.Look(line, sectors);
+  int64_t there = std::max(CycleOf(passed) + l2_latency_, found.arrives);
+  const auto missing = static_cast<uint8_t>(sectors & ~found.sectors);
+  if (missing != 0) {
+    counts_.dram_sectors += std::popcount(missing);
+    const int64_t read = CycleOf(dram_.Serve(passed, std::popcount(missing))) + dram_latency_;
+    l2_.Fill(line, missing, read);
+    there = std::max(there, read);
+  }
+  return there;
+}
+
+int64_t Memory::LoadLine(int64_t cycle, uint64_t address, int sectors) {
+  const int64_t at = TakeLine(cycle);
+  const uint64_t line = address / kLineBytes;
+  const uint8_t wanted = SectorBits(address, sectors);
+  ++counts_.l1_lines;
+  const Cache::Found found = l1_.Look(line, wanted);
+  int64_t there = std::max(at + l1_latency_, found.arrives);
+  const auto missing = static_cast<uint8_t>(wanted & ~found.sectors);
+  if (missing == 0) {
+    ++counts_.l1_hits;
+    return there;
+  }
+  const int64_t fetched = Fetch(at, line, missing);
+  l1_.Fill(line, missing, fetched);
+  Hold(fetched);
+  return std::max(there, fetched);
+}
+
+int64_t Memory::StoreLine(int64_t cycle, uint64_t address, int sectors) {
+  const int64_t at = TakeLine(cycle);
+  const uint64_t line = address / kLineBytes;
+  const uint8_t wanted = SectorBits(address, sectors);
+  const int64_t passed = l2_port_.Serve(at * kTicks, std::popcount(wanted));
+  counts_.l2_sectors += std::popcount(wanted);
+  const Cache::Found found = l2_.Look(line, wanted);
+  const auto missing = static_cast<uint8_t>(wanted & ~found.sectors);
+  int64_t done = CycleOf(passed) + l2_latency_;
+  if (missing != 0) {
+    counts_.dram_sectors += std::popcount(missing);
+    done = std::max(done, CycleOf(dram_.Serve(passed, std::popcount(missing))));
+    l2_.Fill(line, missing, done);
+  }
+  Hold(done);
+  return done;
+}
+
+int64_t Memory::Load(int64_t cycle, uint64_t address, const AccessShape& shape) {
+  int64_t done = cycle;
+  for (int line = 0; line < shape.lines; ++line) {
+    const uint64_t at =
+        address + static_cast<uint64_t>(line) * static_cast<uint64_t>(shape.line_stride);
+    done = std::max(done, LoadLine(cycle, at, shape.sectors));
+  }
+  return done;
+}
+
+int64_t Memory::Store(int64_t cycle, uint64_t address, const AccessShape& shape) {
+  int64_t done = cycle;
+  for (int line = 0; line < shape.lines; ++line) {
+    const uint64_t at =
+        address + static_cast<uint64_t>(line) * static_cast<uint64_t>(shape.line_stride);
+    done = std::max(done, StoreLine(cycle, at, shape.sectors));
+  }
+  return done;
+}
+
+}  // namespace gpushare::sim::warp

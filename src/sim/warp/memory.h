@@ -1,0 +1,84 @@
+// The way of an access through load-store unit, L1, L2 and DRAM of one SM.
+//
+// Each stage serves in order and is a time at which it is free, so the completion of an access is
+// known when it issues. Accesses that meet a line in flight wait for it and move no bytes. Stores
+// pass L1 by, take room in L2 and are written to DRAM once for each line that L2 did not have.
+// At most Machine::outstanding_lines are in flight: CanTake refuses more, and the issue unit tries
+// another warp. So every queue is bounded. Threads: one at a time.
+
+#ifndef GPUSHARE_SRC_SIM_WARP_MEMORY_H_
+#define GPUSHARE_SRC_SIM_WARP_MEMORY_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "src/sim/warp/cache.h"
+#include "src/sim/warp/machine.h"
+
+namespace gpushare::sim::warp {
+
+struct MemoryCounts {
+  int64_t l1_lines = 0;  // looked up by loads
+  int64_t l1_hits = 0;   // all sectors there or in flight
+  int64_t l2_sectors = 0;
+  int64_t dram_sectors = 0;
+};
+
+// The bytes of one access, apart from the first address.
+struct AccessShape {
+  int lines = 1;
+  int sectors = 4;
+  int64_t line_stride = kLineBytes;
+};
+
+class Memory {
+ public:
+  // l1_bytes: what shared memory leaves of the machine's.
+  Memory(const Machine& machine, int64_t l1_bytes);
+
+  // Whether the load-store unit takes a bank access, or one of so many lines, at this cycle.
+  bool CanTakeShared(int64_t cycle) const { return lsu_free_ - cycle < lsu_queue_; }
+  bool CanTake(int64_t cycle, int lines);
+  // The first cycle at which what CanTake refuses now may be taken.
+  int64_t NextChange(int64_t cycle) const;
+
+  // Each returns the cycle at which the last byte is there.
+  int64_t Shared(int64_t cycle, int passes, int latency);
+  int64_t Load(int64_t cycle, uint64_t address, const AccessShape& shape);
+  int64_t Store(int64_t cycle, uint64_t address, const AccessShape& shape);
+
+  const MemoryCounts& counts() const { return counts_; }
+
+ private:
+  // A server of bytes. Ticks are 1/1024 of a cycle.
+  struct Server {
+    int64_t ticks_per_sector = 1;
+    int64_t free_tick = 0;
+    // The tick at which the sectors have passed.
+    int64_t Serve(int64_t tick, int sectors);
+  };
+
+  int64_t TakeLine(int64_t cycle);
+  int64_t LoadLine(int64_t cycle, uint64_t address, int sectors);
+  int64_t StoreLine(int64_t cycle, uint64_t address, int sectors);
+  // Sectors of one line that L1 does not have. Returns when they are there.
+  int64_t Fetch(int64_t cycle, uint64_t line, uint8_t sectors);
+  void Hold(int64_t until);
+
+  int64_t lsu_queue_;
+  int64_t lsu_free_ = 0;
+  int64_t l1_latency_;
+  int64_t l2_latency_;
+  int64_t dram_latency_;
+  Cache l1_;
+  Cache l2_;
+  Server l2_port_;
+  Server dram_;
+  size_t in_flight_max_;
+  std::vector<int64_t> in_flight_;  // completion cycles, a heap with the earliest first
+  MemoryCounts counts_;
+};
+
+}  // namespace gpushare::sim::warp
+
+#endif  // GPUSHARE_SRC_SIM_WARP_MEMORY_H_
