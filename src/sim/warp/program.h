@@ -3,7 +3,7 @@
 // All warps of a kernel run one program. An instruction names the older instructions whose results
 // it needs, by distance; a memory access names its first byte as a linear function of block, warp
 // and loop counters, as an array index in source code does. There are no branches on data.
-// Programs come from the trace parser (trace_parser.h) and from the generators (benchmarks.h).
+// Programs come from the trace parser (trace_parser.h) and from the generators (kernels/).
 // Invariant: a program that Check accepts ends, after at most kMaxWarpInstructions instructions a
 // warp. Threads: a program is read only while it runs.
 
