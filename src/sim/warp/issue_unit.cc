@@ -1,5 +1,7 @@
 #include "src/sim/warp/issue_unit.h"
 
+#include <algorithm>
+
 namespace gpushare::sim::warp {
 
 IssueUnit::IssueUnit(WarpPolicy policy, IssueRules rules, std::array<int64_t, kGroups> priorities)
@@ -63,11 +65,22 @@ void IssueUnit::Remember(const Pool& pool, const WarpQueue& queue) {
 }
 
 int IssueUnit::Issue(const Pool& pool, uint64_t ready) {
-  if (policy_ != WarpPolicy::kRtPaws && ready == 0) {
-    // LRR goes on behind the last issued warp after any number of empty cycles.
-    if (policy_ == WarpPolicy::kGto && !rules_.keeps_greedy) state_.greedy_id = kNone;
-    return kNone;
+  if (ready != 0) {
+    settled_at_ = kNone;
+    return IssueFirst(pool, ready);
   }
+  if (settled_at_ == pool.changes) return kNone;
+  if (policy_ == WarpPolicy::kRtPaws) {
+    const State before = state_;
+    IssueFirst(pool, 0);
+    if (state_ == before) settled_at_ = pool.changes;
+  } else if (policy_ == WarpPolicy::kGto && !rules_.keeps_greedy) {
+    state_.greedy_id = kNone;
+  }
+  return kNone;
+}
+
+int IssueUnit::IssueFirst(const Pool& pool, uint64_t ready) {
   const WarpQueue queue = Sort(pool);
   const int slot = queue.First(pool, ready);
   if (policy_ == WarpPolicy::kRtPaws) {
@@ -85,11 +98,8 @@ int IssueUnit::Issue(const Pool& pool, uint64_t ready) {
 }
 
 void IssueUnit::Idle(const Pool& pool, int64_t cycles) {
-  for (int64_t cycle = 0; cycle < cycles; ++cycle) {
-    const State before = state_;
-    Issue(pool, 0);
-    if (state_ == before) return;
-  }
+  if (policy_ != WarpPolicy::kRtPaws) cycles = std::min<int64_t>(cycles, 1);
+  for (int64_t cycle = 0; cycle < cycles && settled_at_ != pool.changes; ++cycle) Issue(pool, 0);
 }
 
 }  // namespace gpushare::sim::warp

@@ -61,11 +61,13 @@ class IssueUnit {
   WarpQueue SortRtPaws(const Pool& pool);
   WarpQueue Gto(const Pool& pool, uint64_t warps, int group) const;
   void Remember(const Pool& pool, const WarpQueue& queue);
+  int IssueFirst(const Pool& pool, uint64_t ready);
 
   WarpPolicy policy_;
   IssueRules rules_;
   std::array<int64_t, kGroups> priorities_;
   State state_;
+  int64_t settled_at_ = kNone;  // Pool::changes for which a cycle without an issue changes nothing
 };
 
 }  // namespace gpushare::sim::warp

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <functional>
+#include <limits>
 
 namespace gpushare::sim::warp {
 namespace {
@@ -41,38 +41,55 @@ Memory::Memory(const Machine& machine, int64_t l1_bytes)
       l2_(machine.l2_bytes, kL2Ways),
       l2_port_{TicksPerSector(machine.l2_bytes_per_cycle)},
       dram_{TicksPerSector(machine.dram_bytes_per_cycle)},
-      in_flight_max_(static_cast<size_t>(machine.outstanding_lines)) {
-  in_flight_.reserve(in_flight_max_);
+      in_flight_max_(static_cast<size_t>(machine.outstanding_lines)),
+      in_flight_{InFlight(in_flight_max_), InFlight(in_flight_max_), InFlight(in_flight_max_)} {}
+
+void Memory::InFlight::Push(int64_t until) {
+  last_ = std::max(last_, until);
+  size_t end = first_ + count_++;
+  if (end >= until_.size()) end -= until_.size();
+  until_[end] = last_;
+}
+
+size_t Memory::InFlight::FreeUntil(int64_t cycle) {
+  size_t freed = 0;
+  for (; count_ > 0 && until_[first_] <= cycle; ++freed, --count_) {
+    if (++first_ == until_.size()) first_ = 0;
+  }
+  return freed;
 }
 
 bool Memory::CanTake(int64_t cycle, int lines) {
   if (!CanTakeShared(cycle)) return false;
-  while (!in_flight_.empty() && in_flight_.front() <= cycle) {
-    std::pop_heap(in_flight_.begin(), in_flight_.end(), std::greater<>());
-    in_flight_.pop_back();
-  }
-  return in_flight_.size() + static_cast<size_t>(lines) <= in_flight_max_;
+  for (InFlight& answers : in_flight_) in_flight_count_ -= answers.FreeUntil(cycle);
+  return in_flight_count_ + static_cast<size_t>(lines) <= in_flight_max_;
 }
 
 int64_t Memory::NextChange(int64_t cycle) const {
   if (!CanTakeShared(cycle)) return lsu_free_ - lsu_queue_ + 1;
-  return in_flight_.empty() ? cycle + 1 : std::max(cycle + 1, in_flight_.front());
+  int64_t first = std::numeric_limits<int64_t>::max();
+  for (const InFlight& answers : in_flight_) {
+    if (!answers.empty()) first = std::min(first, answers.first());
+  }
+  return in_flight_count_ == 0 ? cycle + 1 : std::max(cycle + 1, first);
 }
 
-void Memory::Hold(int64_t until) {
-  in_flight_.push_back(until);
-  std::push_heap(in_flight_.begin(), in_flight_.end(), std::greater<>());
+void Memory::Hold(Answers from, int64_t until) {
+  in_flight_[from].Push(until);
+  ++in_flight_count_;
 }
 
 int64_t Memory::TakeLine(int64_t cycle) {
   const int64_t at = std::max(cycle, lsu_free_);
   lsu_free_ = at + 1;
+  ++counts_.lsu_cycles;
   return at;
 }
 
 int64_t Memory::Shared(int64_t cycle, int passes, int latency) {
   const int64_t at = std::max(cycle, lsu_free_);
   lsu_free_ = at + passes;
+  counts_.lsu_cycles += passes;
   return at + passes - 1 + latency;
 }
 
@@ -85,7 +102,7 @@ int64_t Memory::Fetch(int64_t cycle, uint64_t line, uint8_t sectors) {
   if (missing != 0) {
     counts_.dram_sectors += std::popcount(missing);
     const int64_t read = CycleOf(dram_.Serve(passed, std::popcount(missing))) + dram_latency_;
-    l2_.Fill(line, missing, read);
+    l2_.Fill(found, missing, read);
     there = std::max(there, read);
   }
   return there;
@@ -103,9 +120,10 @@ int64_t Memory::LoadLine(int64_t cycle, uint64_t address, int sectors) {
     ++counts_.l1_hits;
     return there;
   }
+  const int64_t dram_sectors = counts_.dram_sectors;
   const int64_t fetched = Fetch(at, line, missing);
-  l1_.Fill(line, missing, fetched);
-  Hold(fetched);
+  l1_.Fill(found, missing, fetched);
+  Hold(counts_.dram_sectors == dram_sectors ? kFromL2 : kFromDram, fetched);
   return std::max(there, fetched);
 }
 
@@ -121,9 +139,9 @@ int64_t Memory::StoreLine(int64_t cycle, uint64_t address, int sectors) {
   if (missing != 0) {
     counts_.dram_sectors += std::popcount(missing);
     done = std::max(done, CycleOf(dram_.Serve(passed, std::popcount(missing))));
-    l2_.Fill(line, missing, done);
+    l2_.Fill(found, missing, done);
   }
-  Hold(done);
+  Hold(kStores, done);
   return done;
 }
 

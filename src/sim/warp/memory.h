@@ -9,6 +9,8 @@
 #ifndef GPUSHARE_SRC_SIM_WARP_MEMORY_H_
 #define GPUSHARE_SRC_SIM_WARP_MEMORY_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -22,6 +24,7 @@ struct MemoryCounts {
   int64_t l1_hits = 0;   // all sectors there or in flight
   int64_t l2_sectors = 0;
   int64_t dram_sectors = 0;
+  int64_t lsu_cycles = 0;  // that the load-store unit worked
 };
 
 // The bytes of one access, apart from the first address.
@@ -50,6 +53,25 @@ class Memory {
   const MemoryCounts& counts() const { return counts_; }
 
  private:
+  // Lines in flight that are answered from one place. They free their slots in order: one that is
+  // there sooner than the line before it waits for that one.
+  class InFlight {
+   public:
+    explicit InFlight(size_t most) : until_(most) {}
+    void Push(int64_t until);
+    // Frees what is there. Returns how many.
+    size_t FreeUntil(int64_t cycle);
+    bool empty() const { return count_ == 0; }
+    int64_t first() const { return until_[first_]; }
+
+   private:
+    std::vector<int64_t> until_;  // a ring
+    size_t first_ = 0;
+    size_t count_ = 0;
+    int64_t last_ = 0;
+  };
+  enum Answers : uint8_t { kFromL2, kFromDram, kStores, kAnswers };
+
   // A server of bytes. Ticks are 1/1024 of a cycle.
   struct Server {
     int64_t ticks_per_sector = 1;
@@ -63,7 +85,7 @@ class Memory {
   int64_t StoreLine(int64_t cycle, uint64_t address, int sectors);
   // Sectors of one line that L1 does not have. Returns when they are there.
   int64_t Fetch(int64_t cycle, uint64_t line, uint8_t sectors);
-  void Hold(int64_t until);
+  void Hold(Answers from, int64_t until);
 
   int64_t lsu_queue_;
   int64_t lsu_free_ = 0;
@@ -75,7 +97,8 @@ class Memory {
   Server l2_port_;
   Server dram_;
   size_t in_flight_max_;
-  std::vector<int64_t> in_flight_;  // completion cycles, a heap with the earliest first
+  size_t in_flight_count_ = 0;
+  std::array<InFlight, kAnswers> in_flight_;
   MemoryCounts counts_;
 };
 

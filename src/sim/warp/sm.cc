@@ -91,6 +91,7 @@ void Sm::PlaceBlock(int launch, int64_t cycle) {
     context.ready_at = cycle;
     scheduler.pool.id[static_cast<size_t>(bit)] = next_warp_id_++;
     scheduler.pool.live |= Bit(bit);
+    ++scheduler.pool.changes;
     scheduler.pool.group[static_cast<size_t>(kernel.group)] |= Bit(bit);
     WaitFor(scheduler, bit);
   }
@@ -255,6 +256,7 @@ void Sm::EndWarp(Scheduler& scheduler, int bit, int64_t cycle) {
   KernelResult& result = result_.kernels[static_cast<size_t>(warp.launch)];
   result.end_cycle = std::max(result.end_cycle, warp.complete_at);
   scheduler.pool.live &= ~Bit(bit);
+  ++scheduler.pool.changes;
   for (uint64_t& group : scheduler.pool.group) group &= ~Bit(bit);
   --resident_warps_;
   if (--block.warps_left > 0) return;

@@ -24,6 +24,7 @@ struct Pool {
   uint64_t live = 0;
   std::array<uint64_t, kGroups> group = {};            // by priority; group 0 is the first launch's
   std::array<int64_t, kMaxWarpsPerScheduler> id = {};  // rises with the time of arrival
+  int64_t changes = 0;                                 // rises whenever a warp comes or goes
 };
 
 // The slot of the smallest identifier; the mask is not empty.

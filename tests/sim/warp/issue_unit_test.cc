@@ -119,6 +119,7 @@ class RandomPool {
     const uint64_t bit = uint64_t{1} << slot;
     if (random_.Next() % 8 != 0) return;
     pool.live ^= bit;
+    ++pool.changes;
     pool.group[0] &= ~bit;
     pool.group[1] &= ~bit;
     if ((pool.live & bit) == 0) return;
@@ -215,6 +216,7 @@ TEST(IssueUnitTest, AWarpInTheSlotOfAnEndedOneIsNotGreedy) {
   IssueUnit gto(WarpPolicy::kGto, IssueRules::Corrected(), {1, 1});
   EXPECT_EQ(gto.Issue(pool, 0b1000), 3);
   pool.id[3] = 9;  // another block's warp
+  ++pool.changes;
   EXPECT_EQ(gto.Issue(pool, 0b1111), 0);
 }
 
