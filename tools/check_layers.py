@@ -244,6 +244,9 @@ LAYERS = (
           pattern=r'^platform_cuda\.cc$'),
     Layer('kernelet', 'benchmarks/kernelet',
           (own('benchmarks/kernelet'), own('benchmarks/harness'), PUBLIC), may_reach=(CUDA, SRC)),
+    # The warp-level simulator by itself.
+    Layer('warp experiments', 'benchmarks/warp',
+          (own('benchmarks/warp'), own('benchmarks/harness'), own('src/sim/warp'), ABSEIL), may_reach=(CUDA,)),
     Layer('soak on a GPU', 'benchmarks/soak',
           (own('benchmarks/soak'), own('benchmarks/harness'), own('benchmarks/kernels'), PUBLIC, CUDA),
           pattern=r'^soak_work_cuda\.cc$'),
