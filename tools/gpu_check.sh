@@ -25,6 +25,7 @@
 #     overlap         Tensor and CUDA-core kernels together: the table of all ways at load ratio 1, the curves over the
 #                     load ratio, the eviction of a fused kernel's part; GPUSHARE_OVERLAP_ARGUMENTS replaces the
 #                     first one's arguments
+#     warps           which warp scheduler the GPU has: FFMA beside streaming and sincos, in both orders of launch
 #     kernelet        Kernelet's mixes under BASE, kernelet, OPT and adaptive, each run in real time;
 #                     GPUSHARE_KERNELET_ARGUMENTS replaces the arguments
 #     colocate        gpushare colocate on the GPU: --scenario FILE (default examples/scenarios/h200_gpu.json),
@@ -55,7 +56,7 @@ cases=''
 queries=''
 declare -A limits=([tests]=240 [segments]=90 [reservations]=60 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
   [quota]=240 [soak]=540 [colocate]=540 [idle]=120 [kernelet]=400
-  [ptx]=540 [fused]=540 [places]=90 [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [faults]=240 [python]=390)
+  [ptx]=540 [fused]=540 [places]=90 [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [warps]=30 [faults]=240 [python]=390)
 
 list=0
 if [[ "${1:-}" == --list ]]; then
@@ -411,6 +412,8 @@ group_overlap() {
   done
 }
 
+group_warps() { run_benchmark warps gpu_warp_scheduler warp_scheduler_benchmark; }
+
 group_quota() {
   local arguments
   read -ra arguments <<< "${GPUSHARE_QUOTA_ARGUMENTS:-}"
@@ -587,7 +590,7 @@ if [[ $list -eq 1 ]]; then
   run_program() { echo "$1 $3"; }
   run_counters() { echo 'samples counters_benchmark'; }
   find_sanitizer() { echo compute-sanitizer; }
-  for group in tests ptx fused segments reservations sanitizer repeats kernels eviction places slices cost convolution gemm overlap quota soak idle kernelet calibrate samples samples_more faults; do
+  for group in tests ptx fused segments reservations sanitizer repeats kernels eviction places slices cost convolution gemm overlap warps quota soak idle kernelet calibrate samples samples_more faults; do
     "group_$group" 2> /dev/null
   done | sort -u
   printf '%s\n' 'colocate gpushare' 'resnet gpushare_catalogue' 'python gpushare'
