@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cmath>
-#include <limits>
 
 namespace gpushare::sim::warp {
 namespace {
@@ -45,6 +45,7 @@ Memory::Memory(const Machine& machine, int64_t l1_bytes)
       in_flight_{InFlight(in_flight_max_), InFlight(in_flight_max_), InFlight(in_flight_max_)} {}
 
 void Memory::InFlight::Push(int64_t until) {
+  assert(count_ < until_.size() && "an access that CanTake refuses");
   last_ = std::max(last_, until);
   size_t end = first_ + count_++;
   if (end >= until_.size()) end -= until_.size();
@@ -59,19 +60,32 @@ size_t Memory::InFlight::FreeUntil(int64_t cycle) {
   return freed;
 }
 
-bool Memory::CanTake(int64_t cycle, int lines) {
-  if (!CanTakeShared(cycle)) return false;
+int Memory::FreeLines(int64_t cycle) {
+  if (!CanTakeShared(cycle)) return 0;
   for (InFlight& answers : in_flight_) in_flight_count_ -= answers.FreeUntil(cycle);
-  return in_flight_count_ + static_cast<size_t>(lines) <= in_flight_max_;
+  return static_cast<int>(in_flight_max_ - in_flight_count_);
 }
 
-int64_t Memory::NextChange(int64_t cycle) const {
-  if (!CanTakeShared(cycle)) return lsu_free_ - lsu_queue_ + 1;
-  int64_t first = std::numeric_limits<int64_t>::max();
-  for (const InFlight& answers : in_flight_) {
-    if (!answers.empty()) first = std::min(first, answers.first());
+int64_t Memory::NextRoom(int64_t cycle, int lines) const {
+  int64_t next = cycle + 1;
+  if (!CanTakeShared(cycle)) next = std::max(next, lsu_free_ - lsu_queue_ + 1);
+  // The answers that must come first, in the order of time over all places.
+  std::array<size_t, kAnswers> taken = {};
+  auto missing =
+      static_cast<int64_t>(in_flight_count_) + lines - static_cast<int64_t>(in_flight_max_);
+  for (; missing > 0; --missing) {
+    size_t first = kAnswers;
+    for (size_t from = 0; from < kAnswers; ++from) {
+      if (taken[from] == in_flight_[from].count()) continue;
+      if (first == kAnswers ||
+          in_flight_[from].until(taken[from]) < in_flight_[first].until(taken[first])) {
+        first = from;
+      }
+    }
+    if (first == kAnswers) break;
+    next = std::max(next, in_flight_[first].until(taken[first]++));
   }
-  return in_flight_count_ == 0 ? cycle + 1 : std::max(cycle + 1, first);
+  return next;
 }
 
 void Memory::Hold(Answers from, int64_t until) {

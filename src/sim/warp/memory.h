@@ -41,11 +41,14 @@ class Memory {
 
   // Whether the load-store unit takes a bank access, or one of so many lines, at this cycle.
   bool CanTakeShared(int64_t cycle) const { return lsu_free_ - cycle < lsu_queue_; }
-  bool CanTake(int64_t cycle, int lines);
-  // The first cycle at which what CanTake refuses now may be taken.
-  int64_t NextChange(int64_t cycle) const;
+  bool CanTake(int64_t cycle, int lines) { return lines <= FreeLines(cycle); }
+  // Lines that it takes at this cycle; 0 while its queue is full.
+  int FreeLines(int64_t cycle);
+  // The first cycle at which it may take so many lines, given that it does not now.
+  int64_t NextRoom(int64_t cycle, int lines) const;
 
-  // Each returns the cycle at which the last byte is there.
+  // Each returns the cycle at which the last byte is there. An access must be one that CanTake or
+  // CanTakeShared accepts at this cycle.
   int64_t Shared(int64_t cycle, int passes, int latency);
   int64_t Load(int64_t cycle, uint64_t address, const AccessShape& shape);
   int64_t Store(int64_t cycle, uint64_t address, const AccessShape& shape);
@@ -61,8 +64,8 @@ class Memory {
     void Push(int64_t until);
     // Frees what is there. Returns how many.
     size_t FreeUntil(int64_t cycle);
-    bool empty() const { return count_ == 0; }
-    int64_t first() const { return until_[first_]; }
+    size_t count() const { return count_; }
+    int64_t until(size_t i) const { return until_[(first_ + i) % until_.size()]; }
 
    private:
     std::vector<int64_t> until_;  // a ring

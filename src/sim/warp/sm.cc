@@ -16,6 +16,11 @@ constexpr int kLaunchBits = 46;
 
 constexpr uint64_t Bit(int bit) { return uint64_t{1} << bit; }
 
+// The warps whose next instruction is a load or a store.
+uint64_t Accesses(const std::array<uint64_t, kOpKinds>& next_is) {
+  return next_is[static_cast<size_t>(OpKind::kLoad)] | next_is[static_cast<size_t>(OpKind::kStore)];
+}
+
 std::array<int64_t, kGroups> GroupPriorities(absl::Span<const KernelLaunch> launches) {
   std::array<int64_t, kGroups> priorities = {launches[0].priority, launches[0].priority};
   for (const KernelLaunch& launch : launches) {
@@ -128,12 +133,12 @@ void Sm::Wake(Scheduler& scheduler, int64_t cycle) {
 }
 
 uint64_t Sm::WithRoomInMemory(const Scheduler& scheduler, uint64_t warps, int64_t cycle) {
-  if (memory_.CanTake(cycle, kMaxLines)) return warps;
+  const int free = memory_.FreeLines(cycle);
+  if (free >= kMaxLines) return warps;
   uint64_t room = 0;
-  for (uint64_t left = warps; left != 0; left &= left - 1) {
+  for (uint64_t left = free == 0 ? 0 : warps; left != 0; left &= left - 1) {
     const int bit = std::countr_zero(left);
-    const Op& op = scheduler.warps[static_cast<size_t>(bit)].next();
-    if (memory_.CanTake(cycle, op.lines)) room |= Bit(bit);
+    if (scheduler.warps[static_cast<size_t>(bit)].next().lines <= free) room |= Bit(bit);
   }
   return room;
 }
@@ -269,6 +274,7 @@ void Sm::EndWarp(Scheduler& scheduler, int bit, int64_t cycle) {
 
 int64_t Sm::NextCycle(int64_t cycle) {
   int64_t next = place_at_;
+  int fewest = kMaxLines + 1;  // lines that a ready warp asks for; 0 for shared memory
   for (const Scheduler& scheduler : schedulers_) {
     if (scheduler.waiting != 0) next = std::min(next, scheduler.wake_at);
     if (scheduler.ready == 0) continue;
@@ -278,11 +284,15 @@ int64_t Sm::NextCycle(int64_t cycle) {
         next = std::min(next, scheduler.unit_free[kind]);
       }
     }
-    const uint64_t accesses = scheduler.next_is[static_cast<size_t>(OpKind::kLoad)] |
-                              scheduler.next_is[static_cast<size_t>(OpKind::kStore)] |
-                              scheduler.next_is[static_cast<size_t>(OpKind::kShared)];
-    if ((scheduler.ready & accesses) != 0) next = std::min(next, memory_.NextChange(cycle));
+    if ((scheduler.ready & scheduler.next_is[static_cast<size_t>(OpKind::kShared)]) != 0)
+      fewest = 0;
+    for (uint64_t left = scheduler.ready & Accesses(scheduler.next_is); left != 0 && fewest > 1;
+         left &= left - 1) {
+      const auto bit = static_cast<size_t>(std::countr_zero(left));
+      fewest = std::min<int>(fewest, scheduler.warps[bit].next().lines);
+    }
   }
+  if (fewest <= kMaxLines) next = std::min(next, memory_.NextRoom(cycle, fewest));
   return std::max(next, cycle + 1);
 }
 

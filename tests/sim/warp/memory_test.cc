@@ -28,8 +28,10 @@ TEST(MemoryTest, EachLevelAnswersAfterItsOwnLatency) {
   EXPECT_EQ(first, 4 + 16 + 400);
   EXPECT_EQ(memory.Load(1000, kAddress, kLine), 1030);
   // 64 KB of other lines push it out of L1; L2 has 57 KB, so of both.
-  for (int i = 1; i <= 300; ++i)
+  for (int i = 1; i <= 300; ++i) {
+    ASSERT_TRUE(memory.CanTake(2000 + 100 * i, 1));
     memory.Load(2000 + 100 * i, kAddress + 128u * static_cast<uint64_t>(i), kLine);
+  }
   EXPECT_EQ(memory.Load(100'000, kAddress, kLine), 100'000 + 4 + 200);
   EXPECT_EQ(memory.counts().l1_hits, 1);
 }
@@ -58,7 +60,7 @@ TEST(MemoryTest, AStreamRunsAtTheBandwidthOfDram) {
   int64_t last = 0;
   constexpr int kLines = 2000;
   for (int i = 0; i < kLines; ++i) {
-    while (!memory.CanTake(cycle, 1)) cycle = memory.NextChange(cycle);
+    while (!memory.CanTake(cycle, 1)) cycle = memory.NextRoom(cycle, 1);
     last = memory.Load(cycle, kAddress + 128u * static_cast<uint64_t>(i), kLine);
   }
   EXPECT_NEAR(static_cast<double>(last), kLines * 16.0 + 400, 50);
@@ -73,7 +75,8 @@ TEST(MemoryTest, NoMoreLinesAreInFlightThanTheMachineHas) {
     cycle += 1;
   }
   EXPECT_EQ(taken, 64);
-  EXPECT_EQ(memory.NextChange(cycle), 420);  // the first line's arrival
+  EXPECT_EQ(memory.NextRoom(cycle, 1), 420);           // the first line's arrival
+  EXPECT_EQ(memory.NextRoom(cycle, 3), 420 + 2 * 16);  // the third one's
   EXPECT_TRUE(memory.CanTake(420, 1));
 }
 
@@ -81,7 +84,7 @@ TEST(MemoryTest, ScatteredLinesPassTheLoadStoreUnitOneACycle) {
   Memory memory(Plain(), 32 << 10);
   memory.Load(0, kAddress, {.lines = 32, .sectors = 1, .line_stride = 4096});
   EXPECT_FALSE(memory.CanTakeShared(0));
-  EXPECT_EQ(memory.NextChange(0), 32 - 8 + 1);
+  EXPECT_EQ(memory.NextRoom(0, 1), 32 - 8 + 1);
   EXPECT_TRUE(memory.CanTakeShared(25));
 }
 

@@ -58,10 +58,11 @@ TEST(OverlapKernelsTest, FfmaFillsNearlyEveryIssueSlotAndTheOthersFew) {
   EXPECT_LT(share("sincos"), 0.75);
 }
 
+// Of 0.5. A neighbour that is first issues what it can before ffma arrives.
 TEST(OverlapKernelsTest, UnderGreedyThenOldestFfmaSavesNothingInEitherOrder) {
   for (const char* neighbour : {"streaming", "wgmma", "sincos"}) {
-    EXPECT_LT(Saved(WarpPolicy::kGto, "ffma", neighbour), 0.04) << neighbour;
-    EXPECT_LT(Saved(WarpPolicy::kGto, neighbour, "ffma"), 0.04) << neighbour;
+    EXPECT_LT(Saved(WarpPolicy::kGto, "ffma", neighbour), 0.08) << neighbour;
+    EXPECT_LT(Saved(WarpPolicy::kGto, neighbour, "ffma"), 0.08) << neighbour;
   }
 }
 
