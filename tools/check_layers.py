@@ -56,6 +56,8 @@ WAITING = re.compile(r'^src/core/flow/waiting/')
 FLOW = re.compile(r'^src/core/flow/')
 PTX = re.compile(r'^src/ptx/twin\.h$')
 PTX_FUSED = re.compile(r'^src/ptx/fused\.h$')
+# Plans have no function of the C API yet.
+PARTITION = re.compile(r'^src/models/partition/')
 SRC = re.compile(r'^src/')
 PUBLIC_C = re.compile(r'^gpushare/gpushare\.h$')
 PUBLIC = re.compile(r'^gpushare/')
@@ -190,9 +192,10 @@ LAYERS = (
           ('events', 'base scenario workloads run', ()),
           ('colocate', 'base scenario workloads run events', ()),
           ('report', 'base scenario workloads run events colocate', ()),
+          ('plan', 'base colocate report', (NLOHMANN, PARTITION)),
           ('plot', 'base scenario workloads run events colocate report', ()),
           ('profile', 'base scenario workloads run events colocate report', (NLOHMANN,)),
-          ('command', 'base scenario workloads run events colocate report plot profile', (CLI11,)))),
+          ('command', 'base scenario workloads run events colocate report plan plot profile', (CLI11, PARTITION)))),
     # Like the command's room for CUDA: the catalogue for programs in other languages.
     Layer('examples cuda', 'examples/pytorch', (own('examples'), PUBLIC, CUDA, CATALOGUE),
           pattern=r'^cuda_\w+\.cc$', may_reach=(ABSEIL, EIGEN)),
