@@ -10,6 +10,11 @@ namespace gpushare::tool {
 
 // A scenario with a million explicit arrivals is about 12 MB; anything larger is not a scenario.
 inline constexpr size_t kScenarioBytesMax = size_t{16} << 20;
+// A task set of 1,024 tasks with 132 measured sizes each, with and without conflict, is about 8 MB.
+inline constexpr size_t kTaskSetBytesMax = size_t{16} << 20;
+// Random sets at one point of a figure, and tasks of one: hours of planning beyond.
+inline constexpr int64_t kEvaluatedSetsMax = 100'000;
+inline constexpr int64_t kEvaluatedTasksMax = 1'000;
 // JSON nesting: the schema itself is six deep.
 inline constexpr int kJsonDepthMax = 32;
 // The library's own limit on apps in one process.

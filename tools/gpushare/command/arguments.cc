@@ -277,6 +277,46 @@ CLI::App* AddInfo(CLI::App& app) {
   return app.add_subcommand("info", "Say versions, device, profile, policy and environment");
 }
 
+CLI::App* AddPlan(CLI::App& app, PlanArguments& arguments) {
+  CLI::App* command = app.add_subcommand(
+      "plan", "Admit periodic tasks to partitions of a device, with a bound for each");
+  Add(*command, "FILE", arguments.request.file, "PATH", "Task set (docs/partition-planner.md)")
+      ->required();
+  Add(*command, "--analysis", arguments.analysis, "concurrent|exclusive|evictable",
+      "What a partition's tasks do to each other, default evictable");
+  command->add_flag("--fixed-priorities", arguments.fixed_priorities,
+                    "Serve a partition by fixed priorities, shortest deadline first, not by EDF");
+  Add(*command, "--reserve-sms", arguments.reserved_sms, "COUNT",
+      "SMs that no partition gets, default 0");
+  command->add_flag("--no-best-effort", arguments.alone,
+                    "Nothing else runs on the device: one partition of all SMs has no neighbours");
+  Add(*command, "--svg", arguments.svg, "PATH", "Write a map of the SMs to this file");
+  command->add_flag("--json", arguments.json, "Print JSON (docs/command.md)");
+  return command;
+}
+
+CLI::App* AddEvaluatePlanner(CLI::App& app, EvaluatePlannerArguments& arguments) {
+  CLI::App* command = app.add_subcommand("evaluate-planner",
+                                         "Plan random task sets: figures 3.4 to 3.6 of the thesis");
+  Add(*command, "--tasks", arguments.tasks, "COUNT", "Tasks of a set, default 50");
+  Add(*command, "--utilisation", arguments.utilisation, "U,...",
+      "Points of the figure in SMs, default 2 to all SMs by 2");
+  Add(*command, "--sets", arguments.sets, "COUNT", "Sets of a point, default 100");
+  Add(*command, "--seed", arguments.seed, "NUMBER", "Seed, default 1");
+  Add(*command, "--sms", arguments.sms, "COUNT", "SMs of the device, default 68");
+  Add(*command, "--granularity", arguments.granularity, "COUNT",
+      "A partition has a multiple of these SMs, default 1");
+  Add(*command, "--serial-share", arguments.serial_share, "per-sm|printed",
+      "How b follows from a, default per-sm (docs/partition-planner.md)");
+  Add(*command, "--analysis", arguments.analysis, "concurrent|exclusive|evictable",
+      "Analysis, default concurrent");
+  Add(*command, "--eviction-percent", arguments.eviction_percent, "PERCENT",
+      "What an eviction costs, of the shortest period, default 5");
+  AddQuiet(*command, arguments.quiet);
+  command->add_flag("--json", arguments.json, "Print JSON (docs/command.md)");
+  return command;
+}
+
 CLI::App* AddPtx(CLI::App& app, PtxArguments& arguments) {
   CLI::App* command =
       app.add_subcommand("ptx", "Check which kernels of PTX have twins, or make them");

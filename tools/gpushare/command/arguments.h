@@ -13,6 +13,8 @@
 
 #include "tools/gpushare/command/ptx_command.h"
 #include "tools/gpushare/events/replay.h"
+#include "tools/gpushare/plan/evaluate_planner.h"
+#include "tools/gpushare/plan/plan_command.h"
 #include "tools/gpushare/plot/plot.h"
 #include "tools/gpushare/profile/calibrate.h"
 
@@ -103,11 +105,38 @@ struct PtxArguments {
   bool json = false;
 };
 
+// Numbers as typed; "": the default.
+struct PlanArguments {
+  PlanRequest request;
+  std::string analysis = "evictable";
+  std::string reserved_sms;
+  bool fixed_priorities = false;
+  bool alone = false;
+  std::string svg;
+  bool json = false;
+};
+
+struct EvaluatePlannerArguments {
+  std::string tasks;
+  std::string utilisation;
+  std::string sets;
+  std::string seed;
+  std::string sms;
+  std::string granularity;
+  std::string serial_share = "per-sm";
+  std::string analysis = "concurrent";
+  std::string eviction_percent;
+  bool quiet = false;
+  bool json = false;
+};
+
 // Each adds its command to `app`; `arguments` must outlive the parse.
 CLI::App* AddCalibrate(CLI::App& app, CalibrateArguments& arguments);
 CLI::App* AddColocate(CLI::App& app, ColocateArguments& arguments);
 CLI::App* AddEvaluate(CLI::App& app, EvaluateArguments& arguments);
+CLI::App* AddEvaluatePlanner(CLI::App& app, EvaluatePlannerArguments& arguments);
 CLI::App* AddExplain(CLI::App& app, ExplainArguments& arguments);
+CLI::App* AddPlan(CLI::App& app, PlanArguments& arguments);
 CLI::App* AddPlot(CLI::App& app, PlotOptions& options);
 CLI::App* AddProfile(CLI::App& app, ProfileArguments& arguments);
 CLI::App* AddInfo(CLI::App& app);

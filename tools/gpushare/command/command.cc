@@ -26,6 +26,8 @@
 #include "tools/gpushare/events/explain.h"
 #include "tools/gpushare/events/explain_text.h"
 #include "tools/gpushare/events/replay.h"
+#include "tools/gpushare/plan/evaluate_planner.h"
+#include "tools/gpushare/plan/plan_command.h"
 #include "tools/gpushare/plot/plot.h"
 #include "tools/gpushare/profile/calibrate.h"
 #include "tools/gpushare/profile/evaluation.h"
@@ -300,6 +302,47 @@ void RunPtx(const PtxArguments& arguments) {
                 " forms are refused.");
 }
 
+// A refused set is an answer, with exit code 1.
+void RunPlan(const PlanArguments& arguments) {
+  PlanRequest request = arguments.request;
+  request.options.analysis = AnalysisOf("--analysis", arguments.analysis);
+  if (arguments.fixed_priorities) {
+    request.options.priorities = models::partition::Priorities::kFixed;
+  }
+  if (arguments.alone) request.options.beside = models::partition::Beside::kNothing;
+  SetWholeNumber("--reserve-sms", arguments.reserved_sms, 0, models::partition::kSmsMax,
+                 request.options.reserved_sms);
+  const Planned planned = PlanTaskSet(request);
+  if (!arguments.svg.empty()) WriteFile(arguments.svg, SvgOf(planned));
+  Print(arguments.json ? JsonOf(planned) : TextOf(planned));
+  if (!planned.plan.admitted) throw Differs("The task set is refused. " + planned.plan.reason);
+}
+
+void RunEvaluatePlanner(const EvaluatePlannerArguments& arguments) {
+  EvaluatePlannerRequest request;
+  models::partition::EvaluationOptions& options = request.options;
+  models::partition::GeneratorOptions& generator = options.generator;
+  SetWholeNumber("--tasks", arguments.tasks, 1, kEvaluatedTasksMax, generator.tasks);
+  SetWholeNumber("--sets", arguments.sets, 1, kEvaluatedSetsMax, options.sets);
+  SetWholeNumber("--seed", arguments.seed, 0, INT64_MAX, options.seed);
+  SetWholeNumber("--sms", arguments.sms, 1, models::partition::kSmsMax, generator.sms);
+  SetWholeNumber("--granularity", arguments.granularity, 1, generator.sms, generator.grain);
+  if (!arguments.eviction_percent.empty()) {
+    generator.eviction_share =
+        0.01 *
+        static_cast<double>(WholeNumber("--eviction-percent", arguments.eviction_percent, 0, 100));
+  }
+  RequireChoice("--serial-share", arguments.serial_share, {"per-sm", "printed"});
+  if (arguments.serial_share == "printed") {
+    generator.serial_share = models::partition::SerialShare::kPrinted;
+  }
+  options.analysis = AnalysisOf("--analysis", arguments.analysis);
+  request.utilisations = UtilisationsOf(arguments.utilisation);
+  request.quiet = arguments.quiet;
+  const PlannerEvaluation evaluation = EvaluatePlanner(request);
+  Print(arguments.json ? JsonOf(evaluation) : TextOf(evaluation));
+}
+
 void RunValidate(const ValidateArguments& arguments) {
   const Validated validated = Validate(arguments.file);
   Print(arguments.json ? JsonOf(validated) : TextOf(validated));
@@ -328,6 +371,10 @@ void Parse(int argc, const char* const* argv) {
   const CLI::App* plot_command = AddPlot(app, plot);
   PtxArguments ptx;
   const CLI::App* ptx_command = AddPtx(app, ptx);
+  PlanArguments plan;
+  const CLI::App* plan_command = AddPlan(app, plan);
+  EvaluatePlannerArguments planner;
+  const CLI::App* planner_command = AddEvaluatePlanner(app, planner);
   AddValidate(app, validate);
   try {
     app.parse(argc, argv);
@@ -347,6 +394,8 @@ void Parse(int argc, const char* const* argv) {
   if (info_command->parsed()) return Print(InfoText());
   if (plot_command->parsed()) return Print(Plot(plot));
   if (ptx_command->parsed()) return RunPtx(ptx);
+  if (plan_command->parsed()) return RunPlan(plan);
+  if (planner_command->parsed()) return RunEvaluatePlanner(planner);
   RunValidate(validate);
 }
 
