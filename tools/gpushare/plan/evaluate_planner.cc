@@ -30,7 +30,7 @@ using models::partition::SerialShare;
 using models::partition::WayResult;
 using Json = nlohmann::ordered_json;
 
-double Rounded(double value, double unit) { return std::round(value / unit) * unit; }
+double Rounded(double value, double units) { return std::round(value * units) / units; }
 
 double Rate(int count, int sets) {
   return sets == 0 ? 0 : static_cast<double>(count) / static_cast<double>(sets);
@@ -43,10 +43,10 @@ Json JsonOf(const PointResult& point) {
   Json ms_max = Json::object();
   for (size_t way = 0; way < kWays.size(); ++way) {
     const WayResult& result = point.ways[way];
-    schedulable[kWays[way]] = Rounded(Rate(result.schedulable, point.sets), 1e-4);
+    schedulable[kWays[way]] = Rounded(Rate(result.schedulable, point.sets), 1e4);
     lost[kWays[way]] = result.lost_to_one;
-    ms[kWays[way]] = Rounded(result.ms, 1e-3);
-    ms_max[kWays[way]] = Rounded(result.ms_max, 1e-3);
+    ms[kWays[way]] = Rounded(result.ms, 1e3);
+    ms_max[kWays[way]] = Rounded(result.ms_max, 1e3);
   }
   Json out = {{"utilisation", point.utilisation},
               {"sets", point.sets},
@@ -54,11 +54,11 @@ Json JsonOf(const PointResult& point) {
               {"lost_to_1G", lost},
               {"analysis_ms", ms},
               {"analysis_ms_max", ms_max},
-              {"prefill_ms", Rounded(point.prefill_ms, 1e-3)}};
+              {"prefill_ms", Rounded(point.prefill_ms, 1e3)}};
   if (point.exact < 0) return out;
-  out["schedulable"]["exact"] = Rounded(Rate(point.exact, point.sets), 1e-4);
+  out["schedulable"]["exact"] = Rounded(Rate(point.exact, point.sets), 1e4);
   for (size_t way = 1; way < kWays.size(); ++way) {
-    out["extra_sms"][kWays[way]] = Rounded(point.ways[way].extra_sms, 1e-3);
+    out["extra_sms"][kWays[way]] = Rounded(point.ways[way].extra_sms, 1e3);
   }
   return out;
 }
