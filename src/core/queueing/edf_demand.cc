@@ -18,8 +18,9 @@ constexpr double kRounding = 1e-12;
 constexpr double kRoundingNs = 0.5;
 // A utilisation this close to 1 counts as 1.
 constexpr double kFullShare = 1e-9;
-// A horizon beyond it is none: products of it with a utilisation below 1 fit in 64 bits.
-constexpr double kHorizonNsMax = 1e18;
+// A horizon beyond it is none: its demand fits in 64 bits even where 1,024 tasks ask for all of it,
+// as they may at a suspect interval. 46 days.
+constexpr double kHorizonNsMax = 4e15;
 
 // The largest t below `interval_ns` at which a job has its deadline; 0: none.
 int64_t DeadlineBelow(std::span<const DemandClass> classes, int64_t interval_ns) {

@@ -11,9 +11,9 @@
 // each value of the blocking term.
 //
 // Deadlines are at most the periods. Sporadic tasks are covered: T is the least distance. A yes is
-// a proof. A no is one too, except at a utilisation within 1e-9 of 1 and where the search meets its
-// bound of steps (kDemandStepsMax), which happens only next to that. Times are nanoseconds. Pure;
-// nothing allocates; any thread.
+// a proof. A no is one too, except next to a utilisation of 1, where the interval to search is
+// beyond 46 days or takes more than kDemandStepsMax steps. Times are nanoseconds. Pure; nothing
+// allocates; any thread.
 
 #ifndef GPUSHARE_SRC_CORE_QUEUEING_EDF_DEMAND_H_
 #define GPUSHARE_SRC_CORE_QUEUEING_EDF_DEMAND_H_
@@ -52,7 +52,8 @@ int64_t BlockingNs(std::span<const DemandClass> classes, int64_t interval_ns);
 double DemandUtilisation(std::span<const DemandClass> classes);
 
 // The interval from which on h(t) <= t holds by itself, kNever where there is none: the utilisation
-// is 1 or more, or within 1e-9 of it. Never below the longest deadline.
+// is 1 or more, or so close to it that the interval is beyond 46 days. Never below the longest
+// deadline.
 int64_t DemandHorizonNs(std::span<const DemandClass> classes);
 
 // A quick yes: h(t) bounded by a line for each class from its first deadline on (Devi, 2003).

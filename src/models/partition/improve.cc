@@ -66,6 +66,7 @@ class Walk {
     Partition& other = partitions_[to];
     const int32_t task = DrawTask(one);
     Partition left = Sized(Without(one.tasks, task), 1, one.size);
+    if (left.size == 0 && !left.tasks.empty()) return 0;
     Partition joined =
         Sized(With(other.tasks, task), other.size, other.size + one.size - left.size);
     return Take(from, std::move(left), to, std::move(joined));

@@ -75,7 +75,9 @@ bool DemandOf(const Workload& workload, Mode mode, std::span<const int32_t> task
                       .blocking_ns = blocking});
   }
   if (mode == Mode::kEvict) ChargeEvictions(workload, tasks, demand);
-  return true;
+  // A charge beyond the deadline is a no by itself, and sums of it could overflow.
+  return std::all_of(demand.begin(), demand.end(),
+                     [](const DemandClass& one) { return one.work_ns <= one.deadline_ns; });
 }
 
 Tester::Tester(const Workload& workload, Analysis analysis, Priorities priorities)
