@@ -68,6 +68,7 @@ Counts FuseAll(const RecordedFile& tensor, const RecordedFile& cuda,
 
 int DryRun(const std::vector<RecordedFile>& files, size_t pairs, double seconds) {
   std::vector<Candidate> candidates;
+  candidates.reserve(files.size());
   for (const RecordedFile& file : files) {
     // Times are not known: all kernels are taken as equally long.
     candidates.push_back({file.name,

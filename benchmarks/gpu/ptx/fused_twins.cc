@@ -96,6 +96,7 @@ void MakeTwins(TwinGpu& gpu, std::vector<TwinsOfPair>& pairs, int threads, doubl
     }
   };
   std::vector<std::thread> workers;
+  workers.reserve(static_cast<size_t>(threads));
   for (int i = 0; i < threads; ++i) workers.emplace_back(work);
   for (std::thread& worker : workers) worker.join();
 }

@@ -109,6 +109,7 @@ void WarmCache(TwinGpu& gpu, const std::vector<RecordedFile>& files, int threads
     }
   };
   std::vector<std::thread> workers;
+  workers.reserve(static_cast<size_t>(threads));
   for (int i = 0; i < threads; ++i) workers.emplace_back(work);
   for (std::thread& worker : workers) worker.join();
 }
