@@ -146,6 +146,24 @@ TEST_P(FusedContract, APartnerEvictedBeforeItsLaunchLeavesAtOnce) {
   EXPECT_EQ(Of(request.parts[1].launch).block_tasks_done + Of(rest).block_tasks_done, Rounds(500));
 }
 
+// As a quota is kept: of a tenth of the workers none other ever starts.
+TEST_P(FusedContract, APartnerLimitedBeforeItsLaunchHasNoMoreWorkers) {
+  if (!TakesTime()) GTEST_SKIP() << "a launch is over at once";
+  const LaunchRequest whole = Fused(first_lane_, Rounds(10), second_lane_, Rounds(20));
+  Launch(whole);
+  WaitForAll();
+  Evict(second_lane_, 1, capabilities().profile.sm_count * 8 / 10);
+  const LaunchRequest limited = Fused(first_lane_, Rounds(10), second_lane_, Rounds(20));
+  Launch(limited);
+  WaitForAll();
+  const auto duration = [this](LaunchId launch) { return Of(launch).end_ns - Of(launch).start_ns; };
+  EXPECT_EQ(Of(limited.parts[0].launch).block_tasks_done, Rounds(10));
+  EXPECT_EQ(Of(limited.parts[1].launch).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(limited.parts[1].launch).block_tasks_done, Rounds(20));
+  EXPECT_GT(duration(limited.parts[1].launch), duration(whole.parts[1].launch) * 5);
+  EXPECT_LT(duration(limited.parts[0].launch), duration(whole.parts[0].launch) * 5 / 4);
+}
+
 // The partner is evicted from one fused launch after another, at random moments: every block task
 // runs once.
 TEST_P(FusedContract, APartnerGoesOnInOtherFusedLaunches) {

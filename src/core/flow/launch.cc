@@ -146,7 +146,17 @@ bool IsRunning(const Task& task) {
   return (state == TaskState::kRunning || state == TaskState::kEvicting) && task.progress.adopted;
 }
 
+// Whether it limits the partner of a fused launch of this plan, from its begin on (flow/fused).
+bool LimitsPartner(const Plan& plan, const PlannedEviction& planned) {
+  return planned.workers_to_keep > 0 &&
+         std::any_of(plan.launches.begin(), plan.launches.end(), [&](const PlannedLaunch& launch) {
+           return launch.form == Form::kFused &&
+                  (launch.fused_with == planned.task || launch.task == planned.task);
+         });
+}
+
 void EvictPlanned(Flow& flow, const PlannedEviction& planned) {
+  if (LimitsPartner(flow.buffers.plan, planned)) return;
   Task* task = flow.tables.FindTask(planned.task);
   if (task == nullptr || !IsRunning(*task) || task->progress.parts.empty()) {
     return CountDropped(flow);

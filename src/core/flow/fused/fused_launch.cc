@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "src/core/base/tuning.h"
+#include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/finish.h"
 #include "src/core/flow/verbs/launch_task.h"
 #include "src/core/flow/verbs/request.h"
@@ -23,8 +24,9 @@ struct FusedPair {
   Task* first = nullptr;
   Task* second = nullptr;
   const FusedKernelDesc* kernel = nullptr;
-  int64_t blocks = 0;   // fused blocks
-  bool capped = false;  // by the plan: fewer than the place holds and the work fills
+  int64_t blocks = 0;    // fused blocks
+  bool capped = false;   // by the plan: fewer than the place holds and the work fills
+  bool limited = false;  // the second part, by the plan: fewer workers than its blocks have
   std::array<Part, 2> parts;
 };
 
@@ -173,6 +175,30 @@ bool ReadEpochs(Flow& flow, FusedPair& pair, int64_t own) {
   return true;
 }
 
+// The workers that the plan leaves the second part: it names the part in a partial eviction. 0:
+// all.
+int32_t WorkersToKeep(const Flow& flow, const Task& partner) {
+  for (const PlannedEviction& eviction : flow.buffers.plan.evictions) {
+    if (eviction.task == partner.record.ticket) return eviction.workers_to_keep;
+  }
+  return 0;
+}
+
+// Writes the second part's eviction word before the launch, so that no worker starts beyond what
+// the plan leaves it. False: the word could not be written, or LC work that came since closed the
+// gate.
+bool LimitPartner(Flow& flow, FusedPair& pair, int64_t own) {
+  Part& part = pair.parts[1];
+  const int32_t keep = WorkersToKeep(flow, *pair.second);
+  if (keep <= 0 || part.epoch == 0 || keep >= part.workers) return true;
+  const Eviction limited =
+      EvictLane(flow, part.lane, keep, pair.second->record.ticket, Reason::kEvictForQuota, own);
+  part.workers = keep;
+  part.leave_epoch = flow.gate.Epoch(part.lane) + 1;
+  pair.limited = true;
+  return limited == Eviction::kWritten && flow.gate.IsOpen(part.lane, own);
+}
+
 // Gives back what TakePair and ReadEpochs took.
 void ReleasePair(Flow& flow, const FusedPair& pair) {
   for (const auto& [task, part] :
@@ -211,7 +237,8 @@ void FollowRun(Flow& flow, const FusedPair& pair) {
                   pair.parts[1 - tensor].blocks_asked};
   run.launches = {first.launch, second.launch};
   run.order_lane = first.lane;
-  run.useful = !pair.capped && flow.lanes_busy <= (second.lane == first.lane ? 1 : 2);
+  run.useful =
+      !pair.capped && !pair.limited && flow.lanes_busy <= (second.lane == first.lane ? 1 : 2);
   flow.fused_runs.Begin(run);
 }
 
@@ -252,7 +279,7 @@ FusedResult LaunchFused(Flow& flow, const PlannedLaunch& planned, FusedPair& pai
     EnterGate(flow, *task, pair.parts[0].place);
     ++own;
   }
-  if (!ReadEpochs(flow, pair, own)) {
+  if (!ReadEpochs(flow, pair, own) || !LimitPartner(flow, pair, own)) {
     ReleasePair(flow, pair);
     return FusedResult::kNotNow;
   }

@@ -27,7 +27,7 @@ bool MayWaitForEmptySms(const Flow& flow, const Task& task, Eviction eviction) {
 }  // namespace
 
 Eviction EvictLane(Flow& flow, LaneIndex index, int32_t workers_to_keep, TicketId task,
-                   Reason reason) {
+                   Reason reason, int64_t own) {
   Lane& lane = flow.lanes.lane(index);
   // seq_cst on both sides: a launcher that is not counted yet finds the gate closed (lc_gate.h).
   // The early return spares an atomic on each of the tens of lanes of a split at every LC launch.
@@ -39,7 +39,7 @@ Eviction EvictLane(Flow& flow, LaneIndex index, int32_t workers_to_keep, TicketI
   Eviction eviction = Eviction::kWritten;
   for (;;) {
     // LC work that closed the lane in the meantime needs all of it: evict in full.
-    if (!flow.gate.IsOpen(index)) workers_to_keep = 0;
+    if (!flow.gate.IsOpen(index, own)) workers_to_keep = 0;
     const absl::Status status =
         CatchExhaustion([&] { return flow.device->Evict(index, word, workers_to_keep); });
     eviction = status.ok() ? Eviction::kWritten : Eviction::kFailed;

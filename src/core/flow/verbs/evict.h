@@ -31,9 +31,9 @@ Eviction EvictOverlapping(Flow& flow, PlaceIndex place, Reason reason);
 void EvictForRoute(Flow& flow, Task& task, const LcRoute& route, PlaceIndex place);
 
 // Writes the lane's eviction word so that all but `workers_to_keep` of its workers leave. `task`
-// labels the event; 0 stands for every launch of the lane.
+// labels the event; 0 stands for every launch of the lane. `own`: as in LcGate::IsOpen.
 Eviction EvictLane(Flow& flow, LaneIndex lane, int32_t workers_to_keep, TicketId task,
-                   Reason reason);
+                   Reason reason, int64_t own = 0);
 
 // The time after which an eviction of the task counts as blocked.
 inline int64_t BlockedEvictionNs(const Task& task) {
