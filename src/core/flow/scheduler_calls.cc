@@ -38,7 +38,7 @@ absl::Status KeepsNoReservation(absl::string_view policy, const App& app, int32_
   return absl::FailedPreconditionError(
       absl::StrCat("The policy '", policy, "' keeps no reservations and quotas, and ",
                    lc ? "LC app '" : "BE app '", app.options.name, "' asks for ", capsms,
-                   " CapSMs; adaptive and smguard keep them."));
+                   " CapSMs; adaptive, smguard and tacker keep them."));
 }
 
 absl::Status NoApp(AppId app) {

@@ -147,6 +147,9 @@ void AddOverlaps(SnapshotBuilder& builder, int64_t kernels) {
     builder.fused.back().curve.error = Pick<double>({0, 0.1, 1});
     builder.fused.back().curve.trained = Coin();
   }
+  for (LcAppView& app : builder.lc_apps) {
+    if (pairs > 0 && Coin()) app.main_kernel = Pick(builder.fused).kernel->tensor_part;
+  }
   for (size_t row = 0; row < rows.size(); ++row) {
     for (size_t column = 0; column <= row; ++column) {
       const float speed = static_cast<float>(Between(0, 10)) / 10;
@@ -326,15 +329,26 @@ bool HasCredit(const Snapshot& s, const Blocking& blocking) {
   return true;
 }
 
-// tacker alone holds LC work, and only behind other work of the same app or a fused launch.
+// tacker and adaptive alone hold LC work, for a partner in a fused launch, and only behind other
+// work of the same app or a fused launch.
 bool WaitsBehindItsOwn(const std::string& policy, const Snapshot& s, const PlannedHold& hold) {
   const HeadView& head = *TaskOf(s, hold.task);
   const bool fused =
       std::any_of(s.running.begin(), s.running.end(), [](const RunningView& running) {
         return running.parts[0].form == Form::kFused && running.task.followed;
       });
-  return policy == "tacker" && hold.reason == Reason::kHoldWindow &&
-         (fused || s.lc_apps[static_cast<size_t>(head.app)].tasks_in_flight >= 2);
+  if (hold.reason != Reason::kHoldWindow) return false;
+  const int32_t in_flight = s.lc_apps[static_cast<size_t>(head.app)].tasks_in_flight;
+  if (policy == "tacker") return fused || in_flight >= 2;
+  return policy == "adaptive" && in_flight >= 1;
+}
+
+// Whether it bounds the partner of a fused launch of the plan from the begin on.
+bool LimitsPartner(const Plan& plan, const PlannedEviction& eviction) {
+  return eviction.workers_to_keep > 0 &&
+         std::any_of(plan.launches.begin(), plan.launches.end(), [&](const PlannedLaunch& launch) {
+           return launch.form == Form::kFused && launch.fused_with == eviction.task;
+         });
 }
 
 // --- every policy -------------------------------------------------------------------------------
@@ -408,7 +422,7 @@ RC_GTEST_PROP(EveryPolicy, LaunchesOrHoldsEveryHeadOnceAndEvictsOnlyWhatCanLeave
       RC_ASSERT(evictions.insert({eviction.task.value, eviction.place}).second);
       RC_ASSERT(eviction.workers_to_keep >= 0);
       RC_ASSERT(eviction.reason >= Reason::kEvictForLc && eviction.reason < Reason::kUserPolicy);
-      bool live = false;
+      bool live = LimitsPartner(plan, eviction);
       for (const RunningView& running : s.running) {
         if (running.task.task != eviction.task) continue;
         RC_ASSERT(!IsLc(running.task));
@@ -711,6 +725,47 @@ double FusedNs(const Snapshot& s, KernelId variant, const HeadView& lc, const He
   return -1;
 }
 
+// Whether some quota or reservation bounds BE work.
+bool BoundsBe(const Snapshot& s) {
+  return std::any_of(s.lc_apps.begin(), s.lc_apps.end(),
+                     [](const LcAppView& app) { return app.reserved_capsms > 0; }) ||
+         std::any_of(s.be_apps.begin(), s.be_apps.end(),
+                     [](const BeAppView& app) { return app.quota_capsms > 0; });
+}
+
+RC_GTEST_PROP(Tacker, WorkersKeepToQuotasAndOutOfReservations, ()) {
+  SnapshotBuilder builder = AnySnapshot();
+  const Snapshot& s = builder.Get();
+  const Plan plan = PlanWith(*NewPolicy("tacker"), s);
+  double reserved = 0;
+  double used = 0;
+  for (const LcAppView& app : s.lc_apps) reserved += app.reserved_capsms;
+  for (const BeAppView& app : s.be_apps) used += app.used_capsms;
+  std::map<int32_t, double> taken;
+  const auto take = [&](const HeadView& be, int32_t workers) {
+    const BeAppView& app = s.be_apps[static_cast<size_t>(be.app)];
+    taken[be.app] += workers / 8.0;
+    used += workers / 8.0;
+    if (app.quota_capsms > 0) {
+      RC_ASSERT(app.used_capsms + taken[be.app] <= app.quota_capsms + 1e-6);
+    }
+    if (reserved > 0) RC_ASSERT(used + reserved <= s.sm_count + 1e-6);
+  };
+  for (int32_t i = 0; i < plan.launches.size(); ++i) {
+    const PlannedLaunch& launch = plan.launches[i];
+    const HeadView& task = *TaskOf(s, launch.task);
+    if (!IsLc(task) && launch.form == Form::kWorkers && launch.workers > 0) {
+      take(task, launch.workers);
+    }
+  }
+  for (int32_t i = 0; i < plan.evictions.size(); ++i) {
+    const PlannedEviction& eviction = plan.evictions[i];
+    if (LimitsPartner(plan, eviction)) {
+      take(*TaskOf(s, eviction.task), eviction.workers_to_keep);
+    }
+  }
+}
+
 RC_GTEST_PROP(Tacker, AFusedKernelIsShorterThanItsPartsAndFitsTheLastQuerysHeadroom, ()) {
   SnapshotBuilder builder = AnySnapshot();
   RC_PRE(!builder.lc_apps.empty());
@@ -719,11 +774,12 @@ RC_GTEST_PROP(Tacker, AFusedKernelIsShorterThanItsPartsAndFitsTheLastQuerysHeadr
   builder.Fuse(0, 0, Pick<double>({0.3, 1, 2}), Pick<double>({1.1, 1.5, 3}));
   const Snapshot& s = builder.Get();
   const Plan plan = PlanWith(*NewPolicy("tacker"), s);
+  const bool bounded = BoundsBe(s);  // kernels by themselves are workers too
   int pairs = 0;
   for (int32_t i = 0; i < plan.launches.size(); ++i) {
     const PlannedLaunch& launch = plan.launches[i];
     const HeadView& lc = *TaskOf(s, launch.task);
-    if (launch.form == Form::kWorkers) ++pairs;
+    if (launch.form == Form::kWorkers && !bounded) ++pairs;
     if (launch.form != Form::kFused) continue;
     ++pairs;
     const HeadView& be = *TaskOf(s, launch.fused_with);

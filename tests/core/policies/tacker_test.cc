@@ -176,7 +176,86 @@ TEST_F(TackerTest, TheNextKernelIsADecisionOfItsOwn) {
   builder.running.back().parts[0].form = Form::kFused;
   EXPECT_EQ(PlanOf("tacker", builder).replan_at_ns, builder.snapshot.now_ns + kTackerReplanNs);
   builder.heads[0].ready_count = 1;
-  EXPECT_EQ(PlanOf("tacker", builder).replan_at_ns, kNever);
+  EXPECT_EQ(PlanOf("tacker", builder).replan_at_ns, builder.snapshot.now_ns + 5 * kMs + 1)
+      << "when the headroom is used up";
+}
+
+// T_q has the whole launch until its parts end: of 300 us, 100 have passed. A query with 100 us
+// less than nothing is just in time.
+TEST_F(TackerTest, AFusedPartnerLeavesWhereTheHeadroomIsUsedUp) {
+  builder.Fuse(gemm, fft, 1, 1.2);
+  RunningView& partner = builder.AddRunningBe(be, fft, 100 * kUs, {{kWholeDevice, Form::kFused}});
+  partner.parts[0].launched_ns = builder.snapshot.now_ns - 100 * kUs;
+  builder.snapshot.queued_ns = 300 * kUs;
+  const auto query = static_cast<size_t>(builder.AddQuery(lc, -100 * kUs));
+  Plan plan = PlanOf("tacker", builder);
+  EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
+  EXPECT_EQ(plan.replan_at_ns, builder.snapshot.now_ns + 200 * kUs + 1);
+  builder.queries[query].headroom_ns -= 1;
+  plan = PlanOf("tacker", builder);
+  EXPECT_TRUE(IsEvicted(plan, partner.task, kWholeDevice, Reason::kEvictForLc, 0));
+}
+
+// Nothing of tacker leaves for a query, so BE work is never on what is reserved.
+class TackerRoomTest : public TackerTest {
+ protected:
+  TackerRoomTest() {
+    builder.Fuse(gemm, fft, 1, 1.2);
+    workers_of_sm_ = builder.AddBeHead(be, fft, 100 * kUs).kernel->resources.workers_per_sm_max;
+    builder.heads.clear();
+  }
+  int32_t workers_of_sm_ = 1;
+};
+
+TEST_F(TackerRoomTest, AKernelRunsAsTheWorkersThatItsQuotaLeaves) {
+  builder.be_apps[0].quota_capsms = 16;
+  const HeadView& cd = builder.AddBeHead(be, fft, 100 * kUs);
+  EXPECT_TRUE(IsLaunched(
+      PlanOf("tacker", builder), cd,
+      {.form = Form::kWorkers, .lane_class = LaneClass::kBe, .workers = 16 * workers_of_sm_}));
+  builder.be_apps[0].used_capsms = 16;
+  EXPECT_TRUE(IsHeld(PlanOf("tacker", builder), cd, Reason::kHoldCapSm));
+}
+
+TEST_F(TackerRoomTest, AReservationStaysFree) {
+  builder.lc_apps[0].reserved_capsms = 100;
+  const HeadView& cd = builder.AddBeHead(be, fft, 100 * kUs);
+  EXPECT_TRUE(IsLaunched(PlanOf("tacker", builder), cd,
+                         {.form = Form::kWorkers, .workers = 32 * workers_of_sm_}));
+  const int32_t other = builder.AddBeApp();
+  builder.be_apps[static_cast<size_t>(other)].used_capsms = 30;
+  EXPECT_TRUE(IsLaunched(PlanOf("tacker", builder), cd, {.workers = 2 * workers_of_sm_}));
+}
+
+// What no worker form bounds: the largest BE side of at most 32 SMs has 24.
+TEST_F(TackerRoomTest, OtherWorkHasItsPlace) {
+  builder.lc_apps[0].reserved_capsms = 100;
+  const HeadView& fixed = builder.AddBeHead(be, gemm, 100 * kUs);
+  const Plan plan = PlanOf("tacker", builder);
+  EXPECT_TRUE(IsLaunched(plan, fixed, {.place = builder.BePlace(108)}));
+  EXPECT_NE(plan.places_wanted & (uint64_t{1} << builder.BePlace(108)), 0U);
+  builder.heads[0].confinable = false;
+  EXPECT_TRUE(IsLaunched(PlanOf("tacker", builder), fixed, {.place = kWholeDevice}))
+      << "alone, while no query is active";
+  Gemm(5 * kMs);
+  EXPECT_TRUE(IsHeld(PlanOf("tacker", builder), fixed, Reason::kHoldCapSm));
+}
+
+TEST_F(TackerRoomTest, APartnerHasTheWorkersThatItsQuotaLeaves) {
+  builder.be_apps[0].quota_capsms = 64 / workers_of_sm_;
+  const HeadView& tc = Gemm(5 * kMs);
+  const HeadView& cd = builder.AddBeHead(be, fft, 100 * kUs);
+  const Plan plan = PlanOf("tacker", builder);
+  ASSERT_TRUE(Fused(plan, tc, cd)) << Describe(plan);
+  EXPECT_TRUE(IsEvicted(plan, cd, kWholeDevice, Reason::kEvictForQuota,
+                        64 / workers_of_sm_ * workers_of_sm_));
+}
+
+TEST_F(TackerRoomTest, WithoutAQuotaAKernelIsAnOrdinaryGrid) {
+  builder.be_apps[static_cast<size_t>(builder.AddBeApp())].quota_capsms = 16;
+  const HeadView& cd = builder.AddBeHead(be, fft, 100 * kUs);
+  EXPECT_TRUE(IsLaunched(PlanOf("tacker", builder), cd,
+                         {.form = Form::kOriginal, .lane_class = LaneClass::kPlain}));
 }
 
 // VII-B2: the kernels of earlier queries go first, and BE work meets only the last query.

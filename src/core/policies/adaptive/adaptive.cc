@@ -7,11 +7,13 @@
 #include "src/core/policies/adaptive/arrangement/lag.h"
 #include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "src/core/policies/adaptive/candidates/beside.h"
+#include "src/core/policies/adaptive/candidates/fused.h"
 #include "src/core/policies/adaptive/carry_out/be_copies.h"
 #include "src/core/policies/adaptive/carry_out/be_places.h"
 #include "src/core/policies/adaptive/carry_out/beside_heads.h"
 #include "src/core/policies/adaptive/carry_out/change.h"
 #include "src/core/policies/adaptive/carry_out/empty_sms.h"
+#include "src/core/policies/adaptive/carry_out/fused_heads.h"
 #include "src/core/policies/adaptive/carry_out/segment_length.h"
 #include "src/core/policies/parts/be_quota.h"
 #include "src/core/policies/parts/bounds.h"
@@ -74,11 +76,27 @@ int64_t LcSmsOf(const Snapshot& snapshot, int32_t split) {
   return split < 0 ? snapshot.sm_count : snapshot.splits[static_cast<size_t>(split)].lc_sms;
 }
 
+// The best of all but fused partners: what they have to beat.
+double BestOfOthers(const Arrangement& arrangement, const BesideQueries& beside) {
+  if (beside.applies()) return beside.value();
+  return arrangement.trial_kernel >= 0 ? arrangement.trial_value : arrangement.value;
+}
+
 // A forced mechanism compares no others. The whole device that is shared with active queries is
 // chosen before the best split, a trial for what it hopes before the best that is known.
 void NoteChoice(const Snapshot& snapshot, const Arrangement& arrangement,
-                const BesideQueries& beside, Plan& plan) {
+                const BesideQueries& beside, const FusedPartners& fused, Plan& plan) {
   PlannedChoice& choice = plan.choice;
+  if (fused.applies()) {
+    choice.kind = ChoiceKind::kLayout;
+    choice.chosen = snapshot.sm_count;
+    choice.value = Millionths(fused.value());
+    choice.shift = fused.shift();
+    choice.runner_up = LcSmsOf(snapshot, beside.applies() ? kNoSplit : arrangement.split);
+    choice.runner_up_value = Millionths(fused.other_value());
+    choice.runner_up_shift = beside.applies() ? beside.shift() : arrangement.shift;
+    return;
+  }
   if (beside.value() > 0) {
     choice.kind = ChoiceKind::kLayout;
     choice.chosen = snapshot.sm_count;
@@ -114,9 +132,43 @@ struct Change {
 
 // A trial begins with the route to its split.
 ArrangementInForce InForce(const Snapshot& snapshot, const Arrangement& arrangement,
-                           const BesideQueries& beside, const Change& change) {
+                           const BesideQueries& beside, const FusedPartners& fused,
+                           const Change& change) {
   if (change.waits()) return snapshot.in_force;
+  if (fused.applies()) return {change.to, arrangement.trial_kernel, SegmentsRun::kNone};
   return {change.to, arrangement.trial_kernel, beside.SegmentsRunOn(arrangement)};
+}
+
+// Returns the predicted duration of the LC tasks that it launched, unless partners decide.
+int64_t PlanLcHeads(const Snapshot& snapshot, FusedHeads* fused_heads, Plan& plan) {
+  if (fused_heads == nullptr) return LaunchLcHeads(snapshot, plan);
+  fused_heads->PlanLc(plan);
+  return 0;
+}
+
+// Whether grids and segments may be on the device with queries.
+bool GridsStay(const BesideQueries& beside, const FusedPartners& fused, const Change& change) {
+  return beside.applies() && !fused.applies() && !change.waits();
+}
+
+uint64_t PlacesForLc(const LcActivity& lc) { return lc.active ? lc.places : 0; }
+
+// What may not stay beside active LC work leaves: all, or all but what was chosen to stay.
+void EvictForLc(const Snapshot& snapshot, const LcActivity& lc, const BesideHeads* stay,
+                const FusedHeads* partners, Plan& plan) {
+  if (lc.active && stay != nullptr) {
+    stay->EvictForLc(plan);
+  } else if (lc.active && partners != nullptr) {
+    partners->EvictForLc(plan);
+  } else {
+    EvictBeParts(snapshot, PlacesForLc(lc), Reason::kEvictForLc, plan);
+  }
+}
+
+// No BE work is launched: it waits for a change of the arrangement, or for its share of time.
+void HoldAll(const Snapshot& snapshot, const Change& change, Plan& plan) {
+  if (!change.waits()) return Pause(snapshot, plan);
+  HoldBeCompute(snapshot, Reason::kHoldBlocking, change.blocking_ns, change.budget_ns, plan);
 }
 
 bool HoldsFor(const Plan& plan, Reason reason) {
@@ -157,6 +209,10 @@ bool AdaptivePolicy::IsPaused(const Snapshot& snapshot, int32_t split) const {
   return HasDuty(split) && snapshot.now_ns < snapshot.be_paused_until_ns;
 }
 
+bool AdaptivePolicy::HoldsAll(const Snapshot& snapshot, bool change_waits, int32_t split) const {
+  return change_waits || IsPaused(snapshot, split);
+}
+
 bool AdaptivePolicy::SharesSms() const {
   return mechanism_ == Mechanism::kBest && sharing_ == SmSharing::kWhereItPays;
 }
@@ -184,38 +240,34 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   shifts_.Follow(snapshot);
   const Arrangement& apart = Choose(snapshot, plan);
   const BesideQueries beside(snapshot, apart, SharesSms());
-  NoteChoice(snapshot, apart, beside, plan);
-  const Arrangement& arrangement = beside.applies() ? whole_ : apart;
+  const FusedPartners fused(snapshot, apart, BestOfOthers(apart, beside), shifts_, SharesSms());
+  NoteChoice(snapshot, apart, beside, fused, plan);
+  const Arrangement& arrangement = beside.applies() || fused.applies() ? whole_ : apart;
   const int32_t in_force = snapshot.in_force.split;
   const Change change = {in_force, arrangement.split,
                          BlockingOfChange(snapshot, in_force, arrangement.split),
                          MinBlockingBudget(snapshot)};
-  plan.arrangement = InForce(snapshot, arrangement, beside, change);
-
-  const bool stays = beside.applies() && !change.waits();
+  plan.arrangement = InForce(snapshot, arrangement, beside, fused, change);
+  const bool holds_all = HoldsAll(snapshot, change.waits(), arrangement.split);
+  const bool stays = GridsStay(beside, fused, change);
   PublishRoutes(snapshot,
                 RouteOf(snapshot, plan.arrangement.split, stays && beside.terms().any_segments),
                 plan);
-  const int64_t lc_ahead_ns = LaunchLcHeads(snapshot, plan);
-  const LcActivity lc = FindLcActivity(snapshot, plan);
-  const uint64_t for_lc = lc.active ? lc.places : 0;
-  const BesideHeads beside_heads(snapshot, beside.terms());
-  if (stays && lc.active) {
-    beside_heads.EvictForLc(plan);
-  } else {
-    EvictBeParts(snapshot, for_lc, Reason::kEvictForLc, plan);
-  }
-  EvictForChange(snapshot, arrangement.split, for_lc, plan);
-  EvictOverQuotas(snapshot, plan);
 
   FairShare shares(snapshot);
-  if (change.waits()) {
-    HoldBeCompute(snapshot, Reason::kHoldBlocking, change.blocking_ns, change.budget_ns, plan);
-  } else if (IsPaused(snapshot, arrangement.split)) {
-    Pause(snapshot, plan);
-  } else if (beside.applies()) {
+  FusedHeads fused_heads(snapshot, fused, shares);
+  FusedHeads* const partners = fused.applies() && !holds_all ? &fused_heads : nullptr;
+  const int64_t lc_ahead_ns = PlanLcHeads(snapshot, partners, plan);
+  const LcActivity lc = FindLcActivity(snapshot, plan);
+  const BesideHeads beside_heads(snapshot, beside.terms());
+  EvictForLc(snapshot, lc, stays ? &beside_heads : nullptr, partners, plan);
+  EvictForChange(snapshot, arrangement.split, PlacesForLc(lc), plan);
+  EvictOverQuotas(snapshot, plan);
+  if (holds_all) {
+    HoldAll(snapshot, change, plan);
+  } else if (stays) {
     beside_heads.PlanHeads(lc, lc_ahead_ns, plan);
-  } else {
+  } else if (partners == nullptr || !partners->PlanBe(lc, plan)) {
     FillPlaces(snapshot, arrangement, lc, shares, plan);
   }
   PlanBeCopies(snapshot, lc, shares, plan);

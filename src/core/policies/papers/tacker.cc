@@ -7,9 +7,11 @@
 
 #include "src/core/base/tuning.h"
 #include "src/core/policies/papers/overlap_pair.h"
+#include "src/core/policies/papers/tacker_room.h"
 #include "src/core/policies/papers/tacker_turn.h"
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/copy_slots.h"
+#include "src/core/policies/parts/eviction.h"
 #include "src/core/policies/parts/headroom_ledger.h"
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/policies/parts/lc_first.h"
@@ -74,9 +76,10 @@ struct Partner {
   int64_t runner_up_gain_ns = 0;
 };
 
-// Eq. 8, and the largest T_gain. Equal gains go to the app that is next by weight.
+// Eq. 8, and the largest T_gain. Equal gains go to the app that is next by weight. A partner with
+// fewer workers, by its quota, gains in proportion.
 Partner BestPartner(const Snapshot& snapshot, const HeadView& lc, const BeOrder& order,
-                    const Room& room) {
+                    const Room& room, const TackerRoom& quotas) {
   Partner best;
   if (lc.kernel == nullptr) return best;
   const OverlapFinder finder(snapshot, {lc.kernel->id, lc.overlap_index});
@@ -84,7 +87,9 @@ Partner BestPartner(const Snapshot& snapshot, const HeadView& lc, const BeOrder&
   for (const HeadView* be : order) {
     finder.Find(lc, *be, overlaps);
     for (const Overlap& overlap : overlaps) {
-      const int64_t gain_ns = overlap.GainNs(lc, *be);
+      if (!quotas.Allows(lc, *be, overlap)) continue;
+      const auto gain_ns = static_cast<int64_t>(static_cast<double>(overlap.GainNs(lc, *be)) *
+                                                quotas.PartnerOf(*be, overlap).share);
       if (gain_ns <= best.runner_up_gain_ns || overlap.ChargeNs(lc) >= room.For(overlap)) {
         continue;
       }
@@ -105,13 +110,18 @@ Partner BestPartner(const Snapshot& snapshot, const HeadView& lc, const BeOrder&
 
 // Both launches, or the one of the fused kernel.
 void LaunchTogether(const Snapshot& snapshot, const HeadView& lc, const Partner& partner,
-                    Plan& plan) {
+                    TackerRoom& quotas, Plan& plan) {
   PlannedLaunch launch = LcLaunch(lc, 1);
   launch.reason = Reason::kFitsHeadroom;
   if (partner.overlap.be_workers_per_sm == 0) {
     launch.form = Form::kFused;
     launch.fused_with = partner.be->task;
     launch.fused_kernel = partner.overlap.fused_kernel;
+    // Its eviction word bounds the BE part from the begin on (flow/fused).
+    const int32_t workers = quotas.PartnerOf(*partner.be, partner.overlap).workers;
+    if (workers > 0) {
+      plan.evictions.TryAdd({partner.be->task, kWholeDevice, workers, Reason::kEvictForQuota});
+    }
   } else {
     // The workers first: the LC task's grid takes the room that they leave.
     PlannedLaunch workers = MakeLaunch(partner.be->task, Form::kWorkers, kWholeDevice,
@@ -137,7 +147,8 @@ class Decision {
         plan_(plan),
         turn_(snapshot),
         ledger_(snapshot, MinHeadroom(snapshot), LcAheadNs(snapshot)),
-        room_{turn_.headroom_ns(), std::min(turn_.headroom_ns(), ledger_.RoomNs())} {
+        room_{turn_.headroom_ns(), std::min(turn_.headroom_ns(), ledger_.RoomNs())},
+        quotas_(snapshot) {
     PublishTackerRoutes(snapshot, turn_, plan);
     ledger_.shares().Order(order_);
   }
@@ -160,18 +171,19 @@ class Decision {
       } else if (turn_.EarlierQueryWaits()) {
         plan_.holds.TryAdd({be->task, Reason::kHoldLcActive, 0, 0});
       } else {
-        PlanBeCompute(snapshot_, *be, ledger_, plan_);
+        PlanBeAlone(*be);
       }
     }
     PlanRunningSegments(snapshot_, ledger_, plan_);
+    EvictLatePartners();
   }
 
  private:
   void PlanLcHead(const HeadView& lc) {
     if (turn_.MayOverlap(lc.app) && turn_.GivesWay(lc) && partner_.be == nullptr) {
-      const Partner best = BestPartner(snapshot_, lc, order_, room_);
+      const Partner best = BestPartner(snapshot_, lc, order_, room_, quotas_);
       if (best.be != nullptr) {
-        LaunchTogether(snapshot_, lc, best, plan_);
+        LaunchTogether(snapshot_, lc, best, quotas_, plan_);
         partner_ = {best.be, best.overlap.ChargeNs(lc)};
         // Behind a fused launch the next kernel waits for this one's end, which is an event.
         if (best.overlap.be_workers_per_sm > 0) AskAgain(lc, 1);
@@ -195,6 +207,41 @@ class Decision {
     plan_.replan_at_ns = snapshot_.now_ns + (AnyFusedInFlight(snapshot_) ? kTackerReplanNs : 0);
   }
 
+  void PlanBeAlone(const HeadView& be) {
+    PlannedHold hold = ledger_.Judge(be);
+    PlannedLaunch launch = BeLaunch(snapshot_, be);
+    if (hold.reason == Reason::kNone && quotas_.Fit(be, launch, hold)) {
+      plan_.places_wanted |= PlaceBit(launch.place);
+      if (!plan_.launches.TryAdd(launch)) return;
+      ledger_.Debit(be);
+      quotas_.Take(be, launch);
+    } else {
+      plan_.holds.TryAdd(hold);
+    }
+  }
+
+  // T_hr below 0 in the middle of a fused launch: the BE part leaves by its own eviction word. T_q
+  // has the launch in full until its parts end, so what has passed of it is given back.
+  void EvictLatePartners() {
+    if (snapshot_.queries.empty() || !snapshot_.eviction_available) return;
+    for (const RunningView& running : snapshot_.running) {
+      for (const PartView& part : running.parts) {
+        if (part.form != Form::kFused || part.evicting) continue;
+        const int64_t passed_ns = snapshot_.now_ns - part.launched_ns;
+        const int64_t headroom_ns = turn_.headroom_ns();
+        if (headroom_ns == kNever) return;
+        const int64_t left_ns = headroom_ns + std::min(passed_ns, snapshot_.queued_ns);
+        if (left_ns < 0) {
+          EvictTaskParts(running, PlaceBit(part.place), Reason::kEvictForLc, plan_);
+          break;
+        }
+        const TimeNs late_ns =
+            SumNs(part.launched_ns, SumNs(snapshot_.queued_ns, headroom_ns + passed_ns + 1));
+        if (late_ns > snapshot_.now_ns) plan_.replan_at_ns = std::min(plan_.replan_at_ns, late_ns);
+      }
+    }
+  }
+
   struct Chosen {
     const HeadView* be = nullptr;
     int64_t charge_ns = 0;
@@ -205,6 +252,7 @@ class Decision {
   const TackerTurn turn_;
   HeadroomLedger ledger_;
   const Room room_;
+  TackerRoom quotas_;
   BeOrder order_;
   Chosen partner_;  // at most one overlap a plan
 };

@@ -8,6 +8,9 @@
 // themselves as under baymax, and graphs in segments (headroom_ledger.h). Queries that arrived
 // earlier are launched at once and meet no new BE work, and so is a query with next to no headroom.
 //
+// Where that headroom falls below 0 in the middle of a fused launch, the BE part leaves by its own
+// eviction word. BE work keeps to its quota, and out of reservations (tacker_room.h).
+//
 // A kernel of the last query that could still find a partner waits while the device has other
 // work of its app, or the rest of its fused launch. Where an LC app's kernels may find partners its
 // fast path is off: the scheduler must see each kernel before it is launched.
@@ -22,7 +25,6 @@ namespace gpushare::core {
 class TackerPolicy final : public Policy {
  public:
   absl::string_view name() const override { return "tacker"; }
-  PolicyProperties properties() const override { return {.keeps_reservations = false}; }
   void MakePlan(const Snapshot& snapshot, Plan& plan) override;
 };
 

@@ -166,13 +166,7 @@ void PlanCopy(const HeadView& head, CopySlots& slots, HeadroomLedger& ledger, Pl
   ledger.DebitCopy(head);
 }
 
-void PlanBeCompute(const Snapshot& snapshot, const HeadView& head, HeadroomLedger& ledger,
-                   Plan& plan) {
-  const PlannedHold hold = ledger.Judge(head);
-  if (hold.reason != Reason::kNone) {
-    plan.holds.TryAdd(hold);
-    return;
-  }
+PlannedLaunch BeLaunch(const Snapshot& snapshot, const HeadView& head) {
   const Reason reason = snapshot.queries.empty() ? Reason::kIdleDevice : Reason::kFitsHeadroom;
   // Only BE lanes have an eviction word.
   const bool segments = RunsInSegments(snapshot, head);
@@ -183,7 +177,17 @@ void PlanBeCompute(const Snapshot& snapshot, const HeadView& head, HeadroomLedge
     launch.lane_class = LaneClass::kBe;
     if (head.resumed) launch.reason = Reason::kResume;
   }
-  if (plan.launches.TryAdd(launch)) ledger.Debit(head);
+  return launch;
+}
+
+void PlanBeCompute(const Snapshot& snapshot, const HeadView& head, HeadroomLedger& ledger,
+                   Plan& plan) {
+  const PlannedHold hold = ledger.Judge(head);
+  if (hold.reason != Reason::kNone) {
+    plan.holds.TryAdd(hold);
+    return;
+  }
+  if (plan.launches.TryAdd(BeLaunch(snapshot, head))) ledger.Debit(head);
 }
 
 void PlanRunningSegments(const Snapshot& snapshot, const HeadroomLedger& ledger, Plan& plan) {

@@ -89,6 +89,9 @@ class HeadroomLedger {
 // Launches the copy or holds it: N_tr a direction, and a pinned one is charged to headroom.
 void PlanCopy(const HeadView& head, CopySlots& slots, HeadroomLedger& ledger, Plan& plan);
 
+// The launch that PlanBeCompute plans.
+PlannedLaunch BeLaunch(const Snapshot& snapshot, const HeadView& head);
+
 // Launches the kernel, graph or call if the ledger lets it, or holds it: as CUDA would, or in
 // segments where it can be evicted between them.
 void PlanBeCompute(const Snapshot& snapshot, const HeadView& head, HeadroomLedger& ledger,

@@ -76,6 +76,10 @@ inline constexpr double kGridGain = 0.09;
 inline constexpr double kGridLoadMin = 0.3;
 // Share of a target that stays unused beside grids, for errors of predictions.
 inline constexpr double kGridReserve = kKeptForErrors;
+// What a fused launch costs an LC kernel beyond its slowdown, ns: the kernel waits until the host
+// has seen the end of the one before it and has called the launch, as long as BE work takes to
+// return.
+inline constexpr int64_t kFusedTurnNs = kReturnGapNs;
 // Shortest LC query, ns, whose grids may wait for empty SMs (empty_sms.h). An H200 showed a gain
 // for kernels of 2 ms and more (bfs took 1.5 times as long without), and none for nn, which takes
 // 0.7 ms. Range 5e5 to 5e6.

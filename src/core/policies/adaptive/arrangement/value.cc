@@ -42,18 +42,18 @@ ABSL_ATTRIBUTE_NOINLINE void RaiseExcess(const BySplit& queueing, const BySplit&
   }
 }
 
-LatencyShift ShiftOf(const PlannedPromise::Closest& worst) {
-  if (!(worst.limit_ns > 0)) return {};
-  return {static_cast<int64_t>(worst.value_ns - worst.alone_ns),
-          static_cast<int64_t>(std::max(0.0, worst.limit_ns - worst.alone_ns))};
-}
-
 Sides ForcedSides(const BeTerm& be, Mechanism mechanism) {
   return mechanism == Mechanism::kElastic && (be.evictable || be.fits) ? Sides::kBoth
                                                                        : Sides::kBeSide;
 }
 
 }  // namespace
+
+LatencyShift ShiftOf(const PlannedPromise::Closest& worst) {
+  if (!(worst.limit_ns > 0)) return {};
+  return {static_cast<int64_t>(worst.value_ns - worst.alone_ns),
+          static_cast<int64_t>(std::max(0.0, worst.limit_ns - worst.alone_ns))};
+}
 
 SplitValues::SplitValues()
     : kept_(kMaxPairKernels), slowdowns_(size_t{kMaxPairKernels} * kMaxApps) {}

@@ -44,6 +44,9 @@ constexpr double Queueing(double load, double split_load, double margin) {
   return split_load <= load ? (1 - load) / (1 - split_load) : above;
 }
 
+// By how much the p99, or what else the promise limits, moves towards its limit.
+LatencyShift ShiftOf(const PlannedPromise::Closest& worst);
+
 using BySplit = std::array<double, kMaxSplits>;
 
 // What one BE kernel adds to the value of each split, over its weight, and where it may run there.

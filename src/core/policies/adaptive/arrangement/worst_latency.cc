@@ -16,7 +16,16 @@ namespace {
 
 using SpeedOfApp = absl::FunctionRef<double(size_t app)>;
 
-LatencyEstimate WorstAt(const Snapshot& snapshot, SpeedOfApp speed_of) {
+struct AtSpeeds {
+  PlannedPromise::Closest worst;
+  bool kept = true;
+};
+
+bool Keeps(const LcTerm& lc, const QueueEffect& effect, bool stable, int64_t delay_ns) {
+  return lc.silent || (stable && lc.promise.Keeps(effect, delay_ns));
+}
+
+AtSpeeds JudgeAt(const Snapshot& snapshot, SpeedOfApp speed_of, int64_t delay_ns) {
   double load = 0;
   double split_load = 0;
   double service_ns = 0;
@@ -34,7 +43,7 @@ LatencyEstimate WorstAt(const Snapshot& snapshot, SpeedOfApp speed_of) {
   if (split_load > 0) service_ns /= split_load;
   if (load > 0) whole_service_ns /= load;
   const double margin = LoadMargin(snapshot);
-  PlannedPromise::Closest worst;
+  AtSpeeds judged;
   for (size_t a = 0; a < snapshot.lc_apps.size(); ++a) {
     const LcTerm lc = MakeLcTerm(snapshot.lc_apps[a]);
     const double speed = speed_of(a);
@@ -46,10 +55,15 @@ LatencyEstimate WorstAt(const Snapshot& snapshot, SpeedOfApp speed_of) {
       effect.tail_p99_ns = QueueP99(solo / speed, service_ns, split_load);
       effect.whole_p99_ns = QueueP99(solo, whole_service_ns, load);
     }
-    const PlannedPromise::Closest closest = lc.promise.Worst(effect, stable);
-    if (closest.ratio() <= worst.ratio()) continue;
-    worst = closest;
+    judged.kept = judged.kept && Keeps(lc, effect, stable, delay_ns);
+    const PlannedPromise::Closest closest = lc.promise.Worst(effect, stable, delay_ns);
+    if (closest.ratio() > judged.worst.ratio()) judged.worst = closest;
   }
+  return judged;
+}
+
+LatencyEstimate WorstAt(const Snapshot& snapshot, SpeedOfApp speed_of) {
+  const PlannedPromise::Closest worst = JudgeAt(snapshot, speed_of, 0).worst;
   return {static_cast<int64_t>(worst.value_ns), static_cast<int64_t>(worst.limit_ns)};
 }
 
@@ -64,6 +78,13 @@ LatencyEstimate WorstLatency(const Snapshot& snapshot, int32_t kernel, int32_t s
 LatencyEstimate WorstLatencyBesideCopies(const Snapshot& snapshot, LinkUse copies) {
   return WorstAt(snapshot,
                  [&](size_t app) { return snapshot.lc_apps[app].speed_beside_copies[copies]; });
+}
+
+LatencyAtSlowdowns LatencyAt(const Snapshot& snapshot, absl::Span<const double> slowdowns,
+                             int64_t delay_ns) {
+  const AtSpeeds judged = JudgeAt(
+      snapshot, [&](size_t app) { return 1 / slowdowns[app]; }, delay_ns);
+  return {judged.kept, ShiftOf(judged.worst)};
 }
 
 }  // namespace gpushare::core

@@ -1,5 +1,5 @@
-// The predicted latency of the LC app that a BE kernel on a split, or BE copies, harm most: why
-// they are held.
+// The predicted latency of the LC app that a BE kernel on a split, BE copies or fused partners harm
+// most: why they are held.
 //
 // Pure; threads: the planner's.
 
@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "absl/types/span.h"
 #include "src/core/promise/promise.h"
 #include "src/core/seams/snapshot.h"
 
@@ -19,6 +20,15 @@ LatencyEstimate WorstLatency(const Snapshot& snapshot, int32_t kernel, int32_t s
 
 // The same while BE copies run in these directions beside the apps on the whole device.
 LatencyEstimate WorstLatencyBesideCopies(const Snapshot& snapshot, LinkUse copies);
+
+// Where the queries of each app take so many times as long as alone, by index into lc_apps, and BE
+// work delays them by `delay_ns` on top.
+struct LatencyAtSlowdowns {
+  bool kept = true;    // every app that has sent a query keeps its promise
+  LatencyShift shift;  // of the app that comes closest to its limit
+};
+LatencyAtSlowdowns LatencyAt(const Snapshot& snapshot, absl::Span<const double> slowdowns,
+                             int64_t delay_ns);
 
 }  // namespace gpushare::core
 

@@ -1,0 +1,252 @@
+// What fused partners gain, and whether every LC app keeps its promise beside them
+// (candidates/fused.h).
+
+#include "src/core/policies/adaptive/candidates/fused.h"
+
+#include <algorithm>
+
+#include "absl/types/span.h"
+#include "src/core/policies/adaptive/arrangement/tuning.h"
+#include "src/core/policies/adaptive/arrangement/worst_latency.h"
+#include "src/core/policies/parts/bounds.h"
+#include "src/core/policies/parts/launch_form.h"
+#include "src/core/promise/tuning.h"
+
+namespace gpushare::core {
+namespace {
+
+// The LC kernel's slowdown and the BE task's work. A BE task that is longer than the opportune
+// ratio makes it slows the LC kernel as at this ratio, and then goes on alone.
+FusedWay AtRatio(const FusedView& view, bool lc_is_tensor, double ratio) {
+  const FusedCurveView& curve = view.curve;
+  FusedWay way;
+  if (!(curve.inflection > 0)) return way;
+  way.view = &view;
+  if (lc_is_tensor) {
+    way.work = std::min(ratio, curve.inflection);
+    way.slowdown = curve.At(way.work);
+  } else {
+    way.work = std::min(ratio, 1 / curve.inflection);
+    way.slowdown = curve.At(1 / way.work) * way.work;
+  }
+  way.slowdown = std::max(1.0, way.slowdown * (1 + curve.error));
+  return way;
+}
+
+bool Joins(const FusedKernelDesc& kernel, KernelId one, KernelId other) {
+  return (kernel.tensor_part == one && kernel.cuda_part == other) ||
+         (kernel.cuda_part == one && kernel.tensor_part == other);
+}
+
+// Of one part in a fused block.
+int32_t BlocksOf(const FusedKernelDesc& kernel, bool tensor) {
+  return std::max(1, tensor ? kernel.tensor_blocks : kernel.cuda_blocks);
+}
+
+int64_t FusedBlocks(const Snapshot& snapshot, const FusedKernelDesc& kernel) {
+  return int64_t{snapshot.sm_count} * std::max(1, kernel.blocks_per_sm);
+}
+
+int32_t WorkersOfSm(const KernelDesc* kernel) {
+  return kernel == nullptr ? 1 : std::max(1, kernel->resources.workers_per_sm_max);
+}
+
+int64_t Stretched(int64_t ns, double stretch) {
+  return static_cast<int64_t>(static_cast<double>(std::min(ns, kMaxDurationNs)) * stretch);
+}
+
+}  // namespace
+
+bool AnyFusedPart(const Snapshot& snapshot) {
+  return std::any_of(snapshot.running.begin(), snapshot.running.end(), IsFusedPart);
+}
+
+FusedPartners::FusedPartners(const Snapshot& snapshot, const Arrangement& apart, double other_value,
+                             Shifts& shifts, bool allowed)
+    : snapshot_(snapshot), shifts_(shifts), other_value_(other_value) {
+  if (!allowed || snapshot.fused.empty() || !snapshot.eviction_available) return;
+  quotas_.emplace(snapshot, kNoSplit);
+  ReadApps();
+  Judge(apart);
+}
+
+// Whether the task may share a launch with LC work: it leaves alone, and nothing keeps it to itself
+// or to a part of the device.
+bool FusedPartners::MayBePartner(const HeadView& be) const {
+  return IsBeCompute(be) && be.kind == TaskKind::kKernel && be.kernel != nullptr &&
+         be.remaining.duration_ns > 0 && CanBeEvicted(snapshot_, be) && !be.runs_alone &&
+         !quotas_->IsConfined(be) && !quotas_->IsUnbounded(be);
+}
+
+bool FusedPartners::KeepsReservation(const FusedView& view, bool lc_is_tensor,
+                                     const KernelDesc* lc) const {
+  const int32_t reserved = ReservedCapSms(snapshot_);
+  if (reserved == 0) return true;
+  const int64_t workers =
+      FusedBlocks(snapshot_, *view.kernel) * BlocksOf(*view.kernel, lc_is_tensor);
+  return workers >= int64_t{reserved} * WorkersOfSm(lc);
+}
+
+// BE work goes on with as many workers as its quota has left, and slows the LC kernel in
+// proportion: its other fused blocks have no partner, and all blocks share one counter of block
+// tasks.
+FusedWay FusedPartners::WithinQuota(FusedWay way, bool lc_is_tensor, const Pair& pair) const {
+  if (!quotas_->BoundsWorkers(*pair.be)) return way;
+  const int64_t all =
+      FusedBlocks(snapshot_, *way.view->kernel) * BlocksOf(*way.view->kernel, !lc_is_tensor);
+  if (pair.workers_left >= all) return way;
+  const double share = static_cast<double>(pair.workers_left) / static_cast<double>(all);
+  way.partner_workers = pair.workers_left;
+  way.work *= share;
+  way.slowdown = 1 + share * (way.slowdown - 1);
+  return way;
+}
+
+// With nothing of it in use.
+int32_t FusedPartners::QuotaWorkers(const HeadView& be) const {
+  return snapshot_.be_apps[static_cast<size_t>(be.app)].quota_capsms * WorkersOfSm(be.kernel);
+}
+
+FusedWay FusedPartners::BestWay(const Pair& pair) const {
+  FusedWay best;
+  if (!pair.lc || !(pair.ratio > 0)) return best;
+  for (const FusedView& view : snapshot_.fused) {
+    const bool lc_is_tensor = view.kernel->tensor_part == pair.lc;
+    if (!Joins(*view.kernel, pair.lc, pair.be->kernel->id)) continue;
+    if (!KeepsReservation(view, lc_is_tensor, pair.lc_kernel)) continue;
+    FusedWay way = AtRatio(view, lc_is_tensor, pair.ratio);
+    if (way.view == nullptr) continue;
+    way = WithinQuota(way, lc_is_tensor, pair);
+    way.slowdown += pair.turn;
+    if (way.gain() > best.gain()) best = way;
+  }
+  // What it takes to send the partner away must fit the budgets as any eviction.
+  const bool leaves =
+      best.view != nullptr && shifts_.ShareOf({.eviction_ns = EvictionOf(best, *pair.be)}) >= 1;
+  return leaves ? best : FusedWay();
+}
+
+FusedWay FusedPartners::WayOf(const HeadView& lc, const HeadView& be, bool runs) const {
+  if (lc.kind != TaskKind::kKernel || lc.kernel == nullptr || lc.remaining.duration_ns <= 0) {
+    return {};
+  }
+  if (!MayBePartner(be) || (!runs && !quotas_->HasRoom(be, kWholeDevice))) return {};
+  const auto lc_ns = static_cast<double>(lc.remaining.duration_ns);
+  return BestWay({.lc = lc.kernel->id,
+                  .lc_kernel = lc.kernel,
+                  .be = &be,
+                  .ratio = static_cast<double>(be.remaining.duration_ns) / lc_ns,
+                  .turn = kFusedTurnNs / lc_ns,
+                  .workers_left = runs ? QuotaWorkers(be) : quotas_->WorkersLeft(be)});
+}
+
+FusedWay FusedPartners::MainWayOf(int32_t lc_app, const HeadView& be) const {
+  if (!MayBePartner(be)) return {};
+  const KernelId main = snapshot_.lc_apps[static_cast<size_t>(lc_app)].main_kernel;
+  return BestWay({.lc = main, .be = &be, .workers_left = QuotaWorkers(be)});
+}
+
+// In its fused blocks it has fewer workers: beyond the opportune ratio the curve says how slow it
+// is.
+bool FusedPartners::IsFasterAlone(const HeadView& be) const {
+  for (size_t a = 0; a < snapshot_.lc_apps.size(); ++a) {
+    const FusedWay way = MainWayOf(static_cast<int32_t>(a), be);
+    if (way.view == nullptr) continue;
+    const FusedCurveView& curve = way.view->curve;
+    const bool is_tensor = way.view->kernel->tensor_part == be.kernel->id;
+    const double pace = is_tensor ? curve.intercept : curve.slope + curve.bend;
+    const double saved_ns = static_cast<double>(be.remaining.duration_ns) * (1 - 1 / pace);
+    return pace > 1 && saved_ns > static_cast<double>(SumNs(be.eviction_ns, kReturnGapNs));
+  }
+  return false;
+}
+
+// Beside the LC part a block task takes longer, by the speed of a worker: the task's own speed over
+// its part of the workers that it has alone.
+double FusedPartners::StretchOf(const FusedWay& way, const HeadView& be) {
+  const FusedKernelDesc& kernel = *way.view->kernel;
+  const bool tensor = kernel.tensor_part == be.kernel->id;
+  const double share =
+      static_cast<double>(std::max(1, kernel.blocks_per_sm) * BlocksOf(kernel, tensor)) /
+      WorkersOfSm(be.kernel);
+  const FusedWay all = AtRatio(*way.view, !tensor, kEndless);
+  return std::max(1.0, share * all.slowdown / std::max(all.work, kTie));
+}
+
+int64_t FusedPartners::EvictionOf(const FusedWay& way, const HeadView& be) {
+  return Stretched(be.eviction_ns, StretchOf(way, be));
+}
+
+int64_t FusedPartners::LeavesWithin(const FusedWay& way, const HeadView& be) {
+  return Stretched(be.eviction_p99_ns, StretchOf(way, be));
+}
+
+// Of each app, by its main kernel beside all BE work, ready or running: while a queue's task runs,
+// the next one is no head. Of kernels that cannot be fused nothing is gained.
+void FusedPartners::ReadApps() {
+  const size_t apps = snapshot_.lc_apps.size();
+  std::fill_n(apps_.begin(), apps, App{1, 0});
+  int32_t tasks = 0;
+  const auto read = [&](const HeadView& be) {
+    if (!IsBeCompute(be)) return;
+    ++tasks;
+    for (size_t a = 0; a < apps; ++a) {
+      const FusedWay way = MainWayOf(static_cast<int32_t>(a), be);
+      if (way.view == nullptr) continue;
+      apps_[a].slowdown = std::max(apps_[a].slowdown, way.slowdown);
+      apps_[a].gain += way.gain();
+    }
+  };
+  for (const HeadView& head : snapshot_.heads) read(head);
+  for (const RunningView& running : snapshot_.running) read(running.task);
+  for (size_t a = 0; a < apps && tasks > 0; ++a) apps_[a].gain /= tasks;
+}
+
+// Not where a query is active that takes no partner along: nothing of it can.
+bool FusedPartners::IsInUse() const {
+  const bool active = std::any_of(snapshot_.lc_apps.begin(), snapshot_.lc_apps.end(),
+                                  [](const LcAppView& app) { return app.active_queries > 0; });
+  if (!active || AnyFusedPart(snapshot_)) return true;
+  return std::any_of(snapshot_.heads.begin(), snapshot_.heads.end(), [&](const HeadView& head) {
+    return head.app_class == AppClass::kLatencyCritical && MayFuse(head.app);
+  });
+}
+
+// Between queries BE work is evicted for them, so that an eviction delays them on top.
+int64_t FusedPartners::LongestEviction() const {
+  int64_t longest_ns = 0;
+  const auto read = [&](const HeadView& be) {
+    if (MayBePartner(be)) longest_ns = std::max(longest_ns, be.eviction_ns);
+  };
+  for (const HeadView& head : snapshot_.heads) read(head);
+  for (const RunningView& running : snapshot_.running) read(running.task);
+  return longest_ns;
+}
+
+void FusedPartners::Judge(const Arrangement& apart) {
+  double load = 0;
+  double gain = 0;
+  for (size_t a = 0; a < snapshot_.lc_apps.size(); ++a) {
+    load += snapshot_.lc_apps[a].load;
+    gain += snapshot_.lc_apps[a].load * apps_[a].gain;
+  }
+  if (!(gain > kTie) || !IsInUse()) return;
+  const double whole = snapshot_.splits.empty() ? 1 - std::min(load, kLoadMax) : apart.whole_value;
+  const double bonus = AnyFusedPart(snapshot_) ? kLayoutHysteresis : 0;
+  const int64_t delay_ns = LongestEviction();
+  for (double share = 1; share >= kIdleShareMin; share /= 2) {
+    std::array<double, kMaxApps> slowdowns;
+    for (size_t a = 0; a < snapshot_.lc_apps.size(); ++a) {
+      slowdowns[a] = 1 + share * (apps_[a].slowdown - 1);
+    }
+    const LatencyAtSlowdowns latency =
+        LatencyAt(snapshot_, {slowdowns.data(), snapshot_.lc_apps.size()}, delay_ns);
+    if (!latency.kept) continue;
+    value_ = whole + share * gain;
+    shift_ = latency.shift;
+    applies_ = value_ + bonus > other_value_;
+    return;
+  }
+}
+
+}  // namespace gpushare::core
