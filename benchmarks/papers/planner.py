@@ -11,7 +11,10 @@ The first writes FOLDER/TASKS-SHARE-ANALYSIS.json; a file that is there is not r
 all of them, without running anything.
 """
 
+from __future__ import annotations
+
 import argparse
+import itertools
 import json
 import pathlib
 import subprocess
@@ -22,7 +25,7 @@ ANALYSES = ('concurrent', 'exclusive', 'evictable')
 
 def half(points, way):
     """The utilisation at which the rate of `way` falls through one half, by a line between points; None: it does not."""
-    for before, after in zip(points, points[1:]):
+    for before, after in itertools.pairwise(points):
         high, low = before['schedulable'][way], after['schedulable'][way]
         if high >= 0.5 > low:
             share = (high - 0.5) / (high - low)
