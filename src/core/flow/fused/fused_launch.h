@@ -4,7 +4,8 @@
 // Invariants
 // - The LC task is the first part; both run in the order of its lane. Each part has its own launch
 //   in the tables; it ends, is evicted and resumes by itself.
-// - An evictable second part has a lane of its own for its eviction word, or is not fused. Where the
+// - An evictable second part has a lane of its own for its eviction word, or is not fused. Where
+// the
 //   plan names it in a partial eviction, the word is written before the launch.
 // - Both tasks are the heads of their queues. Neither queue has work in flight where stream order
 //   would not hold.
