@@ -1320,7 +1320,8 @@ GPUSHARE_API gpushare_status gpushare_region_begin(gpushare_queue* queue,
 // How much BE work may be on the device now, in front of the next LC query: as long a BE region may
 // begin, and so much may an open one have launched and not complete. 0: none, because LC work runs
 // or the runtime is quiesced. It costs a few nanoseconds, for a check before each launch. A region
-// that is longer is UNAVAILABLE, unless the tail accounts (docs/glossary.md) have credit for it.
+// of one launch that is longer begins where the idle time of late has saved for it, or the tail
+// accounts (docs/glossary.md) have credit for it; else it is UNAVAILABLE.
 // Sequence: gpushare_region_begin -> for each launch: gpushare_region_room, launch or wait ->
 // gpushare_region_end.
 // Threads: any. Owns: nothing. Blocks: no.

@@ -142,9 +142,8 @@ typedef struct gpushare_lc_app_view {
   // Share of its queries behind a silence that BE work may make late, beyond the budgets; 0: it
   // shows no steps, or its p99_bound is not what limits BE work.
   double first_late_max;
-  // A launch that nothing evicts, longer than the budgets, which may begin now and then: the idle
-  // time of late has saved for one of so long, where its p99_bound is what limits BE work; 0: for
-  // none.
+  // A launch that nothing evicts, longer than the budgets, which may begin now: the idle time of
+  // late has saved for one of so long, where its p99_bound is what limits BE work; 0: for none.
   int64_t saved_vacation_ns;
 } gpushare_lc_app_view;
 

@@ -251,7 +251,7 @@ bool EagerGate::TryToGo(uint16_t slot, Waiting& waiting, bool& progress) {
     progress = Reap();
     return false;
   }
-  return region_open_ || BeginRegion(std::min(options_.outstanding_ns, room_ns), waiting);
+  return region_open_ || BeginRegion(2 * standing_ns, waiting);  // a query meets all of it
 }
 
 // An operation that is unknown, or longer than what may stand in front of a query.
@@ -262,7 +262,9 @@ bool EagerGate::TryAlone(int64_t needs_ns, int64_t room_ns, Waiting& waiting, bo
     if (!IsDrained()) return false;
   }
   if (needs_ns <= room_ns) {
-    return region_open_ || BeginRegion(std::max(needs_ns, StandingNs(room_ns)), waiting);
+    // What it declares is what the accounts of LC apps pay for.
+    if (region_open_ && needs_ns > region_bound_ns_ && !EndRegion()) return false;
+    return region_open_ || BeginRegion(std::max(needs_ns, 2 * StandingNs(room_ns)), waiting);
   }
   // An open region counts as work, and while it waits nothing would be saved.
   if (region_open_ && !EndRegion()) return false;
@@ -358,6 +360,7 @@ bool EagerGate::BeginRegion(int64_t bound_ns, Waiting& waiting) {
   if (status == GPUSHARE_OK) {
     std::swap(lanes_[0], lanes_[1]);
     region_open_ = true;
+    region_bound_ns_ = options.bound_ns;
     region_began_ns_ = host_.now_ns();
     Add(counts_.regions);
     return true;

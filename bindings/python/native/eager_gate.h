@@ -94,7 +94,7 @@ struct EagerCounts {
   std::atomic<int64_t> operations = 0;
   std::atomic<int64_t> regions = 0;
   std::atomic<int64_t> refusals = 0;   // regions that might not begin yet
-  std::atomic<int64_t> on_credit = 0;  // operations longer than the room
+  std::atomic<int64_t> on_credit = 0;  // operations longer than the room, or on what was saved
   std::atomic<int64_t> measured = 0;   // alone, because nothing was known
   std::atomic<int64_t> held_ns = 0;    // time that launches waited
 };
@@ -194,6 +194,7 @@ class EagerGate {
   std::array<Lane, 2> lanes_;
   bool region_open_ = false;       // of lanes_[0]
   bool region_on_credit_ = false;  // of one operation, which it has
+  int64_t region_bound_ns_ = 0;
   int64_t region_began_ns_ = 0;
   int64_t credit_asked_ns_ = 0;  // when a region on credit was asked for last
 

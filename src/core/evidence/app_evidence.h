@@ -179,7 +179,7 @@ inline void NoteBoundLost(AppEvidence& app, const Promise& stated, TimeNs now_ns
 inline void UpdateApp(AppEvidence& app, const Promise& before, const Promise& now, TimeNs now_ns) {
   if (now.LatencyLimit() != before.LatencyLimit()) {
     BeginAnew(app.account, now_ns);
-  app.vacation = VacationAccount{.counted_ns = now_ns};
+    app.vacation = VacationAccount{.counted_ns = now_ns};
     app.slack = SlackShare();
   }
   const bool other_p99 = now.p99_alone_ns != before.p99_alone_ns;

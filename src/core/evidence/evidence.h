@@ -111,16 +111,10 @@ struct Evidence {
   static void CreditBegan(AppEvidence& app, int64_t blocking_ns, TimeNs now_ns) {
     PutAside(app.account, blocking_ns, app.query_solo_ns, now_ns);
   }
-  // A region of one launch that is longer than the app's budget begins on its vacation account.
-  static void VacationBegan(AppEvidence& app, int64_t length_ns) {
-    BeginVacation(app.vacation, length_ns);
-  }
-  static void VacationEnded(AppEvidence& app, int64_t length_ns, int64_t took_ns) {
-    EndVacation(app.vacation, length_ns, took_ns);
-  }
-  // Any other region has ended.
-  static void RegionEnded(AppEvidence& app, int64_t bound_ns, int64_t took_ns) {
-    TakeRegion(app.vacation, bound_ns, took_ns);
+  // BE work that ran for `took_ns`, not on credit, has ended (vacation_account.h).
+  static void BeRan(AppEvidence& app, int64_t fixed_ns, int64_t uniform_ns, int64_t took_ns,
+                    TimeNs now_ns) {
+    if (!IsQuiet(app.account, now_ns)) TakeVacation(app.vacation, fixed_ns, uniform_ns, took_ns);
   }
   // Not of a copy.
   void BePartEnded(const EndedBePart& end);

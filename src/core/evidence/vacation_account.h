@@ -3,16 +3,20 @@
 //
 // The budget for such work (queueing/vacation.h) takes launches of one length that fill all idle
 // time. Most work is shorter, or leaves idle time, and then a longer launch may run now and then.
-// What may be is an average over the idle time, since a query arrives at a random instant of it:
+// A query arrives at a random instant of the idle time, so what may be is an average over it. With
+// s the shift that the bound allows, and W what a query may wait for:
 //
-//   idle time passes                + its length x (exp(eta s) - 1), s the shift that the bound
-//   allows a launch of B runs in it        - CostOfVacation(B) a region of several launches    -
-//   its length x (E[exp(eta U)] - 1), U up to what it declared
+// - idle time of t saves t (exp(eta s) - 1);
+// - BE work that runs for t takes t (E[exp(eta W)] - 1).
 //
-// So all of it together moves the p99 by no more than s. The account keeps what kVacationSavedNs of
-// idle time saves. A pause of the load saves nothing: few queries arrive in it. Where the tail is
-// unknown nothing is saved. What the model gets wrong makes queries late, and the part of the slack
-// that plans may use falls (slack_share.h).
+// So all of it together moves the p99 by no more than s. W is the eviction of what leaves, and
+// uniform up to the length of what does not. Work on credit is for the tail account
+// (tail_account.h).
+//
+// The account keeps what kVacationSavedNs of idle time saves, and as much debt. A pause of the load
+// saves nothing and costs nothing: few queries arrive in it. Where the tail is unknown nothing is
+// saved, and what was stays. What the model gets wrong makes queries late, and the part of the
+// slack that plans may use falls (slack_share.h).
 //
 // Sequence: SaveIdleTime where an idle time may end and before the account is read; FollowTail when
 // the tail or the slack was estimated. Threads: the one that runs Tick.
@@ -37,12 +41,12 @@ struct VacationAccount {
   TimeNs counted_ns = 0;   // idle time up to here is saved
   double asked_ns = -1;    // what was saved when longest_ns was asked for last
   int64_t longest_ns = 0;  // one launch of all of it
-
-  double Most() const { return saves * kVacationSavedNs; }
 };
 
+// While the tail is unknown nothing changes.
 inline void Change(VacationAccount& account, double by_ns) {
-  const double most_ns = account.Most();
+  const double most_ns = account.saves * kVacationSavedNs;
+  if (most_ns <= 0) return;
   account.saved_ns = std::clamp(account.saved_ns + by_ns, -most_ns, most_ns);
 }
 
@@ -68,31 +72,24 @@ inline void SaveIdleTime(VacationAccount& account, TimeNs idle_since_ns, TimeNs 
 // The tail of the app's latencies, and the shift that its bound allows. 0: the tail is unknown.
 inline void FollowTail(VacationAccount& account, double tail_rate, int64_t shift_ns) {
   const double saves =
-      tail_rate > 0 ? std::expm1(std::min(30.0, tail_rate * static_cast<double>(shift_ns))) : 0;
+      tail_rate > 0 && shift_ns > 0
+          ? std::expm1(std::min(kVacationExponentMax, tail_rate * static_cast<double>(shift_ns)))
+          : 0;
   if (saves == account.saves && tail_rate == account.tail_rate) return;
-  account.saves = std::max(0.0, saves);
+  account.saves = saves;
   account.tail_rate = tail_rate;
   account.asked_ns = -1;
   Change(account, 0);
 }
 
-// A single launch begins, which is expected to take so long.
-inline void BeginVacation(VacationAccount& account, int64_t length_ns) {
-  Change(account, -CostOfVacation(static_cast<double>(length_ns), account.tail_rate));
-}
-
-// It has ended, and took another time.
-inline void EndVacation(VacationAccount& account, int64_t length_ns, int64_t took_ns) {
-  Change(account, CostOfVacation(static_cast<double>(length_ns), account.tail_rate) -
-                      CostOfVacation(static_cast<double>(took_ns), account.tail_rate));
-}
-
-// A region of several launches has ended, of which a query never met more than `bound_ns`.
-inline void TakeRegion(VacationAccount& account, int64_t bound_ns, int64_t took_ns) {
-  if (bound_ns <= 0) return;
-  const auto length_ns = static_cast<double>(bound_ns);
+// BE work has run for `took_ns`. A query that came waited for `fixed_ns`, and for a uniform rest of
+// up to `uniform_ns`.
+inline void TakeVacation(VacationAccount& account, int64_t fixed_ns, int64_t uniform_ns,
+                         int64_t took_ns) {
+  const double exponent = account.tail_rate * static_cast<double>(fixed_ns) +
+                          ShiftOfVacation(account.tail_rate * static_cast<double>(uniform_ns));
   Change(account,
-         -CostOfVacation(length_ns, account.tail_rate) / length_ns * static_cast<double>(took_ns));
+         -std::expm1(std::min(kVacationExponentMax, exponent)) * static_cast<double>(took_ns));
 }
 
 }  // namespace gpushare::core

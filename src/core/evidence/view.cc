@@ -94,7 +94,8 @@ void ViewVacation(AppEvidence& app, TimeNs now_ns, LcAppView& view) {
   if (is_idle) SaveIdleTime(app.vacation, app.load.idle_since_ns, now_ns);
   const bool limited = view.blocking_budget_ns != kNever;
   FollowTail(app.vacation, limited ? view.tail_rate : 0, view.blocking_budget_ns);
-  view.saved_vacation_ns = std::min(LongestOf(app.vacation), view.late_delay_ns);
+  const int64_t saved_ns = std::min(LongestOf(app.vacation), view.late_delay_ns);
+  view.saved_vacation_ns = saved_ns > view.LongestUncuttable() ? saved_ns : 0;
 }
 
 void ViewApp(AppEvidence& app, const LcQueue& queue, const CostModel& model, Vacations& vacations,

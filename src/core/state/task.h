@@ -164,7 +164,6 @@ struct Progress {
   // It had co-residents, so it trains no solo model.
   bool had_co_residents = false;
   RegionLeave region_leave = RegionLeave::kRoom;
-  bool vacation_began = false;  // a BE region on kSaved, once the accounts have paid for it
   // BE work that ran when this task was launched: its SMs (0: none, or several kernels), and
   // whether some of it was on this task's SMs.
   int32_t beside_sms = 0;

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "src/core/base/limits.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/policies/registry.h"
+#include "src/core/state/shared/region_room.h"
 #include "tests/core/forwarding_device.h"
 #include "tests/core/plan_with.h"
 #include "tests/core/simulated_scheduler.h"
@@ -436,6 +438,63 @@ TEST_F(LongRegionsTest, KeepTheBoundOnCreditAlsoWhereTheyAreLongerThanTheyDeclar
     }
   }
   EXPECT_GT(regions_, 0);
+}
+
+TEST(RegionRoomsTest, WhatIsSavedIsForOneRegionAtATime) {
+  RegionRooms rooms;
+  const auto now_ns = [] { return TimeNs{100}; };
+  rooms.Publish({.longest_ns = 10, .saved_ns = 50, .credit_apps = 0b110});
+  EXPECT_FALSE(rooms.TakeSaved(1, 51, now_ns)) << "there is less";
+  EXPECT_FALSE(rooms.TakeSaved(0, 50, now_ns)) << "it is the turn of others";
+  EXPECT_TRUE(rooms.TakeSaved(1, 50, now_ns));
+  rooms.Publish({.longest_ns = 10, .saved_ns = 50, .credit_apps = 0b110});
+  EXPECT_FALSE(rooms.TakeSaved(2, 20, now_ns)) << "a query would wait for both";
+  rooms.GiveSavedBack();
+  rooms.Publish({.longest_ns = 10, .saved_ns = 50, .credit_apps = 0b110, .gap_until_ns = 101});
+  EXPECT_FALSE(rooms.TakeSaved(2, 20, now_ns)) << "a query is expected";
+  rooms.Publish({.longest_ns = 10, .saved_ns = 50, .credit_apps = 0b110, .gap_until_ns = 100});
+  EXPECT_TRUE(rooms.TakeSaved(2, 20, now_ns));
+}
+
+// An engine of 40 steps with gaps of 50 us, then a silence. One query in 40 ends a silence, so BE
+// work may make a share of those late.
+TEST_F(LongRegionsTest, ASilenceOfAnEngineTakesALongerRegionThanAGap) {
+  StartScheduler(*MakePolicy("adaptive"));
+  be_ = AddQueue(AppClass::kBestEffort, "train");
+  AppOptions options = {.name = "engine", .app_class = AppClass::kLatencyCritical};
+  options.promise.p99_bound = 1.05;
+  options.promise.p99_alone_ns = 3 * kMs;
+  TaskSpec step;
+  step.queue = AddQueue(options);
+  step.kernel = *scheduler_->RegisterKernel(Graph("step", 2 * kMs));
+  step.work.kind = TaskKind::kGraph;
+  const auto region = [&](int64_t bound_ns) {
+    region_ns_ = bound_ns;
+    const auto begun = scheduler_->RegionBegin(be_, bound_ns, nullptr);
+    if (!begun.ok()) return false;
+    EXPECT_TRUE(scheduler_->RegionEnd(*begun).ok());
+    EXPECT_TRUE(scheduler_->Wait(*begun, kNever).ok());
+    EXPECT_TRUE(scheduler_->ReleaseTicket(*begun).ok());
+    return true;
+  };
+  int in_gaps = 0;
+  int in_silences = 0;
+  for (int period = 0; period < 60; ++period) {
+    for (int i = 0; i < 40; ++i) {
+      const bool last = i == 39;
+      step.next_within_ns = last ? kNoNextQuery : 60 * kUs;
+      const TicketId ticket = *scheduler_->SubmitLc(step);
+      EXPECT_TRUE(scheduler_->Wait(ticket, kNever).ok());
+      EXPECT_TRUE(scheduler_->ReleaseTicket(ticket).ok());
+      if (!last && period > 40) in_gaps += region(600 * kUs) ? 1 : 0;
+      if (!last) EXPECT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 50 * kUs).ok());
+    }
+    EXPECT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 20 * kMs).ok());
+    if (period > 40) in_silences += region(600 * kUs) ? 1 : 0;
+    EXPECT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 60 * kMs).ok());
+  }
+  EXPECT_EQ(in_gaps, 0);
+  EXPECT_GT(in_silences, 10);
 }
 
 // Of a loop whose operations are mostly within the room, and some of which are longer. Before the

@@ -222,6 +222,20 @@ TEST_F(EagerGateTest, LcWorkEndsTheRegionBehindItsLaunchesAndTheNextOneWaits) {
   EXPECT_EQ(world_.releases, 0) << "the interpreter's lock came back";
 }
 
+// The accounts of LC apps pay for what a region declares.
+TEST_F(EagerGateTest, AnOperationLongerThanTheOpenRegionDeclaredHasARegionOfItsOwn) {
+  Open(200 * kUs);
+  Run(1, 900 * kUs);
+  Run(2, 5 * kUs);
+  world_.room_ns = kMs;
+  world_.now_ns += 30 * kMs;
+  Run(2, 5 * kUs);
+  EXPECT_EQ(world_.bounds_ns.back(), 400 * kUs) << "a query meets all that is outstanding";
+  Run(1, 900 * kUs);
+  EXPECT_GE(world_.bounds_ns.back(), 850 * kUs);
+  EXPECT_EQ(gate_->counts().on_credit.load(), 0);
+}
+
 // A region that is open counts as work on the vacation accounts, and the operation would wait the
 // longer.
 TEST_F(EagerGateTest, NoRegionIsOpenWhileALongOperationWaits) {

@@ -172,6 +172,7 @@ absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, const RegionS
   }
   absl::StatusOr<Task*> accepted = AcceptTask(flow, *queue, spec, nullptr, nullptr);
   if (!accepted.ok()) {
+    if (leave == RegionLeave::kSaved) flow.region_rooms.GiveSavedBack();
     give_up();
     return accepted.status();
   }

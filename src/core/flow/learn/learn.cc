@@ -263,15 +263,8 @@ bool AsksForSoloRun(const Flow& flow, const Task& task) {
 
 // A short region may be complete before the flow hears of its begin.
 void LearnRegionBegan(Flow& flow, Task& task) {
+  if (task.progress.region_leave != RegionLeave::kCredit) return;
   if (task.record.verdict != Verdict::kPending) return;
-  const RegionLeave leave = task.progress.region_leave;
-  if (leave == RegionLeave::kSaved) {
-    task.progress.vacation_began = true;
-    for (App* const app : flow.lc_apps) {
-      Evidence::VacationBegan(app->evidence, task.work.declared_ns);
-    }
-  }
-  if (leave != RegionLeave::kCredit) return;
   task.progress.on_credit = true;
   ++flow.regions_on_credit;
   flow.evidence.BePartBegan({.begins_credit = true});
@@ -282,19 +275,30 @@ void LearnRegionBegan(Flow& flow, Task& task) {
 
 void LearnRegionEnded(Flow& flow, Task& task) {
   if (!task.progress.is_region || IsLc(task)) return;
-  const int64_t bound_ns = task.work.declared_ns;
   const int64_t took_ns = std::max<int64_t>(0, flow.now_ns - task.record.submit_ns);
-  const RegionLeave leave = task.progress.region_leave;
+  const RegionLeave leave = std::exchange(task.progress.region_leave, RegionLeave::kRoom);
+  // Of several launches a query met at most what they declared; one launch may take longer.
+  const int64_t bound_ns = task.work.declared_ns;
+  const int64_t uniform_ns = leave == RegionLeave::kSaved ? std::max(bound_ns, took_ns) : bound_ns;
   for (App* const app : flow.lc_apps) {
-    if (leave == RegionLeave::kRoom) Evidence::RegionEnded(app->evidence, bound_ns, took_ns);
-    if (leave == RegionLeave::kSaved) {
-      const int64_t paid_ns = task.progress.vacation_began ? bound_ns : 0;
-      Evidence::VacationEnded(app->evidence, paid_ns, took_ns);
-    }
+    if (leave == RegionLeave::kCredit) break;
+    Evidence::BeRan(app->evidence, 0, uniform_ns, took_ns, flow.now_ns);
   }
+  if (leave == RegionLeave::kSaved) flow.region_rooms.GiveSavedBack();
   if (!std::exchange(task.progress.on_credit, false)) return;
   --flow.regions_on_credit;
   task.app->region_wish.Note(flow.now_ns, bound_ns);
+}
+
+// A query that comes waits for the part's eviction, or for the rest of what nothing evicts.
+void ChargeVacations(Flow& flow, const Task& task, int64_t span_ns) {
+  if (task.progress.is_region || task.progress.on_credit) return;
+  const bool leaves = task.progress.blocking_ns != kNever;
+  const int64_t fixed_ns = leaves ? task.progress.blocking_ns : 0;
+  const int64_t uniform_ns = leaves ? 0 : span_ns;
+  for (App* const app : flow.lc_apps) {
+    Evidence::BeRan(app->evidence, fixed_ns, uniform_ns, span_ns, flow.now_ns);
+  }
 }
 
 void LearnPartBegan(Flow& flow, Task& task, Reason reason, bool begins) {
@@ -329,6 +333,7 @@ void LearnPartEnded(Flow& flow, Task& task, const Part& part, const DeviceComple
   }
   const bool measured_alone = IsDone(task) && SampleTask(flow, task, part, completion);
   if (IsLc(task) || task.work.kind == TaskKind::kMemcpy) return;
+  ChargeVacations(flow, task, work.span_ns);
   BoundedList<const KernelDesc*, kMaxRunning> graphs;
   const bool in_segments = part.form == Form::kSegments;
   for (const Task* other : flow.running_be) {

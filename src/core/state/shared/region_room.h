@@ -55,14 +55,16 @@ class RegionRooms {
     return std::min(longest_ns, gap_ns_.load(std::memory_order_relaxed));
   }
 
-  // Takes what a plan has saved for a region of one launch. False: there is less, it is another
-  // app's turn, or another region has it. Nothing starts so where a query is expected.
+  // Takes what a plan has saved for a region of one launch, until GiveSavedBack. False: there is
+  // less, it is another app's turn, or another region has it: of two a query would wait for both.
+  // Nothing starts so where a query is expected.
   template <class Clock>
   bool TakeSaved(uint32_t app_slot, int64_t bound_ns, Clock&& now_ns) {
-    int64_t saved_ns = saved_ns_.load(std::memory_order_acquire);
+    const int64_t saved_ns = saved_ns_.load(std::memory_order_acquire);
     if (bound_ns > saved_ns || !IsTurnOf(app_slot) || IsInGap(now_ns)) return false;
-    return saved_ns_.compare_exchange_strong(saved_ns, 0);
+    return !saved_taken_.exchange(true, std::memory_order_acq_rel);
   }
+  void GiveSavedBack() { saved_taken_.store(false, std::memory_order_release); }
 
   // The same of the plan's credit.
   template <class Clock>
@@ -85,6 +87,7 @@ class RegionRooms {
 
   std::atomic<int64_t> longest_ns_{0};
   std::atomic<int64_t> saved_ns_{0};
+  std::atomic<bool> saved_taken_{false};
   std::atomic<int64_t> on_credit_ns_{0};
   std::atomic<uint64_t> credit_apps_{0};
   std::atomic<int64_t> gap_ns_{0};
