@@ -4,6 +4,8 @@ import ctypes
 import gc
 import json
 import sys
+import threading
+import time
 import types
 import weakref
 
@@ -317,6 +319,29 @@ def test_only_the_functions_that_the_graph_launches_get_twins(enabled, twins, dr
     assert [twin.state for twin in enabled.module.twins(registry)] == ['made', 'known', 'made']
     twins.register(registry, 0x30)
     assert [twin.state for twin in enabled.module.twins(registry)] == ['made'] * 3, 'nobody knows what it launches'
+
+
+def test_a_registration_does_not_wait_for_twins_of_other_graphs(enabled, twins, driver, tmp_path):
+    load(enabled, tmp_path, 0x1000)
+    registry, assembled = Registry(), threading.Event()
+    twins.register(registry)
+    register_kernel = registry.register_kernel
+
+    def slow(name, **options):
+        assert assembled.wait(60)
+        return register_kernel(name, **options)
+    made, = registry.kept
+    made._register_kernel = lambda: slow
+    load(enabled, tmp_path, 0x3000)
+    twins.register(registry, wait_s=0)
+    began = time.monotonic()
+    twins.register(registry, 0x10, wait_s=20)  # it launches 0x1000 alone
+    took = time.monotonic() - began
+    states = [twin.state for twin in enabled.module.twins(registry)]
+    assembled.set()
+    assert took < 10 and states == ['made', 'known']
+    twins.register(registry)
+    assert [twin.state for twin in enabled.module.twins(registry)] == ['made', 'made']
 
 
 def test_a_simulated_graph_is_not_shown_to_the_driver(enabled, twins, driver, tmp_path):

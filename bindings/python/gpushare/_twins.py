@@ -144,7 +144,7 @@ class RuntimeTwins:
         self._thread: threading.Thread | None = None
 
     def register(self, offered: Mapping[int, Offered], wanted: Collection[int], wait_s: float) -> None:
-        """Makes the twins of the wanted ones of the functions that are offered."""
+        """Makes the twins of the wanted ones of the functions that are offered, and waits for these alone."""
         with self._changed:
             for gone in self._done.keys() - offered.keys() - self._kernels.keys():
                 del self._done[gone]
@@ -157,7 +157,7 @@ class RuntimeTwins:
             if self._pending and self._thread is None:
                 self._thread = threading.Thread(target=self._run, name='gpushare-twins', daemon=True)
                 self._thread.start()
-            self._changed.wait_for(lambda: not self._pending, wait_s)
+            self._changed.wait_for(lambda: not self._pending.keys() & wanted, wait_s)
 
     def of(self, offered: Offered) -> Twin | None:
         with self._changed:
