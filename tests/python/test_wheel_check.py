@@ -59,6 +59,30 @@ def test_a_service_is_served_beside_a_training(checks):
     assert checks.figures['p99 alone us'] >= NODE_NS / 1e3
 
 
+def test_a_wrong_answer_closes_the_training_first(checks, monkeypatch):
+    module, closed, runtimes = sys.modules['wheel_check'], [], []
+
+    class Training(module.gt.Training):
+        def __init__(self, runtime, *args, **options):
+            super().__init__(runtime, *args, **options)
+            runtimes.append(runtime)
+
+        def close(self):
+            closed.append(runtimes[0].device().simulated)  # raises if the runtime is closed
+            super().close()
+
+    def wrong_beside(service, x, expected):
+        if runtimes:
+            raise AssertionError('a wrong answer')
+        return NODE_NS
+
+    monkeypatch.setattr(module.gt, 'Training', Training)
+    monkeypatch.setattr(checks, '_p99_ns', wrong_beside)
+    with pytest.raises(AssertionError, match='a wrong answer'):
+        checks.a_service_is_served_beside_a_training()
+    assert closed == [True]
+
+
 def test_a_library_from_elsewhere_is_found_out(checks, monkeypatch):
     monkeypatch.setattr(gpushare, 'library_path', lambda: '/usr/lib/libgpushare.so.1')
     with pytest.raises(AssertionError, match='/usr/lib/libgpushare'):

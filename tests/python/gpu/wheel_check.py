@@ -41,12 +41,12 @@ class Checks:
             service.app.update(p99_bound=P99_BOUND, p99_alone_ns=alone)
             with torch.enable_grad():
                 training = gt.Training(runtime, step, state=step.state)
-            training.start(outstanding=4)
-            beside = self._p99_ns(service, x, expected)
-            training.stop(torch_check.LIMIT_S)
-            steps, ratio = training.steps_done, beside / alone
-            evictions = training.app.stats().evictions
-            training.close()
+            with training:  # a wrong answer closes it too, before its service and runtime
+                training.start(outstanding=4)
+                beside = self._p99_ns(service, x, expected)
+                training.stop(torch_check.LIMIT_S)
+                steps, ratio = training.steps_done, beside / alone
+                evictions = training.app.stats().evictions
         self.figures.update({
             'p99 alone us': alone / 1e3, 'p99 beside us': beside / 1e3, 'p99 over alone': round(ratio, 3),
             'training steps beside': steps, 'evictions': evictions})
