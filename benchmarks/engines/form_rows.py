@@ -46,7 +46,7 @@ class Made:
     def __init__(self, search: str) -> None:
         self._search = search
         self._steps: dict[tuple[str, str], Any] = {}
-        self.twins: dict[tuple[str, str], set[str]] = {}  # the names of the kernels that have one
+        self.twins: dict[tuple[str, str], set[str]] = {}  # names of kernels of which a code has one
         self.compiled_s: dict[str, float] = {}
 
     def step(self, name: str, form: Form) -> Any:

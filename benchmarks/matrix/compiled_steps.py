@@ -67,7 +67,7 @@ def made(step: str, form: Form, search: str) -> Step:
 
 
 def kernels_us(step: Callable[[], Any], runs: int = 2) -> list[tuple[str, float]]:
-    """Names and times of the kernels of some runs, by PyTorch's profiler."""
+    """Names and times of the kernels of some runs, by PyTorch's profiler. Different codes may share a name."""
     step()
     torch.cuda.synchronize()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:

@@ -61,16 +61,19 @@ def shares(kernels: Sequence[tuple[str, float]], twins: Collection[str], segment
     """Which part of a step's kernel time is in kernels that have a twin, and in those that are evicted in the middle.
 
     kernels: names and times. A node is evicted in the middle if it is longer than a segment. A kernel counts by its
-    name, so one whose block tasks all run at once counts too: `evictable_segments` has those that really are.
+    name, which different codes share (triton_mm): if one of them has a twin, all count. One whose block tasks all run
+    at once counts too. So the shares with a twin are upper bounds, and those without are lower bounds:
+    `evictable_segments` has the nodes that really are evicted.
     """
     total = sum(us for _, us in kernels)
     if not total:
         return {}
     with_twin = [us for name, us in kernels if name in twins]
     without = [us for name, us in kernels if name not in twins]
-    return {'with_twin': _share(with_twin, total), 'evictable': _share(_long(with_twin, segment_us), total),
-            'long_without_twin': _share(_long(without, segment_us), total),
-            'longest_without_twin_us': round(max(without, default=0.0), 1)}
+    return {'with_twin_at_most_by_name': _share(with_twin, total),
+            'evictable_at_most_by_name': _share(_long(with_twin, segment_us), total),
+            'long_without_twin_at_least_by_name': _share(_long(without, segment_us), total),
+            'longest_without_twin_at_least_us': round(max(without, default=0.0), 1)}
 
 
 def _long(times: Iterable[float], segment_us: float) -> list[float]:
@@ -107,7 +110,7 @@ class Cell:
     p99: float  # over bare, the worst of those that the bound counts
     be: float  # over the fastest form alone
     of_idle: float
-    evictable: float | None  # share of the step's kernel time
+    evictable: float | None  # share of the step's kernel time, at most: by name
 
     @property
     def kept(self) -> bool:
@@ -127,7 +130,7 @@ def _service_cells(row: dict[str, Any]) -> list[Cell]:
         if 'be_of_idle' in found:
             _, bound, form = name.split(' ')
             cells.append(Cell(row['service'], row['step'], form, float(bound), found['p99_over_alone'], found['be'],
-                              found['be_of_idle'], row['forms'][form].get('shares', {}).get('evictable')))
+                              found['be_of_idle'], _evictable(row['forms'][form])))
     return cells
 
 
@@ -137,12 +140,17 @@ def _engine_cell(row: dict[str, Any], jobs: Mapping[str, dict[str, Any]]) -> lis
     step, form = split(row['job'])
     ratios = row['over_bare']
     return [Cell('LLM engine', step, form, row['bound'], max(ratios['tbt_p99'], ratios['ttft_p99']),
-                 row['be_of_fastest'], row['be_of_idle'], jobs[row['job']].get('shares', {}).get('evictable'))]
+                 row['be_of_fastest'], row['be_of_idle'], _evictable(jobs[row['job']]))]
+
+
+def _evictable(facts: Mapping[str, Any]) -> float | None:
+    return facts.get('shares', {}).get('evictable_at_most_by_name')
 
 
 def table(cells: Iterable[Cell]) -> list[str]:
     """Lines of Markdown."""
-    lines = ['| LC | step | form, bound | p99 over bare | BE of the fastest form | of the idle share | evictable |',
+    lines = ['| LC | step | form, bound | p99 over bare | BE of the fastest form | of the idle share '
+             '| evictable (at most, by name) |',
              '| --- | --- | --- | --- | --- | --- | --- |']
     for one in cells:
         evictable = '-' if one.evictable is None else f'{one.evictable:.3f}'

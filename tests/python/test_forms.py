@@ -42,9 +42,11 @@ def test_shares_are_of_the_kernels_time():
     kernels = [('product', 500.0), ('product', 300.0), ('norm', 50.0), ('cublas', 150.0), ('copy', 1000.0)]
     found = forms.shares(kernels, {'product', 'norm', 'unused'}, 100.0)
     assert found == {
-        'with_twin': 0.425, 'evictable': 0.4, 'long_without_twin': 0.575, 'longest_without_twin_us': 1000.0}
+        'with_twin_at_most_by_name': 0.425, 'evictable_at_most_by_name': 0.4,
+        'long_without_twin_at_least_by_name': 0.575, 'longest_without_twin_at_least_us': 1000.0}
     assert forms.shares([('cublas', 100.0)], set(), 100.0) == {
-        'with_twin': 0.0, 'evictable': 0.0, 'long_without_twin': 0.0, 'longest_without_twin_us': 100.0}
+        'with_twin_at_most_by_name': 0.0, 'evictable_at_most_by_name': 0.0,
+        'long_without_twin_at_least_by_name': 0.0, 'longest_without_twin_at_least_us': 100.0}
     assert forms.shares([], set(), 100.0) == {}
 
 
@@ -60,7 +62,7 @@ def test_be_of_an_engines_row_counts_against_the_fastest_form_of_the_same_step()
     assert [row.get('be_of_fastest') for row in rows] == [0.4, 0.48, None, None, None]
     assert [row.get('be_of_idle') for row in rows] == [0.8, 0.96, None, None, None]
     report = {'experiment': 'engines', 'rows': rows,
-              'jobs': {'gpt2_twins': {'shares': {'evictable': 0.6}}, 'gpt2_cublas': {'shares': {}}}}
+              'jobs': {'gpt2_twins': {'shares': {'evictable_at_most_by_name': 0.6}}, 'gpt2_cublas': {'shares': {}}}}
     assert forms.cells_of(report) == [
         Cell('LLM engine', 'gpt2', 'twins', 1.05, 1.06, 0.4, 0.8, 0.6),
         Cell('LLM engine', 'gpt2', 'cublas', 1.05, 1.06, 0.48, 0.96, None)]
@@ -75,6 +77,7 @@ def test_a_bound_is_judged_with_be_and_without():
         'segments 1.02: kept in 0 of 1, with BE of 0.9 of the idle share in 0',
         'twins 1.02: kept in 2 of 3, with BE of 0.9 of the idle share in 1']
     lines = forms.table(cells)
+    assert lines[0].endswith('| evictable (at most, by name) |')
     assert lines[2] == '| bert_b1 | gpt2 | twins, 1.02 | 1.019 | 0.460 | 0.920 | 0.600 |'
     assert lines[-1].endswith('| - |')
     assert len({line.count('|') for line in lines}) == 1
@@ -281,7 +284,7 @@ def test_the_shares_are_measured_behind_all_rows_and_are_in_the_file(world, tmp_
     report = json.loads(pathlib.Path(arguments.out).read_text(encoding='utf-8'))
     assert report['gpu'] == 'a GPU'
     for row in report['rows']:
-        assert [facts['shares']['evictable'] for facts in row['forms'].values()] == [0.0, 0.0, 0.6]
+        assert [facts['shares']['evictable_at_most_by_name'] for facts in row['forms'].values()] == [0.0, 0.0, 0.6]
     assert 'twins 1.05: kept in 2 of 2' in capsys.readouterr().out
 
 
@@ -315,7 +318,7 @@ def test_a_loss_that_is_no_number_fails_the_row(world, monkeypatch):
 
 def test_an_engines_job_has_the_shares_of_its_own_form(world):
     for job, evictable in (('gpt2_twins', 0.6), ('gpt2_segments', 0.0)):
-        assert engines.Bench.shares(None, job, object())['evictable'] == evictable
+        assert engines.Bench.shares(None, job, object())['evictable_at_most_by_name'] == evictable
 
 
 # --- the campaign ---
