@@ -1,16 +1,16 @@
 """Rows of services.py --forms: a service beside each form of a compiled training step, in turns on the same arrivals.
 
 Each round runs bare first, then every form under every bound; the next round begins with another of them. A form's
-step is made once in the process, for all services. No run begins that would end behind --limit-s. PyTorch's profiler,
-which may slow later launches, runs behind all rows.
+step is made once in the process, for all services. No compilation, registration or run begins that would end behind
+--limit-s. How long the first two take is a guess, so the file has what was measured in front of each: a process that is
+ended from outside leaves a row that is marked 'partial'. PyTorch's profiler, which may slow later launches, runs behind
+all rows.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import json
-import pathlib
 import time
 from typing import Any
 
@@ -27,6 +27,9 @@ import gpushare.torch
 import gpushare.triton
 
 RUN_S = 0.7  # of a run beyond its arrivals: an app, the last query, the answer's check
+# Guesses: none was measured on a GPU. A form that has no room is left out.
+COMPILATION_S = 20.0
+REGISTRATION_S = 10.0
 BEFORE_S = 20.0  # what a row takes in front of its runs, if its steps are compiled already
 ALONE = 'alone'
 
@@ -37,7 +40,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--search', choices=tuple(compiled_steps.SEARCHES), default='short', help='which forms of a '
                         'product the compilation times; full takes several times as long')
     parser.add_argument('--segment-us', type=int, default=100, help='of a segment')
-    parser.add_argument('--limit-s', type=float, default=290.0, help='no run begins that would end later')
+    parser.add_argument('--limit-s', type=float, default=290.0, help='no compilation, registration or run begins '
+                        'that would end later')
 
 
 class Made:
@@ -48,6 +52,9 @@ class Made:
         self._steps: dict[tuple[str, str], Any] = {}
         self.twins: dict[tuple[str, str], set[str]] = {}  # names of kernels of which a code has one
         self.compiled_s: dict[str, float] = {}
+
+    def has(self, name: str, form: Form) -> bool:
+        return (name, form.name) in self._steps
 
     def step(self, name: str, form: Form) -> Any:
         key = (name, form.name)
@@ -88,43 +95,70 @@ class FormsRow(unprepared.Row):
         for row in cls.rows:
             for form, facts in row['forms'].items():
                 facts['shares'] = shares[row['step'], form]
-        if arguments.out and cls.rows:
-            path = pathlib.Path(arguments.out)
-            report = {**json.loads(path.read_text(encoding='utf-8')), 'rows': cls.rows}
-            path.write_text(json.dumps(report, indent=1) + '\n', encoding='utf-8')
+        unprepared.write(arguments, cls.rows)
         cells = forms.cells_of({'rows': cls.rows})
         print('\n'.join((*(f'{step}_{form}: {found}' for (step, form), found in shares.items()),
                          *forms.table(cells), *forms.verdicts(cells))))
 
+    @classmethod
+    def kept(cls, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return cls.rows  # with those that failed in the middle
+
     def measure(self, greens: dict[str, Any]) -> dict[str, Any]:
         given, chosen = self.arguments, forms.chosen(self.arguments.forms)
         name = f'{self.service.name} + {self.step_name}'
+        self.left_out: list[str] = []
+        self.out_of_time = False  # for a run
+        self.row: dict[str, Any] = {
+            'service': self.service.name, 'step': self.step_name, 'load': given.load, 'seed': given.seed, 'forms': {},
+            'bits': {}, 'compiled_s': self.made.compiled_s, 'left_out': self.left_out, 'conditions': {}}
+        self.rows.append(self.row)
         with self.phases.phase(f'{name}: compiled'):
-            steps = {form.name: self.made.step(self.step_name, form) for form in chosen}
+            steps = self._compiled(chosen)
         with self.phases.phase(f'{name}: alone'):
             made, self.absent = self._ways(None, {})
             self.solo_ns = made[ALONE].solo()
-            alone_ns = {form.name: self._alone_ns(form.name, steps[form.name]) for form in chosen}
-        self.step_ns = min(alone_ns.values())  # every form's BE counts against the fastest one
-        self.left_out: list[str] = []
+            alone_ns = {one: self._alone_ns(one, step) for one, step in steps.items()}
+        # Every form's BE counts against the fastest one. Without a form there is no BE.
+        self.step_ns = min(alone_ns.values(), default=0.0)
+        self.row.update(solo_us=round(self.solo_ns / 1e3, 1), step_us=round(self.step_ns / 1e3, 1))
         with contextlib.ExitStack() as stack:
-            facts, trainings = dict[str, dict[str, Any]](), dict[str, Any]()
+            trainings = dict[str, Any]()
             for form in chosen:
+                if form.name not in steps or not self._begins(f'{form.name}: registration', REGISTRATION_S):
+                    continue
                 began = time.monotonic()
                 with self.phases.phase(f'{name}: registration of {form.name}'):
                     trainings[form.name] = stack.enter_context(self._training(form, steps[form.name]))
-                facts[form.name] = {'registered_s': round(time.monotonic() - began, 2),
-                                    **self._facts(form, trainings[form.name], alone_ns[form.name])}
+                self.row['forms'][form.name] = {'registered_s': round(time.monotonic() - began, 2),
+                                                **self._facts(form, trainings[form.name], alone_ns[form.name])}
             with self.phases.phase(f'{name}: runs'), undisturbed():
                 self._runs(made[ALONE], trainings)
-            for form in chosen:
-                facts[form.name].update(self._behind(steps[form.name], trainings[form.name]))
-        row = {'service': self.service.name, 'step': self.step_name, 'load': given.load, 'seed': given.seed,
-               'solo_us': round(self.solo_ns / 1e3, 1), 'step_us': round(self.step_ns / 1e3, 1),
-               'forms': facts, 'bits': self._bits(steps), 'compiled_s': self.made.compiled_s,
-               'left_out': self.left_out, 'conditions': {one: self._of_idle(self._summary(one)) for one in self.runs}}
-        self.rows.append(row)
-        return row
+            self._write('what is known behind the runs')
+            for one, training in trainings.items():
+                self.row['forms'][one].update(self._behind(steps[one], training))
+        self.row['bits'] = self._bits({one: steps[one] for one in trainings})
+        del self.row['partial']
+        return self.row
+
+    def _compiled(self, chosen: list[Form]) -> dict[str, Any]:
+        """The steps by form, without those whose compilation has no room."""
+        return {form.name: self.made.step(self.step_name, form) for form in chosen
+                if self.made.has(self.step_name, form) or self._begins(f'{form.name}: compilation', COMPILATION_S)}
+
+    def _begins(self, what: str, seconds: float) -> bool:
+        """Whether there is room for what comes now. What was measured in front of it is in the file then."""
+        if not self.phases.has_room(seconds):
+            self.left_out.append(what)
+            return False
+        self._write(what)
+        return True
+
+    def _write(self, what: str) -> None:
+        """Writes the row as it is, marked with what comes now: a process that is ended in it loses that alone."""
+        self.row['conditions'] = {one: self._of_idle(self._summary(one)) for one in self.runs}
+        self.row['partial'] = what
+        unprepared.write(self.arguments, self.rows)
 
     def _alone_ns(self, name: str, step: Any) -> float:
         """Of the form's whole graph, replayed back to back."""
@@ -170,10 +204,12 @@ class FormsRow(unprepared.Row):
 
     def _has_room(self, name: str, number: int, seconds: float) -> bool:
         """Once a run has no room, no later one has: so the runs of a condition are of its first rounds."""
-        if self.left_out or not self.phases.has_room(seconds):
-            self.left_out.append(f'{name}, round {number}')
+        what = f'{name}, round {number}'
+        if self.out_of_time:
+            self.left_out.append(what)
             return False
-        return True
+        self.out_of_time = not self._begins(what, seconds)
+        return not self.out_of_time
 
     def _behind(self, step: Any, training: Any) -> dict[str, Any]:
         """What is known behind the runs: the rate through the library alone, and whether the losses are finite."""
@@ -201,8 +237,11 @@ class FormsRow(unprepared.Row):
 
     @staticmethod
     def is_right(row: dict[str, Any]) -> bool:
-        """A compiled step often adds by atomics, so that losses that differ are shown and are no failure."""
-        return all(facts['finite'] for facts in row['forms'].values())
+        """A compiled step often adds by atomics, so that losses that differ are shown and are no failure.
+
+        A row that had no time for any form is none that was measured.
+        """
+        return bool(row['forms']) and all(facts['finite'] for facts in row['forms'].values())
 
     @staticmethod
     def show(row: dict[str, Any]) -> None:

@@ -126,10 +126,11 @@ def cells_of(report: dict[str, Any]) -> list[Cell]:
 
 def _service_cells(row: dict[str, Any]) -> list[Cell]:
     cells = []
+    lc = row['service'] + (' (partial row)' if 'partial' in row else '')
     for name, found in row['conditions'].items():
         if 'be_of_idle' in found:
             _, bound, form = name.split(' ')
-            cells.append(Cell(row['service'], row['step'], form, float(bound), found['p99_over_alone'], found['be'],
+            cells.append(Cell(lc, row['step'], form, float(bound), found['p99_over_alone'], found['be'],
                               found['be_of_idle'], _evictable(row['forms'][form])))
     return cells
 

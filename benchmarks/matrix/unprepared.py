@@ -200,6 +200,11 @@ class Row:
             result.update(differ_from=at, alone=left[at].item(), shared=right[at].item())
         return result
 
+    @classmethod
+    def kept(cls, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """What the file has of the process: the rows that were measured. A derived class may know of more."""
+        return rows
+
     @staticmethod
     def is_right(row: dict[str, Any]) -> bool:
         return row['losses']['differ'] == 0 and bool(row['losses']['finite'])
@@ -219,6 +224,18 @@ def show(row: dict[str, Any]) -> None:
         print(f"  {name:18} p50 {figures['p50_over_alone']:7.3f}  p99 {figures['p99_over_alone']:7.3f}  "
               f"BE {figures.get('be', 0):.3f} of {1 - figures['load']:.3f}  {figures.get('held_s', '')} "
               f"{figures.get('evictions', '')}", flush=True)
+
+
+def write(arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
+    """Writes the report, if there is a file for it. A process that ends meanwhile leaves the last report whole."""
+    if not arguments.out:
+        return
+    report = {'gpu': torch.cuda.get_device_name(), 'torch': torch.__version__, 'library': gpushare.version(),
+              'arguments': vars(arguments), 'rows': rows}
+    path = pathlib.Path(arguments.out)
+    beside = path.with_name(path.name + '.part')
+    beside.write_text(json.dumps(report, indent=1) + '\n', encoding='utf-8')
+    beside.replace(path)
 
 
 def main(arguments: argparse.Namespace | None = None, kind: type[Row] = Row) -> int:
@@ -258,10 +275,7 @@ def main(arguments: argparse.Namespace | None = None, kind: type[Row] = Row) -> 
                     service.sharing.runtime.stop_trace()
             kind.show(rows[-1])
             failed = failed or not kind.is_right(rows[-1])
-            if arguments.out:
-                report = {'gpu': torch.cuda.get_device_name(), 'torch': torch.__version__,
-                          'library': gpushare.version(), 'arguments': vars(arguments), 'rows': rows}
-                pathlib.Path(arguments.out).write_text(json.dumps(report, indent=1) + '\n')
+            write(arguments, kind.kept(rows))
             torch.cuda.empty_cache()
         service.sharing.close()
         del service

@@ -135,7 +135,11 @@ class World:
     def __init__(self):
         self.made, self.registered, self.closed, self.runs, self.now = [], [], [], [], 0.0
         self.run_s = 1.0  # by which each run moves the clock
-        self.profiled = []
+        self.profiled, self.written = [], []
+        self.compilation_s = self.registration_s = 0.0  # by which each moves the clock
+
+    def write(self, arguments, rows):
+        self.written.append(json.loads(json.dumps(rows)))
 
     def run(self, name, count):
         self.now += self.run_s
@@ -159,6 +163,7 @@ def modules(world):
 
     class Training:
         def __init__(self, runtime, step, *, state, name, kernel_options):
+            world.now += world.registration_s
             world.registered.append((name, kernel_options))
             self.name, self.form, self.unconfinable = name, step.form, ''
 
@@ -192,6 +197,7 @@ def modules(world):
             return found
 
     def made(name, form, search):
+        world.now += world.compilation_s
         world.made.append((name, form.name, search))
         return Step(name, form, search)
 
@@ -202,7 +208,7 @@ def modules(world):
     twins = [types.SimpleNamespace(name='product', state='made'), types.SimpleNamespace(name='other', state='known')]
     return {
         'torch': types.SimpleNamespace(cuda=cuda, int32='int32'), 'compiled_steps': compiled,
-        'unprepared': types.SimpleNamespace(Row=Row, RATE_S=0.1, LOSSES_MAX=100),
+        'unprepared': types.SimpleNamespace(Row=Row, RATE_S=0.1, LOSSES_MAX=100, write=world.write),
         'baselines': types.SimpleNamespace(Way=Way, undisturbed=contextlib.nullcontext),
         'gpushare.torch': types.SimpleNamespace(Training=Training),
         'gpushare.triton': types.SimpleNamespace(twins=lambda runtime: twins)}
@@ -272,18 +278,17 @@ def test_only_the_twins_form_makes_twins_and_it_is_registered_last(world):
     assert len(world.closed) == 3
 
 
-def test_the_shares_are_measured_behind_all_rows_and_are_in_the_file(world, tmp_path, capsys):
+def test_the_shares_are_measured_behind_all_rows_and_are_in_the_file(world, capsys):
     arguments = arguments_of(world)
-    arguments.out = str(tmp_path / 'rows.json')
     kind = world.rows.FormsRow.of(arguments)
-    rows = [kind(service(), step, arguments).measure({}) for step in ('gpt2', 'resnet50')]
+    for step in ('gpt2', 'resnet50'):
+        kind(service(), step, arguments).measure({})
     assert world.profiled == []
-    pathlib.Path(arguments.out).write_text(json.dumps({'gpu': 'a GPU', 'rows': rows}), encoding='utf-8')
     kind.finish(arguments)
     assert len(world.profiled) == 6
-    report = json.loads(pathlib.Path(arguments.out).read_text(encoding='utf-8'))
-    assert report['gpu'] == 'a GPU'
-    for row in report['rows']:
+    assert len(world.written[-1]) == 2
+    for row in world.written[-1]:
+        assert 'partial' not in row
         assert [facts['shares']['evictable_at_most_by_name'] for facts in row['forms'].values()] == [0.0, 0.0, 0.6]
     assert 'twins 1.05: kept in 2 of 2' in capsys.readouterr().out
 
@@ -306,8 +311,60 @@ def test_no_run_begins_that_would_end_behind_the_limit(world):
 
 def test_a_row_without_time_for_a_run_has_none(world):
     row = measured(world, '--limit-s', '0')
-    assert row['conditions'] == {} and row['left_out'] == ['alone, round 0', 'alone, round 1']
+    assert row['conditions'] == {} and row['left_out'] == [
+        'cublas: compilation', 'segments: compilation', 'twins: compilation', 'alone, round 0', 'alone, round 1']
     assert forms.cells_of({'rows': [row]}) == []
+    assert not world.rows.FormsRow.is_right(row), 'nothing was measured'
+    world.rows.FormsRow.show(row)
+
+
+def test_a_form_whose_compilation_has_no_room_is_left_out(world):
+    world.compilation_s = 30.0
+    row = measured(world, '--limit-s', '75')
+    assert [form for _, form, _ in world.made] == ['cublas', 'segments']
+    assert row['left_out'] == ['twins: compilation'] and list(row['forms']) == ['cublas', 'segments']
+    assert 'library 1.05 segments' in row['conditions'], 'the forms that are there still run'
+    assert row['bits'] == {} and world.rows.FormsRow.is_right(row)
+
+
+def test_a_form_whose_registration_has_no_room_is_left_out(world):
+    world.registration_s = 14.0
+    row = measured(world, '--limit-s', '35')
+    assert len(world.registered) == 2
+    assert row['left_out'][0] == 'twins: registration' and list(row['forms']) == ['cublas', 'segments']
+    assert row['bits'] == {}, 'the losses of a step that is not registered are compared with none'
+    assert 'library 1.02 segments' in row['conditions']
+
+
+def test_a_process_that_is_ended_leaves_what_it_measured(world):
+    row = measured(world)
+    partial = [rows[0]['partial'] for rows in world.written]
+    assert partial[:8] == [*(f'{form}: {what}' for what in ('compilation', 'registration')
+                             for form in ('cublas', 'segments', 'twins')), 'alone, round 0',
+                           'library 1.02 cublas, round 0']
+    assert partial[-1] == 'what is known behind the runs' and 'partial' not in row
+    assert [list(rows[0]['forms']) for rows in world.written[4:6]] == [['cublas'], ['cublas', 'segments']]
+    assert list(world.written[7][0]['conditions']) == ['alone']
+    assert world.written[-1][0]['conditions'] == row['conditions']
+    assert {cell.lc for cell in forms.cells_of({'rows': world.written[-1]})} == {'bert_b1 (partial row)'}
+
+
+def test_a_row_that_fails_in_the_middle_stays_in_the_file(world, monkeypatch):
+    arguments = arguments_of(world)
+    kind = world.rows.FormsRow.of(arguments)
+
+    def fails(self, name, arrivals, promise, training):
+        raise RuntimeError('a run that fails')
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, '_library', fails)
+        with pytest.raises(RuntimeError, match='a run that fails'):
+            kind(service(), 'gpt2', arguments).measure({})
+    row = kind(service(), 'resnet50', arguments).measure({})
+    failed, right = kind.kept([row])
+    assert failed['partial'] == 'library 1.02 cublas, round 0' and list(failed['conditions']) == ['alone']
+    assert right is row
+    kind.finish(arguments)
+    assert failed['forms']['twins']['shares']
 
 
 def test_a_loss_that_is_no_number_fails_the_row(world, monkeypatch):
@@ -365,6 +422,36 @@ def test_the_items_of_services_are_commands_that_it_takes(run_python):
                          'lora,gpt2c,vit 2', "[{'node_twins': False}, {'node_twins': False}, {'node_twins': True}]"]
     assert lines[4:10] == ['twins True', '0', 'twins True', '4', 'twins True', '3'], 'options of each compilation'
     assert "'eager' is no form" in lines[-1]
+
+
+def test_a_process_that_is_ended_in_a_write_leaves_the_report_before(run_python, tmp_path):
+    program = f"""
+        import pathlib, sys, types
+        from unittest import mock
+        sys.path[:0] = {FOLDERS!r}
+        for name in ('torch', 'torch.nn', 'torch.nn.functional', 'torch.nn.attention', 'torchvision', 'gpushare.torch',
+                     *(f'gpushare.torch.{{name}}' for name in ('_place_captures', '_tensors', '_warm_memory'))):
+            sys.modules[name] = mock.MagicMock()
+        torch = sys.modules['torch']
+        torch.nn.Module = sys.modules['torch.nn'].Module = type('Module', (), {{}})
+        torch.cuda.get_device_name, torch.__version__ = lambda: 'a GPU', '2'
+        import unprepared
+        given = types.SimpleNamespace(out={str(tmp_path / 'rows.json')!r})
+        unprepared.write(given, [1])
+        unprepared.write(types.SimpleNamespace(out=''), [2])
+        write_text = pathlib.Path.write_text
+        def half(path, text, **options):
+            write_text(path, text[:len(text) // 2], **options)
+            raise KeyboardInterrupt
+        pathlib.Path.write_text = half
+        try:
+            unprepared.write(given, [1, 2])
+        except KeyboardInterrupt:
+            print('ended')
+    """
+    assert 'ended' in run_python(program).splitlines()
+    report = json.loads((tmp_path / 'rows.json').read_text(encoding='utf-8'))
+    assert report['gpu'] == 'a GPU' and report['rows'] == [1]
 
 
 def test_the_campaigns_table_has_the_forms(tmp_path, world):
