@@ -31,6 +31,7 @@ class Session {
   ~Session() {
     if (profiler_ != nullptr) {
       if (in_range_) Pop().IgnoreError();
+      if (started_) Stop().IgnoreError();
       auto params = ForProfiler<cupti::ProfilerParams>();
       calls_.disable(&params);
     }
@@ -73,15 +74,15 @@ class Session {
     for (size_t pass = 0; pass < kPassesMax; ++pass) {
       auto start = ForProfiler<cupti::ProfilerParams>();
       GPUSHARE_RETURN_IF_ERROR(Check(calls_.start(&start), "cuptiRangeProfilerStart"));
+      started_ = true;
       auto push = ForProfiler<cupti::PushRangeParams>();
       push.name = kRangeName;
       GPUSHARE_RETURN_IF_ERROR(Check(calls_.push_range(&push), "cuptiRangeProfilerPushRange"));
       in_range_ = true;
       GPUSHARE_RETURN_IF_ERROR(run());
       GPUSHARE_RETURN_IF_ERROR(Pop());
-      auto stop = ForProfiler<cupti::StopParams>();
-      GPUSHARE_RETURN_IF_ERROR(Check(calls_.stop(&stop), "cuptiRangeProfilerStop"));
-      if (stop.all_passes_done != 0) return absl::OkStatus();
+      GPUSHARE_ASSIGN_OR_RETURN(const bool done, Stop());
+      if (done) return absl::OkStatus();
     }
     return absl::InternalError(absl::StrCat("The kernel is not counted: CUPTI asks for more than ",
                                             kPassesMax, " passes."));
@@ -119,6 +120,14 @@ class Session {
     in_range_ = false;
     auto params = ForProfiler<cupti::ProfilerParams>();
     return Check(calls_.pop_range(&params), "cuptiRangeProfilerPopRange");
+  }
+
+  // Ends a pass; whether it was the last one.
+  absl::StatusOr<bool> Stop() {
+    started_ = false;
+    auto params = ForProfiler<cupti::StopParams>();
+    GPUSHARE_RETURN_IF_ERROR(Check(calls_.stop(&params), "cuptiRangeProfilerStop"));
+    return params.all_passes_done != 0;
   }
 
   // Where the driver does not allow counters, this is the first call that says so.
@@ -199,7 +208,8 @@ class Session {
   std::vector<uint8_t> config_;
   std::vector<uint8_t> counter_data_;
   bool initialized_ = false;
-  bool in_range_ = false;
+  bool started_ = false;   // a pass is under way
+  bool in_range_ = false;  // of that pass
   void* host_ = nullptr;
   void* profiler_ = nullptr;
 };

@@ -31,6 +31,11 @@ int Answer(const char* call, size_t bytes, size_t expected) {
   return answer == State().answers.end() ? kSuccess : answer->second;
 }
 
+// CUPTI refuses calls out of their order: pass in session, range in pass.
+void Require(bool right, const char* call) {
+  if (!right) State().wrong_order = call;
+}
+
 }  // namespace
 
 extern "C" {
@@ -115,6 +120,7 @@ int cuptiRangeProfilerEnable(EnableParams* params) {
 }
 
 int cuptiRangeProfilerDisable(ProfilerParams* params) {
+  Require(!State().in_pass && !State().in_range, "Disable");
   --State().open_sessions;
   return Answer("Disable", params->head.bytes, 24);
 }
@@ -140,21 +146,30 @@ int cuptiRangeProfilerSetConfig(SetConfigParams* params) {
 }
 
 int cuptiRangeProfilerStart(ProfilerParams* params) {
+  Require(!State().in_pass, "Start");
+  const int answer = Answer("Start", params->head.bytes, 24);
+  if (answer != kSuccess) return answer;
+  State().in_pass = true;
   ++State().passes_begun;
-  return Answer("Start", params->head.bytes, 24);
+  return kSuccess;
 }
 
 int cuptiRangeProfilerStop(StopParams* params) {
+  Require(State().in_pass && !State().in_range, "Stop");
+  State().in_pass = false;
   params->all_passes_done = State().passes_begun >= State().passes ? 1 : 0;
   return Answer("Stop", params->head.bytes, 41);
 }
 
 int cuptiRangeProfilerPushRange(PushRangeParams* params) {
-  State().in_range = true;
-  return Answer("PushRange", params->head.bytes, 32);
+  Require(State().in_pass && !State().in_range, "PushRange");
+  const int answer = Answer("PushRange", params->head.bytes, 32);
+  if (answer == kSuccess) State().in_range = true;
+  return answer;
 }
 
 int cuptiRangeProfilerPopRange(ProfilerParams* params) {
+  Require(State().in_range, "PopRange");
   State().in_range = false;
   return Answer("PopRange", params->head.bytes, 24);
 }

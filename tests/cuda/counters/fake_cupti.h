@@ -26,6 +26,8 @@ struct FakeCupti {
   void* context = nullptr;
   int open_sessions = 0;  // what was made and not given back
   bool in_range = false;
+  bool in_pass = false;
+  std::string wrong_order;  // a call that the state does not permit; "" for none
   int passes_begun = 0;
   // A struct of another size than CUPTI 13 has; "" for none.
   std::string wrong_size;

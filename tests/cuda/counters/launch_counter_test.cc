@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
@@ -74,6 +75,7 @@ TEST_F(LaunchCounterTest, ItRunsOnceAPassAndGivesEverythingBack) {
   EXPECT_EQ(fake_->context, &context_);
   EXPECT_EQ(fake_->open_sessions, 0);
   EXPECT_FALSE(fake_->in_range);
+  EXPECT_EQ(fake_->wrong_order, "");
   EXPECT_EQ(fake_->wrong_size, "");
   EXPECT_EQ(fake_->metrics.size(), CountedMetrics().size());
   EXPECT_THAT(
@@ -149,11 +151,25 @@ TEST_F(LaunchCounterTest, AMetricThatTheGpuLacksIsNamed) {
   EXPECT_EQ(Count().status().code(), absl::StatusCode::kUnavailable) << "each alone is refused";
 }
 
+TEST_F(LaunchCounterTest, APassThatFailsIsStoppedBeforeTheSessionEnds) {
+  for (const char* const call : {"PushRange", "PopRange", "Stop"}) {
+    *fake_ = FakeCupti();
+    fake_->answers[call] = 999;
+    EXPECT_EQ(Count().status().code(), absl::StatusCode::kInternal) << call;
+    EXPECT_FALSE(fake_->in_pass) << call;
+    EXPECT_EQ(fake_->wrong_order, "") << call;
+    EXPECT_EQ(std::count(fake_->calls.begin(), fake_->calls.end(), "Stop"), 1) << call;
+    EXPECT_EQ(fake_->open_sessions, 0) << call;
+  }
+}
+
 TEST_F(LaunchCounterTest, AnErrorOfTheRunEndsThePassAndIsTheAnswer) {
   run_status_ = absl::DeadlineExceededError("It hangs.");
   EXPECT_EQ(Count().status(), run_status_);
   EXPECT_EQ(runs_, 1);
   EXPECT_FALSE(fake_->in_range);
+  EXPECT_FALSE(fake_->in_pass);
+  EXPECT_EQ(fake_->wrong_order, "");
   EXPECT_EQ(fake_->open_sessions, 0);
 }
 
