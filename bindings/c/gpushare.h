@@ -1909,14 +1909,16 @@ typedef struct gpushare_pre_run_options {
 // Runs some block tasks of a kernel, a few times, and counts what they do (Kernelet 4.4), with the
 // GPU's own counters: *out_counters is what gpushare_kernel_options.counters takes. It reads them
 // through CUPTI, NVIDIA's profiling library, which is opened at run time (docs/counters.md). The
-// device must be idle, no runtime may use it, and no profiler may be attached to the process. The
+// device must be idle, no runtime may use it, and no profiler may be attached to the process. CUPTI
+// has one session a process, so that one pre-run counts at a time and another one is refused. The
 // sample is as long as a launch of the kernel usually is, or longer: of a long one, about 2 ms run.
 //   gpushare_kernel_pre_run -> kernel_options.counters = &counters -> gpushare_kernel_register
 // Threads: any, not in a callback. Owns: nothing. Blocks: about a second.
 // Errors: INVALID_ARGUMENT; PERMISSION_DENIED the driver lets only administrators count (the
 // message says how to allow it); UNAVAILABLE no such device, no CUPTI, or a GPU that cannot be
 // profiled; UNIMPLEMENTED the device counts nothing (every device but CUDA); FAILED_PRECONDITION
-// the sample takes no time, or another profiler has the counters; DEADLINE_EXCEEDED a launch hangs.
+// the sample takes no time, or another profiler or pre-run has the counters; DEADLINE_EXCEEDED a
+// launch hangs.
 GPUSHARE_API gpushare_status gpushare_kernel_pre_run(const gpushare_pre_run_options* options,
                                                      gpushare_kernel_counters* out_counters)
     GPUSHARE_NOEXCEPT;

@@ -5,6 +5,7 @@
 
 #include "src/cuda/counters/launch_counter.h"
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -20,6 +21,34 @@ using core::LaunchCounts;
 using cupti::Make;
 
 constexpr char kRangeName[] = "gpushare";
+
+// CUPTI has one session a process. A second one is refused here, as CUPTI's answers to it differ by
+// the call that meets the first one.
+class OnlySession {
+ public:
+  OnlySession() : held_(!Taken().exchange(true, std::memory_order_acquire)) {}
+  ~OnlySession() {
+    if (held_) Taken().store(false, std::memory_order_release);
+  }
+  OnlySession(const OnlySession&) = delete;
+  OnlySession& operator=(const OnlySession&) = delete;
+
+  bool held() const { return held_; }
+
+ private:
+  static std::atomic<bool>& Taken() {
+    static std::atomic<bool> taken = false;
+    return taken;
+  }
+
+  const bool held_;
+};
+
+// Whether nobody can profile where a session is refused so. Any other refusal may come from another
+// profiler of this process.
+bool RefusesEverybody(const absl::Status& status) {
+  return absl::IsPermissionDenied(status) || absl::IsUnavailable(status);
+}
 
 class Session {
  public:
@@ -40,7 +69,8 @@ class Session {
       params.host = host_;
       calls_.host_deinitialize(&params);
     }
-    if (initialized_) {
+    // CUPTI does not count who initialised it: this ends every profiler of the process.
+    if (initialized_ && !others_) {
       auto params = Make<cupti::InitializeParams>();
       calls_.deinitialize(&params);
     }
@@ -49,23 +79,9 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   absl::Status Open(int ordinal) {
-    auto initialize = Make<cupti::InitializeParams>();
-    GPUSHARE_RETURN_IF_ERROR(Check(calls_.initialize(&initialize), "cuptiProfilerInitialize"));
-    initialized_ = true;
-    auto chip = Make<cupti::ChipNameParams>();
-    chip.device_ordinal = static_cast<size_t>(ordinal);
-    GPUSHARE_RETURN_IF_ERROR(Check(calls_.chip_name(&chip), "cuptiDeviceGetChipName"));
-    GPUSHARE_RETURN_IF_ERROR(ReadAvailability());
-    auto host = Make<cupti::HostInitializeParams>();
-    host.chip = chip.name;
-    host.availability = availability_.data();
-    GPUSHARE_RETURN_IF_ERROR(Check(calls_.host_initialize(&host), "cuptiProfilerHostInitialize"));
-    host_ = host.host;
-    GPUSHARE_RETURN_IF_ERROR(Configure(chip.name));
-    auto enable = Make<cupti::EnableParams>();
-    enable.context = context_;
-    GPUSHARE_RETURN_IF_ERROR(Check(calls_.enable(&enable), "cuptiRangeProfilerEnable"));
-    profiler_ = enable.profiler;
+    absl::Status status = Enable(ordinal);
+    others_ = !status.ok() && !RefusesEverybody(status);
+    GPUSHARE_RETURN_IF_ERROR(status);
     GPUSHARE_RETURN_IF_ERROR(MakeCounterData());
     return SetConfig();
   }
@@ -120,6 +136,27 @@ class Session {
     in_range_ = false;
     auto params = ForProfiler<cupti::ProfilerParams>();
     return Check(calls_.pop_range(&params), "cuptiRangeProfilerPopRange");
+  }
+
+  absl::Status Enable(int ordinal) {
+    auto initialize = Make<cupti::InitializeParams>();
+    GPUSHARE_RETURN_IF_ERROR(Check(calls_.initialize(&initialize), "cuptiProfilerInitialize"));
+    initialized_ = true;
+    auto chip = Make<cupti::ChipNameParams>();
+    chip.device_ordinal = static_cast<size_t>(ordinal);
+    GPUSHARE_RETURN_IF_ERROR(Check(calls_.chip_name(&chip), "cuptiDeviceGetChipName"));
+    GPUSHARE_RETURN_IF_ERROR(ReadAvailability());
+    auto host = Make<cupti::HostInitializeParams>();
+    host.chip = chip.name;
+    host.availability = availability_.data();
+    GPUSHARE_RETURN_IF_ERROR(Check(calls_.host_initialize(&host), "cuptiProfilerHostInitialize"));
+    host_ = host.host;
+    GPUSHARE_RETURN_IF_ERROR(Configure(chip.name));
+    auto enable = Make<cupti::EnableParams>();
+    enable.context = context_;
+    GPUSHARE_RETURN_IF_ERROR(Check(calls_.enable(&enable), "cuptiRangeProfilerEnable"));
+    profiler_ = enable.profiler;
+    return absl::OkStatus();
   }
 
   // Ends a pass; whether it was the last one.
@@ -208,6 +245,7 @@ class Session {
   std::vector<uint8_t> config_;
   std::vector<uint8_t> counter_data_;
   bool initialized_ = false;
+  bool others_ = false;    // another profiler of the process may use CUPTI
   bool started_ = false;   // a pass is under way
   bool in_range_ = false;  // of that pass
   void* host_ = nullptr;
@@ -218,6 +256,12 @@ class Session {
 
 absl::StatusOr<LaunchCounts> CountLaunches(const cupti::Calls& calls, void* context, int ordinal,
                                            absl::FunctionRef<absl::Status()> run) {
+  const OnlySession only;
+  if (!only.held()) {
+    return absl::FailedPreconditionError(
+        "The kernel is not counted: another pre-run of this process counts, and CUPTI has one "
+        "session a process; run it after that one.");
+  }
   Session session(calls, context);
   GPUSHARE_RETURN_IF_ERROR(session.Open(ordinal));
   GPUSHARE_RETURN_IF_ERROR(session.RunPasses(run));

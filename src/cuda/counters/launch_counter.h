@@ -4,7 +4,9 @@
 //   absl::StatusOr<core::LaunchCounts> counts = CountLaunches(calls, context, ordinal, run);
 //
 // The context is profiled during the call only. Invariant: however the call ends, everything that
-// it made at CUPTI is given back. Threads: one at a time a process, with the context current.
+// it made at CUPTI is given back; only where another profiler of the process may be the reason of a
+// refusal does CUPTI stay initialised. Threads: any, with the context current. CUPTI has one
+// session a process: while one call counts, others are refused.
 
 #ifndef GPUSHARE_SRC_CUDA_COUNTERS_LAUNCH_COUNTER_H_
 #define GPUSHARE_SRC_CUDA_COUNTERS_LAUNCH_COUNTER_H_
@@ -24,7 +26,8 @@ namespace gpushare::cuda {
 inline constexpr size_t kPassesMax = 64;
 
 // `run` launches the work and waits for its end, once a pass. `context` is a CUcontext.
-// Errors: those of `run`; PERMISSION_DENIED, UNAVAILABLE, FAILED_PRECONDITION as Device says.
+// Errors: those of `run`; PERMISSION_DENIED, UNAVAILABLE, FAILED_PRECONDITION as Device says, and
+// FAILED_PRECONDITION while another call of the process counts.
 absl::StatusOr<core::LaunchCounts> CountLaunches(const cupti::Calls& calls, void* context,
                                                  int ordinal,
                                                  absl::FunctionRef<absl::Status()> run);

@@ -44,12 +44,13 @@ FakeCupti* FakeCuptiState() { return &State(); }
 
 int cuptiProfilerInitialize(InitializeParams* params) {
   const int answer = Answer("Initialize", params->head.bytes, 16);
-  if (answer == kSuccess) ++State().open_sessions;
+  if (answer == kSuccess) State().initialised = true;
   return answer;
 }
 
+// Not counted, as in CUPTI: one call undoes all of Initialize.
 int cuptiProfilerDeInitialize(InitializeParams* params) {
-  --State().open_sessions;
+  State().initialised = false;
   return Answer("DeInitialize", params->head.bytes, 16);
 }
 

@@ -25,6 +25,7 @@ struct FakeCupti {
   int ordinal = -1;
   void* context = nullptr;
   int open_sessions = 0;  // what was made and not given back
+  bool initialised = false;
   bool in_range = false;
   bool in_pass = false;
   std::string wrong_order;  // a call that the state does not permit; "" for none

@@ -74,6 +74,7 @@ TEST_F(LaunchCounterTest, ItRunsOnceAPassAndGivesEverythingBack) {
   EXPECT_EQ(fake_->ordinal, 3);
   EXPECT_EQ(fake_->context, &context_);
   EXPECT_EQ(fake_->open_sessions, 0);
+  EXPECT_FALSE(fake_->initialised);
   EXPECT_FALSE(fake_->in_range);
   EXPECT_EQ(fake_->wrong_order, "");
   EXPECT_EQ(fake_->wrong_size, "");
@@ -114,6 +115,7 @@ TEST_F(LaunchCounterTest, WithoutPermissionItSaysHowToAllowIt) {
                       HasSubstr("NVreg_RestrictProfilingToAdminUsers"), HasSubstr(call),
                       HasSubstr("answers 35"), HasSubstr("CUPTI_ERROR_INSUFFICIENT_PRIVILEGES")));
     EXPECT_EQ(fake_->open_sessions, 0) << call;
+    EXPECT_FALSE(fake_->initialised) << call;
   }
   EXPECT_EQ(runs_, 0);
 }
@@ -134,6 +136,38 @@ TEST_F(LaunchCounterTest, EachAnswerHasItsStatus) {
     EXPECT_EQ(Count().status().code(), code) << answer;
     EXPECT_EQ(fake_->open_sessions, 0);
   }
+}
+
+TEST_F(LaunchCounterTest, ASecondSessionOfTheProcessIsRefused) {
+  absl::Status second;
+  const absl::StatusOr<core::LaunchCounts> first = CountLaunches(calls_, &context_, 0, [&] {
+    second = Count().status();
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(second.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(second.message()),
+              AllOf(HasSubstr("another pre-run of this process counts"),
+                    HasSubstr("run it after that one")));
+  EXPECT_EQ(runs_, 0);
+  EXPECT_EQ(fake_->wrong_order, "");
+  EXPECT_TRUE(Count().ok()) << "the first one has ended";
+}
+
+TEST_F(LaunchCounterTest, WhereAnotherProfilerMayUseCuptiItStaysInitialised) {
+  for (const int answer : {cupti::kHardwareBusy, cupti::kMultipleSubscribers, 999}) {
+    for (const char* const call : {"GetCounterAvailability", "Enable"}) {
+      *fake_ = FakeCupti();
+      fake_->answers[call] = answer;
+      EXPECT_FALSE(Count().ok());
+      EXPECT_TRUE(fake_->initialised) << call << answer;
+      EXPECT_EQ(fake_->open_sessions, 0) << call << answer;
+    }
+  }
+  *fake_ = FakeCupti();
+  fake_->answers["Start"] = cupti::kHardwareBusy;
+  EXPECT_FALSE(Count().ok());
+  EXPECT_FALSE(fake_->initialised) << "once enabled, the session is this one";
 }
 
 TEST_F(LaunchCounterTest, AMetricThatTheGpuLacksIsNamed) {
