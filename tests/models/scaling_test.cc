@@ -114,7 +114,6 @@ TEST(SpeedBesideNeighbourTest, TheShorterResourceDecides) {
   EXPECT_DOUBLE_EQ(SpeedBeside(self, 66, Kernel(0.25, 1, 0), 66), 0.5);
 }
 
-// A kernel that is slower on its SMs asks for less.
 TEST(SpeedBesideNeighbourTest, WithoutARecordCountersStateTheDemands) {
   KernelDesc counted = KernelWithSpeeds({{1, 1.0}, {kSms, 1.0}});
   counted.counters.instructions = 1000;
@@ -128,6 +127,7 @@ TEST(SpeedBesideNeighbourTest, WithoutARecordCountersStateTheDemands) {
   EXPECT_EQ(SpeedBeside(counted, 66, counted, 66), 1) << "its record asks for nothing";
 }
 
+// A kernel that is slower on its SMs asks for less.
 TEST(SpeedBesideNeighbourTest, DemandsShrinkWithTheSpeedOnFewerSms) {
   KernelDesc slow = Kernel(1, 0);
   slow.simulation.speed = {{66, 0.25}};
