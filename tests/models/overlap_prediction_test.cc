@@ -172,14 +172,27 @@ TEST_F(UnmetNeighbourTest, WithoutCountersNothingIsKnown) {
   EXPECT_EQ(model_->neighbours().ErrorBeside(service_, 84, uncounted_, 48), 0);
 }
 
-// Two kernels of an application, with counters and without records.
-TEST_F(UnmetNeighbourTest, CountersOfBothTellWhatTheyAskFor) {
+// Kernels of an application, with counters and without records. What their demands predict is what
+// a trial hopes for, and no more.
+TEST_F(UnmetNeighbourTest, DemandsOfCountersAreAGuessThatATrialConfirms) {
   KernelDesc mine = Kernel(4, "mine");
   mine.counters = stranger_.counters;
-  model_->AddKernel(mine);
-  EXPECT_TRUE(model_->neighbours().KnowsBeside(mine, 84, stranger_));
-  EXPECT_FALSE(model_->neighbours().KnowsBeside(uncounted_, 84, stranger_));
-  EXPECT_FALSE(model_->neighbours().KnowsBeside(mine, 84, uncounted_));
+  mine.counters.l2 = 0.9;
+  mine.simulation.speed = {{48, 1}, {84, 1}};
+  KernelDesc recorded = Kernel(5, "recorded");
+  recorded.simulation.present = true;
+  recorded.simulation.demand.l2 = 0.9;
+  for (const KernelDesc& kernel : {mine, recorded}) model_->AddKernel(kernel);
+  const core::Neighbours& neighbours = model_->neighbours();
+  for (const KernelDesc& kernel : {mine, recorded}) {
+    EXPECT_FALSE(neighbours.KnowsBeside(kernel, 84, stranger_)) << kernel.name;
+  }
+  EXPECT_FALSE(neighbours.KnowsBeside(mine, 84, recorded));
+  EXPECT_LT(neighbours.SpeedBeside(mine, 84, stranger_, 48), 1) << "the first guess";
+  EXPECT_FALSE(neighbours.KnowsBeside(uncounted_, 84, stranger_));
+  EXPECT_FALSE(neighbours.KnowsBeside(mine, 84, uncounted_));
+  model_->neighbours().GiveUpBeside(mine, 84, stranger_, 0.8);
+  EXPECT_TRUE(neighbours.KnowsBeside(mine, 84, stranger_)) << "tried";
 }
 
 // A graph that a program captured, beside a kernel of the profile.

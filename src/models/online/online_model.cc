@@ -38,19 +38,14 @@ bool UsesLittle(const core::KernelCounters& counters) {
   return counters.present() && counters.dram < kLittleUse && counters.l2 < kLittleUse;
 }
 
-// From a record or from counters.
-bool HasDemands(const KernelDesc& kernel) {
-  return kernel.simulation.present || kernel.counters.present();
-}
-
-// Whether the roofline of scaling.h says what `kernel` keeps beside `neighbour`. A kernel without
-// demands would keep all of its speed beside anything.
+// Whether the roofline of scaling.h counts as knowing what `kernel` keeps beside `neighbour`.
+// Demands that only counters state are a first guess: no pair has confirmed them, so a trial does.
 bool HasRoofline(const KernelDesc& kernel, const KernelDesc& neighbour) {
-  if (!HasDemands(neighbour)) return false;
+  if (!neighbour.simulation.present) return false;
   const core::ResourceDemand& demand = neighbour.simulation.demand;
-  const bool little = neighbour.simulation.present && neighbour.kind() != TaskKind::kGraph &&
-                      demand.dram < kLittleUse && demand.l2 < kLittleUse;
-  return HasDemands(kernel) || little || UsesLittle(neighbour.counters);
+  const bool little =
+      neighbour.kind() != TaskKind::kGraph && demand.dram < kLittleUse && demand.l2 < kLittleUse;
+  return kernel.simulation.present || little;
 }
 
 // Speed of the side's workers without a neighbour.
@@ -186,7 +181,7 @@ class OnlineModel final : public CostModel,
 
   bool KnowsBeside(const KernelDesc& kernel, int32_t sms,
                    const KernelDesc& neighbour) const override {
-    return HasRoofline(kernel, neighbour) ||
+    return HasRoofline(kernel, neighbour) || UsesLittle(neighbour.counters) ||
            FromCounters(kernel, neighbour, models_.device.sm_count - sms).error < 1 ||
            MeasuredBeside(kernel, sms, neighbour) > 0;
   }
