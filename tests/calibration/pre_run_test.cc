@@ -153,13 +153,31 @@ TEST_F(PreRunTest, AShortSampleRunsWholeAsAnOrdinaryGrid) {
   }
 }
 
-TEST_F(PreRunTest, AKernelWithoutAWorkerFormRunsWholeHoweverLong) {
+TEST_F(PreRunTest, AKernelWithoutAWorkerOrSliceFormRunsWholeHoweverLong) {
+  int original = 0;
   CalibrationItem item = Item("sincos", 50);
   item.kernel.evictable = false;
+  item.kernel.functions()->original = &original;
   const absl::StatusOr<PreRunResult> result = PreRun(*device_, item, options_);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->block_tasks, item.block_tasks);
   EXPECT_EQ(result->saturating_occupancy, 1) << "nothing is known";
+}
+
+TEST_F(PreRunTest, ASliceFunctionAloneRunsSlices) {
+  int original = 0;
+  int slice = 0;
+  CalibrationItem item = Item("sincos", 50);
+  item.kernel.evictable = false;
+  item.kernel.functions()->original = &original;
+  item.kernel.functions()->slice = &slice;
+  const absl::StatusOr<PreRunResult> result = PreRun(*device_, item, options_);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_LT(result->block_tasks, item.block_tasks / 10);
+  for (const core::LaunchRequest& request : device_->counted) {
+    EXPECT_EQ(request.form, core::Form::kSlice);
+  }
+  EXPECT_EQ(result->saturating_occupancy, 1) << "no workers are timed";
 }
 
 TEST_F(PreRunTest, ARefusalOfTheDeviceReachesTheCaller) {

@@ -14,6 +14,7 @@
 #include "src/core/base/status.h"
 #include "src/core/checks/kernel_check.h"
 #include "src/core/checks/occupancy.h"
+#include "src/core/seams/sliceable.h"
 #include "src/models/profile/profile_limits.h"
 #include "src/models/samples/row_times.h"
 
@@ -80,7 +81,7 @@ class Run {
   // has the ramps of a launch in it, so that a longer launch says better how long a round takes.
   absl::Status Choose() {
     block_tasks_ = item_.block_tasks;
-    if (evictable() && Round() < item_.block_tasks) {
+    if (core::IsSliceable(item_.kernel) && Round() < item_.block_tasks) {
       block_tasks_ = Round();
       GPUSHARE_RETURN_IF_ERROR(timer_.RunOne(Next()).status());  // the first launch is slow
       for (int i = 0; i < kEstimates && block_tasks_ < item_.block_tasks; ++i) {
