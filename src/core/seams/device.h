@@ -276,10 +276,10 @@ class Device : public Clock {
   virtual int64_t BusySmNs() const = 0;
 
   // What the device counts while `run` launches work and waits for its end (Kernelet 4.4). A device
-  // counts a few things at a time, so it calls `run` several times, which does the same each time.
-  // `run` calls Launch and PollCompletions; nothing else runs on the device meanwhile. Counting may
-  // slow the device down, so nobody learns from the times of these launches. The first error of
-  // `run` ends the counting and is the answer. As PrepareKernel as to other calls.
+  // counts a few things at a time, so it calls `run` several times, which does as much work each
+  // time. `run` calls Launch and PollCompletions; nothing else runs on the device meanwhile.
+  // Counting may slow the device down, so nobody learns from the times of these launches. The first
+  // error of `run` ends the counting and is the answer. As PrepareKernel as to other calls.
   // UNIMPLEMENTED: the device counts nothing. UNAVAILABLE, PERMISSION_DENIED, FAILED_PRECONDITION:
   // it does not here, not for this user, or not now.
   virtual absl::StatusOr<LaunchCounts> CountLaunches(absl::FunctionRef<absl::Status()> /*run*/) {
