@@ -12,6 +12,7 @@
 #                     and cuda_ptx_launches_gpu_test runs them again; 20 of them under memcheck, racecheck and synccheck
 #     fused           fused twins of compiled kernels: cuda_ptx_fused_gpu_test, ten pairs of large functions, and the GEMMs of
 #                     GPT-2; GPUSHARE_FUSED_NETWORK names another network of tests/python/gpu/fused_functions.py
+#     counters        pre-runs by CUPTI beside what ncu counted (cuda_pre_run_gpu_test); needs the permission to count
 #     sanitizer       compute-sanitizer: memcheck and racecheck on the kernel contract, memcheck on the device
 #                     (from PATH, FOLDER/compute-sanitizer or CUDA_HOME)
 #     repeats         the forms of every kernel and of four fused pairs, 1000 random repeats (GPUSHARE_REPEATS)
@@ -56,7 +57,7 @@ cases=''
 queries=''
 declare -A limits=([tests]=240 [segments]=90 [reservations]=60 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
   [quota]=240 [soak]=540 [colocate]=540 [idle]=120 [kernelet]=400
-  [ptx]=540 [fused]=540 [places]=90 [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [warps]=30 [faults]=240 [python]=390)
+  [ptx]=540 [fused]=540 [counters]=60 [places]=90 [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [warps]=30 [faults]=240 [python]=390)
 
 list=0
 if [[ "${1:-}" == --list ]]; then
@@ -280,6 +281,12 @@ group_segments() {
 group_reservations() {
   GPUSHARE_RESERVATIONS_JSON="$out/reservations.json" run_test reservations reservations_test cuda_reservations_test
   if [[ $list -eq 0 && -f "$out/reservations_test.txt" ]]; then grep -E '^(reservation|quota|refused) ' "$out/reservations_test.txt"; fi
+}
+
+# Prints one line of JSON a pre-run. A driver that lets only administrators count skips it all, which fails here.
+group_counters() {
+  GPUSHARE_TEST_PROFILE="$root/profiles/h200.json" run_test counters pre_run_test cuda_pre_run_gpu_test
+  if [[ $list -eq 0 && -f "$out/pre_run_test.txt" ]]; then grep '^{' "$out/pre_run_test.txt"; fi
 }
 
 # Of each Tensor kernel one fused pair, plain and with setmaxnreg, and the pair of two Tensor kernels: all pairs take too
@@ -590,7 +597,7 @@ if [[ $list -eq 1 ]]; then
   run_program() { echo "$1 $3"; }
   run_counters() { echo 'samples counters_benchmark'; }
   find_sanitizer() { echo compute-sanitizer; }
-  for group in tests ptx fused segments reservations sanitizer repeats kernels eviction places slices cost convolution gemm overlap warps quota soak idle kernelet calibrate samples samples_more faults; do
+  for group in tests ptx fused segments reservations counters sanitizer repeats kernels eviction places slices cost convolution gemm overlap warps quota soak idle kernelet calibrate samples samples_more faults; do
     "group_$group" 2> /dev/null
   done | sort -u
   printf '%s\n' 'colocate gpushare' 'resnet gpushare_catalogue' 'python gpushare'
