@@ -6,6 +6,7 @@ import time
 import pytest
 
 import gpushare
+from gpushare.ptx import Ptx
 
 
 def test_the_device_is_the_simulated_h200(runtime):
@@ -150,6 +151,9 @@ def test_a_pre_run_needs_a_device_that_counts():
         gpushare.pre_run(gpushare.KernelSpec('sincos'), task, device='sim')
     with pytest.raises(TypeError, match='KernelSpec'):
         gpushare.pre_run('sincos', task, device='sim')
+    code = Ptx('.version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry nothing()\n{\n  ret;\n}\n')
+    with pytest.raises(TypeError, match="'sincos' has PTX"):
+        gpushare.pre_run(gpushare.KernelSpec('sincos', ptx=code), task, device='sim')
 
 
 def test_a_pre_run_gives_a_dict_of_counters(monkeypatch):

@@ -87,6 +87,8 @@ def pre_run(kernel: KernelSpec, task: abi.gpushare_task_options, **options: Unpa
     """
     if not isinstance(kernel, KernelSpec):
         raise TypeError(f'kernel is {kernel!r}, and it must be a KernelSpec.')
+    if kernel.ptx is not None:
+        raise TypeError(f'Kernel {kernel.name!r} has PTX, and a pre-run takes functions: original_function and others.')
     struct = init(abi.gpushare_pre_run_options, options)
     struct.kernel, struct.task = ctypes.pointer(kernel.struct), ctypes.pointer(task)
     counted = abi.init(abi.gpushare_kernel_counters)
