@@ -122,7 +122,11 @@ class PtxFunctionsGpuTest : public GpuTest {
     const absl::Status status = device_->Launch(request);
     ASSERT_TRUE(status.ok()) << status;
   }
-  void Clear() { ASSERT_EQ(cudaMemset(arguments_.out, 0, Bytes()), cudaSuccess); }
+  // The lane does not wait for the legacy stream: a launch could write before the memory is cleared.
+  void Clear() {
+    ASSERT_EQ(cudaMemset(arguments_.out, 0, Bytes()), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+  }
   std::vector<uint32_t> Result() {
     std::vector<uint32_t> out(size_t{kBlocks} * kThreads);
     EXPECT_EQ(cudaMemcpy(out.data(), arguments_.out, Bytes(), cudaMemcpyDeviceToHost), cudaSuccess);

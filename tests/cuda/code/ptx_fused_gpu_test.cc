@@ -142,8 +142,10 @@ class PtxFusedGpuTest : public GpuTest {
     part.work.arguments_bytes = static_cast<uint32_t>(subject.arguments.size());
     return part;
   }
+  // Lanes do not wait for the legacy stream: a launch could write before the memory is cleared.
   static void Clear(const Subject& subject) {
     ASSERT_EQ(cudaMemset(subject.out, 0, subject.words() * sizeof(uint32_t)), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
   }
   static std::vector<uint32_t> Result(const Subject& subject) {
     std::vector<uint32_t> out(subject.words());
