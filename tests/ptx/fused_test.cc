@@ -393,32 +393,62 @@ TEST(Fused, FeasibleRatiosKeepTheLimitsOfAnSm) {
                           .registers = 168};
   const PartNeeds norm = {.threads = 256, .barriers = 2, .shared_bytes = 2000, .registers = 40};
   const std::vector<FusedRatio> ratios = FeasibleRatios(gemm, norm);
-  // 168 registers let 390 threads into an SM: one block of each.
-  ASSERT_EQ(ratios.size(), 1u);
+  ASSERT_EQ(ratios.size(), 8u);
   EXPECT_EQ(ratios[0].tensor_copies, 1u);
   EXPECT_EQ(ratios[0].cuda_copies, 1u);
   EXPECT_EQ(ratios[0].threads, 384u);
   EXPECT_EQ(ratios[0].barriers, 3u);
   EXPECT_EQ(ratios[0].registers, 168u);
   EXPECT_EQ(ratios[0].blocks_per_sm, 1u);
-  PartNeeds thin = gemm;
-  thin.registers = 64;
   std::vector<std::array<uint32_t, 2>> pairs;
-  for (const FusedRatio& ratio : FeasibleRatios(thin, norm)) {
-    EXPECT_LE(ratio.threads * 64, 65536u);
+  for (const FusedRatio& ratio : ratios) {
+    EXPECT_LE(ratio.threads * ratio.registers, 65536u);
     EXPECT_LE(ratio.shared_bytes, 227u * 1024u);
+    // 168 registers let 390 threads into an SM: one block of each. The others get what is there.
+    EXPECT_EQ(ratio.capped, ratio.threads > 384) << ratio.threads;
+    EXPECT_GE(ratio.blocks_per_sm, 1u);
     pairs.push_back({ratio.tensor_copies, ratio.cuda_copies});
   }
   EXPECT_EQ(pairs, (std::vector<std::array<uint32_t, 2>>{
                        {1, 1}, {1, 2}, {1, 3}, {2, 1}, {2, 2}, {2, 3}, {3, 1}, {3, 2}}));
+  EXPECT_EQ(ratios[1].registers, 96u);  // of 640 threads
+  EXPECT_EQ(ratios[2].registers, 72u);  // of 896
+  PartNeeds thin = gemm;
+  thin.registers = 64;
+  EXPECT_EQ(FeasibleRatios(thin, norm).size(), 8u);
+  for (const FusedRatio& ratio : FeasibleRatios(thin, norm)) EXPECT_FALSE(ratio.capped);
   EXPECT_TRUE(FeasibleRatios({.threads = 48}, norm).empty());
-  // 9 warps take the registers of 12, as ptxas counts them: 168 and not 224 a thread.
-  thin.threads = 256;
+}
+
+TEST(Fused, CappedRatiosHaveAFloorOfRegisters) {
+  PartNeeds thin = {.threads = 256, .registers = 168};
   const PartNeeds warp = {.threads = 32, .registers = 32};
-  thin.registers = 168;
-  EXPECT_EQ(FeasibleRatios(thin, warp).size(), 4u);
+  // 9 warps take the registers of 12, as ptxas counts them: 168 and not 224 a thread.
+  EXPECT_EQ(FeasibleRatios(thin, warp)[0].registers, 168u);
+  EXPECT_FALSE(FeasibleRatios(thin, warp)[0].capped);
   thin.registers = 176;
-  EXPECT_TRUE(FeasibleRatios(thin, warp).empty());
+  EXPECT_EQ(FeasibleRatios(thin, warp)[0].registers, 168u);
+  EXPECT_TRUE(FeasibleRatios(thin, warp)[0].capped);
+  // The GEMM and layer norm that an SM has no registers for, at 255 a thread each.
+  const PartNeeds wide = {.threads = 256, .registers = 255};
+  ASSERT_FALSE(FeasibleRatios(wide, wide).empty());
+  EXPECT_EQ(FeasibleRatios(wide, wide)[0].registers, 128u);
+  EXPECT_TRUE(FeasibleRatios(wide, wide)[0].capped);
+  // An SM of half the registers has 64 for a thread of 512, and 40 for one of 768.
+  const std::vector<FusedRatio> half = FeasibleRatios(wide, wide, {.registers = 32768});
+  ASSERT_EQ(half.size(), 1u);
+  EXPECT_EQ(half[0].registers, 64u);
+  // Parts that need fewer are not capped.
+  const PartNeeds slim = {.threads = 256, .registers = 32};
+  EXPECT_EQ(FeasibleRatios(slim, slim, {.registers = 32768}).size(), 6u);
+  // Without both counts nothing is capped.
+  EXPECT_EQ(FeasibleRatios(wide, {.threads = 256})[0].registers, 0u);
+  EXPECT_FALSE(FeasibleRatios(wide, {.threads = 256})[0].capped);
+}
+
+TEST(Fused, LayoutsOfAbsurdNumbersAreRefused) {
+  PartNeeds thin = {.threads = 256};
+  const PartNeeds warp = {.threads = 32, .registers = 32};
   // Numbers whose products leave 32 bits.
   for (const uint32_t registers : {256u, 16'777'216u, 0xFFFFFFFFu}) {
     thin.registers = registers;

@@ -155,11 +155,17 @@ Refusal MoveRegisters(const PartNeeds& tensor, const PartNeeds& cuda, const Layo
   return {};
 }
 
-// The registers of a thread of the fused kernel; 0: one part's are not known.
-uint32_t RegistersOf(const PartNeeds& tensor, const PartNeeds& cuda, const SmLimits& limits) {
-  if (tensor.registers == 0 || cuda.registers == 0) return 0;
-  return static_cast<uint32_t>(
-      RoundUp(std::max(tensor.registers, cuda.registers), limits.register_step));
+// Sets the registers of a thread of the fused kernel. False: too few are left.
+bool CapRegisters(const PartNeeds& tensor, const PartNeeds& cuda, const SmLimits& limits,
+                  FusedRatio& ratio) {
+  if (tensor.registers == 0 || cuda.registers == 0) return true;
+  const uint64_t wanted = RoundUp(std::max(tensor.registers, cuda.registers), limits.register_step);
+  const uint64_t most =
+      RoundDown(limits.registers / RoundUp(ratio.threads, limits.register_threads_step),
+                limits.register_step);
+  ratio.registers = static_cast<uint32_t>(std::min(wanted, most));
+  ratio.capped = most < wanted;
+  return !ratio.capped || most >= limits.registers_capped_min;
 }
 
 uint32_t BlocksOfSm(const FusedLayout& layout, uint32_t registers, const SmLimits& limits) {
@@ -211,7 +217,7 @@ std::vector<FusedRatio> FeasibleRatios(const PartNeeds& tensor, const PartNeeds&
       ratio.threads = layout.threads;
       ratio.barriers = layout.barriers;
       ratio.shared_bytes = layout.shared_bytes;
-      ratio.registers = RegistersOf(tensor, cuda, limits);
+      if (!CapRegisters(tensor, cuda, limits, ratio)) continue;
       ratio.blocks_per_sm = BlocksOfSm(layout, ratio.registers, limits);
       if (ratio.blocks_per_sm > 0) ratios.push_back(ratio);
     }

@@ -24,6 +24,8 @@ struct SmLimits {
   uint32_t registers = 65536;
   uint32_t register_step = 8;  // of a thread: warps get 256 registers at a time
   uint32_t registers_thread_max = 255;
+  // ptxas 13.0 refuses wgmma in a kernel that it may give 56, and asks for 58.
+  uint32_t registers_capped_min = 64;
   uint32_t register_threads_step = 128;  // a block's warps are counted in fours, one a sub-core
   uint32_t shared_bytes = 228 * 1024;
   uint32_t block_shared_bytes = 227 * 1024;
@@ -91,13 +93,17 @@ struct FusedRatio {
   uint32_t threads = 0;
   uint32_t barriers = 0;
   uint32_t shared_bytes = 0;
-  // Of a thread: the larger part's, as far as both are known.
+  // Of a thread: the larger part's, or what the SM has for each where that is less; 0: one part's
+  // are not known. ptxas gives other counts for both bodies in one kernel: this is an estimate.
   uint32_t registers = 0;
+  bool capped = false;         // fewer than the larger part's worker twin has: it may spill
   uint32_t blocks_per_sm = 0;  // by threads, shared memory and registers that are known
 };
 
 // All ratios of which an SM holds a block, by the Tensor part's copies, then by the other's. None
-// for numbers that LayOut refuses.
+// for numbers that LayOut refuses. Threads that all had the larger part's registers may not fit:
+// ptxas then gives as many as do, so that such a ratio is capped, and refused only below
+// `registers_capped_min`.
 std::vector<FusedRatio> FeasibleRatios(const PartNeeds& tensor, const PartNeeds& cuda,
                                        const SmLimits& limits = {});
 

@@ -64,12 +64,13 @@ std::string FusedRatiosOf(const PtxFuseRequest& request) {
   const Pair pair = PairOf(request);
   const ptx::FusedChecked checked = ptx::CheckFused(pair.first, pair.second);
   if (!checked.ok()) Refuse(request, checked.refused_part, checked.refusal);
-  std::string out = "ratio   threads  barriers  shared_bytes  registers  blocks_per_sm\n";
+  std::string out = "ratio   threads  barriers  shared_bytes  registers  blocks_per_sm  note\n";
   for (const ptx::FusedRatio& ratio : ptx::FeasibleRatios(checked.tensor, checked.cuda)) {
     const std::string name = Format("%u:%u", ratio.tensor_copies, ratio.cuda_copies);
     const std::string registers = ratio.registers == 0 ? "unknown" : Format("%u", ratio.registers);
-    out += Format("%-6s  %-7u  %-8u  %-12u  %-9s  %u\n", name.c_str(), ratio.threads,
-                  ratio.barriers, ratio.shared_bytes, registers.c_str(), ratio.blocks_per_sm);
+    out += Format("%-6s  %-7u  %-8u  %-12u  %-9s  ", name.c_str(), ratio.threads, ratio.barriers,
+                  ratio.shared_bytes, registers.c_str());
+    out += Format(ratio.capped ? "%-13u  may spill\n" : "%u\n", ratio.blocks_per_sm);
   }
   return out;
 }
