@@ -1,6 +1,5 @@
 #include "benchmarks/gpu/ptx/dry_run.h"
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -15,12 +14,11 @@
 namespace gpushare::benchmarks {
 namespace {
 
-ptx::FusedPart PartOf(const RecordedFile& file, const std::string& text, uint32_t copies) {
+PartSource SourceOf(const RecordedFile& file, const std::string& text) {
   return {.text = text,
           .entry = file.entry,
-          .block = {static_cast<uint32_t>(file.threads), 1, 1},
-          .dynamic_shared_bytes = static_cast<uint32_t>(file.dynamic_shared_bytes),
-          .copies = copies};
+          .threads = file.threads,
+          .dynamic_shared_bytes = file.dynamic_shared_bytes};
 }
 
 using Clock = std::chrono::steady_clock;
@@ -34,23 +32,19 @@ struct Counts {
 };
 
 // `assembler` null: nothing is assembled.
-Counts FuseAll(const RecordedFile& tensor, const RecordedFile& cuda,
+Counts FuseAll(const RecordedFile& tensor, const RecordedFile& cuda, const RatioBounds& bounds,
                const cuda::Assembler* assembler, Clock::time_point until) {
   const std::string tensor_text = ReadText(tensor.ptx);
   const std::string cuda_text = ReadText(cuda.ptx);
-  const ptx::FusedChecked checked =
-      ptx::CheckFused(PartOf(tensor, tensor_text, 1), PartOf(cuda, cuda_text, 1));
+  const PartSource tensor_source = SourceOf(tensor, tensor_text);
+  const PartSource cuda_source = SourceOf(cuda, cuda_text);
+  const PairRatios pair = RatiosOfParts(tensor_source, cuda_source, bounds);
   Counts counts;
-  counts.why_not = checked.refusal.message;
-  if (!checked.ok()) return counts;
-  std::vector<ptx::FusedRatio> ratios = ptx::FeasibleRatios(checked.tensor, checked.cuda);
-  std::stable_sort(ratios.begin(), ratios.end(), [](const auto& a, const auto& b) {
-    return a.tensor_copies + a.cuda_copies < b.tensor_copies + b.cuda_copies;
-  });
-  for (const ptx::FusedRatio& ratio : ratios) {
+  counts.why_not = pair.refusal;
+  for (const ptx::FusedRatio& ratio : pair.ratios) {
     ++counts.feasible;
-    const ptx::FusedTwin twin = ptx::Fuse(PartOf(tensor, tensor_text, ratio.tensor_copies),
-                                          PartOf(cuda, cuda_text, ratio.cuda_copies));
+    const ptx::FusedTwin twin = ptx::Fuse(PartOf(tensor_source, ratio.tensor_copies),
+                                          PartOf(cuda_source, ratio.cuda_copies));
     if (!twin.ok()) {
       counts.why_not = twin.refusal.message;
       continue;
@@ -66,7 +60,8 @@ Counts FuseAll(const RecordedFile& tensor, const RecordedFile& cuda,
 
 }  // namespace
 
-int DryRun(const std::vector<RecordedFile>& files, size_t pairs, double seconds) {
+int DryRun(const std::vector<RecordedFile>& files, size_t pairs, const RatioBounds& bounds,
+           double seconds) {
   std::vector<Candidate> candidates;
   candidates.reserve(files.size());
   for (const RecordedFile& file : files) {
@@ -89,7 +84,8 @@ int DryRun(const std::vector<RecordedFile>& files, size_t pairs, double seconds)
     const double share = static_cast<double>(i + 1) / static_cast<double>(chosen.size());
     const auto until = begin + std::chrono::duration_cast<Clock::duration>(
                                    std::chrono::duration<double>(seconds * share));
-    const Counts counts = FuseAll(tensor, cuda, assembler.ok() ? assembler->get() : nullptr, until);
+    const Counts counts =
+        FuseAll(tensor, cuda, bounds, assembler.ok() ? assembler->get() : nullptr, until);
     fused_pairs += counts.fused > 0 ? 1 : 0;
     report.Row({{"tensor", tensor.entry},
                 {"cuda", cuda.entry},

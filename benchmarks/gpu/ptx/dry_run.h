@@ -8,13 +8,15 @@
 #include <cstddef>
 #include <vector>
 
+#include "benchmarks/gpu/ptx/fused_ratios.h"
 #include "benchmarks/gpu/ptx/recorded_folder.h"
 
 namespace gpushare::benchmarks {
 
 // Prints a report with a row for each pair, in about so many seconds. Returns the exit code: 0
-// where a pair was fused.
-int DryRun(const std::vector<RecordedFile>& files, size_t pairs, double seconds);
+// where a pair was fused. Registers are not known without a GPU, so that no ratio is capped.
+int DryRun(const std::vector<RecordedFile>& files, size_t pairs, const RatioBounds& bounds,
+           double seconds);
 
 }  // namespace gpushare::benchmarks
 

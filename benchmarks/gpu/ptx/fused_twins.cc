@@ -14,13 +14,11 @@ namespace {
 // Per cent of an SM's memory that serves as shared memory instead of L1 cache.
 constexpr int kCarveOutMax = 100;
 
-uint32_t CopiesOf(const ptx::FusedRatio& ratio) { return ratio.tensor_copies + ratio.cuda_copies; }
-
 void MakeTwin(TwinGpu& gpu, const cuda::Assembly& assembly, const TwinsOfPair& pair,
               FusedTwinCode& twin) {
   const double begin_us = NowUs();
-  const ptx::FusedTwin fused = ptx::Fuse(pair.tensor->Part(twin.ratio.tensor_copies),
-                                         pair.cuda->Part(twin.ratio.cuda_copies));
+  const ptx::FusedTwin fused = ptx::Fuse(PartOf(pair.tensor->source(), twin.ratio.tensor_copies),
+                                         PartOf(pair.cuda->source(), twin.ratio.cuda_copies));
   if (!fused.ok()) {
     twin.why_not = fused.refusal.message;
     return;
@@ -45,26 +43,18 @@ void MakeTwin(TwinGpu& gpu, const cuda::Assembly& assembly, const TwinsOfPair& p
 
 }  // namespace
 
-TwinsOfPair RatiosOf(const Launchable& tensor, const Launchable& cuda) {
+TwinsOfPair RatiosOf(const Launchable& tensor, const Launchable& cuda, const RatioBounds& bounds) {
   TwinsOfPair pair;
   pair.tensor = &tensor;
   pair.cuda = &cuda;
-  const ptx::FusedChecked checked = ptx::CheckFused(tensor.Part(1), cuda.Part(1));
-  pair.refusal = checked.refusal.message;
-  if (!checked.ok()) return pair;
-  for (const ptx::FusedRatio& ratio : ptx::FeasibleRatios(checked.tensor, checked.cuda)) {
+  PairRatios found = RatiosOfParts(tensor.source(), cuda.source(), bounds);
+  pair.refusal = std::move(found.refusal);
+  for (const ptx::FusedRatio& ratio : found.ratios) {
     FusedTwinCode twin;
     twin.ratio = ratio;
     twin.why_not = "No time was left to make it.";
     pair.twins.push_back(std::move(twin));
   }
-  // Each copy has code of its own, so that the time to assemble grows with the copies. What is
-  // quick comes first: little is lost where no time is left for the rest.
-  std::stable_sort(pair.twins.begin(), pair.twins.end(),
-                   [](const FusedTwinCode& a, const FusedTwinCode& b) {
-                     return CopiesOf(a.ratio) < CopiesOf(b.ratio);
-                   });
-  if (pair.twins.empty()) pair.refusal = "No ratio of the parts fits on an SM.";
   return pair;
 }
 

@@ -1,4 +1,4 @@
-// Makes the fused twins of several pairs at every ratio that fits, on several processor cores.
+// Makes the fused twins of several pairs at their first ratios, on several processor cores.
 //
 // Threads: MakeTwins runs some of its own and returns when they have ended.
 
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/gpu/ptx/fused_ratios.h"
 #include "benchmarks/gpu/ptx/launchable.h"
 #include "benchmarks/gpu/ptx/twin_gpu.h"
 #include "src/ptx/fused/layout.h"
@@ -38,11 +39,11 @@ struct TwinsOfPair {
   const Launchable* tensor = nullptr;
   const Launchable* cuda = nullptr;
   std::string refusal;               // of the pair; empty: it can be fused
-  std::vector<FusedTwinCode> twins;  // one for each ratio that fits, few copies first
+  std::vector<FusedTwinCode> twins;  // one for each ratio, in the order of RatiosOfParts
 };
 
-// The ratios that fit, without code.
-TwinsOfPair RatiosOf(const Launchable& tensor, const Launchable& cuda);
+// The first ratios that fit, without code.
+TwinsOfPair RatiosOf(const Launchable& tensor, const Launchable& cuda, const RatioBounds& bounds);
 
 // Makes the code of all pairs, a ratio of each in turn. No ratio is begun after `until_us`, and
 // what was begun is waited for.

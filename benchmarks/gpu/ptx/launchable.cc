@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <utility>
 
 #include "benchmarks/harness/failure.h"
@@ -18,29 +17,17 @@ constexpr size_t kPadding = 128;
 constexpr int kTimedRounds = 5;
 constexpr double kBatchUs = 1'000;
 
-// Of its buffers: what the recorder wrote as NAME.I.bin.
-double BytesOfBuffers(const std::filesystem::path& path) {
-  double bytes = 0;
-  for (int i = 0;; ++i) {
-    std::error_code error;
-    const auto size = std::filesystem::file_size(
-        path.parent_path() / (path.stem().string() + "." + std::to_string(i) + ".bin"), error);
-    if (error) return bytes;
-    bytes += static_cast<double>(size);
-  }
-}
-
 }  // namespace
 
-Launchable::Launchable(TwinGpu& gpu, const cuda::Assembly& assembly, const std::string& path)
-    : gpu_(gpu), recorded_(Take(cuda::RecordedLaunch::Read(path))), bytes_(BytesOfBuffers(path)) {
+Launchable::Launchable(TwinGpu& gpu, const cuda::Assembly& assembly, const RecordedFile& file)
+    : gpu_(gpu), recorded_(Take(cuda::RecordedLaunch::Read(file.path))), bytes_(file.bytes) {
   const core::PtxCode& ptx = *recorded_->kernel.ptx();
   if (!ptx.worker.made()) Fail(recorded_->kernel.name + " has no twin. " + ptx.worker.refusal);
   arguments_ = recorded_->arguments;
   arguments_.resize(arguments_.size() + kPadding);
   Load(gpu, assembly);
   KeepBits();
-  candidate_.name = std::filesystem::path(path).stem().string();
+  candidate_.name = file.name;
   candidate_.blocks = recorded_->block_tasks;
   candidate_.alone_us = Time(candidate_.blocks);
   const double resident = std::min<double>(static_cast<double>(candidate_.blocks),
@@ -128,15 +115,14 @@ void Launchable::Enqueue(CUstream stream, int64_t blocks) const {
   Launch(slice_, {header.block_count, 1, 1}, stream, addresses);
 }
 
-ptx::FusedPart Launchable::Part(uint32_t copies) const {
+PartSource Launchable::source() const {
   const core::PtxCode& ptx = *recorded_->kernel.ptx();
   const core::KernelResources& block = recorded_->kernel.resources;
   return {.text = ptx.text,
           .entry = ptx.entry,
-          .block = {static_cast<uint32_t>(block.threads_per_block), 1, 1},
-          .dynamic_shared_bytes = static_cast<uint32_t>(block.dynamic_shared_memory_bytes),
-          .copies = copies,
-          .registers = static_cast<uint32_t>(worker_registers_)};
+          .threads = block.threads_per_block,
+          .dynamic_shared_bytes = block.dynamic_shared_memory_bytes,
+          .registers = worker_registers_};
 }
 
 }  // namespace gpushare::benchmarks

@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "benchmarks/gpu/ptx/fused_plan.h"
+#include "benchmarks/gpu/ptx/fused_ratios.h"
+#include "benchmarks/gpu/ptx/recorded_folder.h"
 #include "benchmarks/gpu/ptx/twin_gpu.h"
 #include "src/cuda/code/parameter_layout.h"
-#include "src/ptx/fused.h"
 #include "tests/cuda/code/recorded_launch.h"
 
 namespace gpushare::benchmarks {
@@ -21,7 +22,7 @@ class Launchable {
  public:
   // Reads and loads it, keeps what the original leaves, and times the original alone. Fails where
   // it has no twin, or where the original does not repeat its own bits.
-  Launchable(TwinGpu& gpu, const cuda::Assembly& assembly, const std::string& path);
+  Launchable(TwinGpu& gpu, const cuda::Assembly& assembly, const RecordedFile& file);
 
   const cuda::RecordedLaunch& recorded() const { return *recorded_; }
   const Candidate& candidate() const { return candidate_; }
@@ -36,7 +37,7 @@ class Launchable {
   void Enqueue(CUstream stream, int64_t blocks) const;
   // Microseconds of these block tasks alone, the median of some batches. Blocks.
   double Time(int64_t blocks) const;
-  ptx::FusedPart Part(uint32_t copies) const;
+  PartSource source() const;  // refers to the recorded launch
   // Packed as in C, with room behind them: a parameter struct may end in padding.
   const void* arguments() const { return arguments_.data(); }
 

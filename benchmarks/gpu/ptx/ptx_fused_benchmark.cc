@@ -22,6 +22,7 @@
 
 #include "benchmarks/gpu/ptx/dry_run.h"
 #include "benchmarks/gpu/ptx/fused_plan.h"
+#include "benchmarks/gpu/ptx/fused_ratios.h"
 #include "benchmarks/gpu/ptx/fused_runs.h"
 #include "benchmarks/gpu/ptx/fused_twins.h"
 #include "benchmarks/gpu/ptx/launchable.h"
@@ -47,6 +48,7 @@ struct Options {
   size_t pairs = 10;
   size_t kernels = 6;     // of each side that are loaded
   size_t neighbours = 2;  // of each GEMM of a network
+  RatioBounds bounds;
   int rounds = 5;
   int evictions = 100;
   int threads = 1;
@@ -63,6 +65,8 @@ Options Read(Arguments& given) {
   options.pairs = static_cast<size_t>(given.Number("--pairs", 10, 1));
   options.kernels = static_cast<size_t>(given.Number("--kernels", options.network ? 24 : 6, 1));
   options.neighbours = static_cast<size_t>(given.Number("--neighbours", 2, 1));
+  options.bounds.ratios = static_cast<size_t>(given.Number("--ratios", 6, 1));
+  options.bounds.copies = static_cast<uint32_t>(given.Number("--copies", 5, 2));
   options.rounds = given.Number("--rounds", 5, 1);
   options.evictions = given.Number("--evictions", options.network ? 10 : 100, 1);
   const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -156,7 +160,7 @@ class Benchmark {
         continue;
       }
       try {
-        auto launch = std::make_unique<Launchable>(gpu_, *assembly, file.path);
+        auto launch = std::make_unique<Launchable>(gpu_, *assembly, file);
         launch->candidate().calls = options_.network ? file.calls : 1;
         candidates_.push_back(launch->candidate());
         launches_.push_back(std::move(launch));
@@ -172,7 +176,8 @@ class Benchmark {
                          : ChoosePairs(candidates_, 2 * options_.pairs, LimitsOf(options_));
     for (const PairChoice& choice : chosen) {
       if (!options_.network && pairs_.size() == options_.pairs) break;
-      TwinsOfPair pair = RatiosOf(*launches_[choice.tensor], *launches_[choice.cuda]);
+      TwinsOfPair pair =
+          RatiosOf(*launches_[choice.tensor], *launches_[choice.cuda], options_.bounds);
       if (pair.refusal.empty()) {
         pairs_.push_back(std::move(pair));
         chosen_.push_back(choice);
@@ -224,7 +229,9 @@ class Benchmark {
         runs.CheckBits(twin);
         twin.us = runs.TimeFused(amounts, twin, 3);
       }
-      Json row = {{"ratio", RatioOf(twin)}, {"blocks_per_sm", twin.blocks_per_sm}};
+      Json row = {{"ratio", RatioOf(twin)},
+                  {"capped", twin.ratio.capped},
+                  {"blocks_per_sm", twin.blocks_per_sm}};
       if (twin.made()) {
         row["registers"] = twin.registers;
         row["spilled_bytes"] = twin.spilled_bytes;
@@ -348,7 +355,7 @@ int Run(Arguments& given) {
   std::vector<RecordedFile> files =
       Shortlist(ReadRecordedFolder(options.launches), options.kernels,
                 options.dry_run ? 1 : LimitsOf(options).blocks_min, options.network);
-  if (options.dry_run) return DryRun(files, options.pairs, options.seconds);
+  if (options.dry_run) return DryRun(files, options.pairs, options.bounds, options.seconds);
   return Benchmark(options, std::move(files)).Run();
 }
 
