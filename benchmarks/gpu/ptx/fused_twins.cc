@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <thread>
+#include <exception>
+#include <memory>
 #include <utility>
 
+#include "benchmarks/gpu/ptx/on_threads.h"
 #include "benchmarks/harness/failure.h"
 #include "src/ptx/fused.h"
 
@@ -80,15 +82,12 @@ void MakeTwins(TwinGpu& gpu, std::vector<TwinsOfPair>& pairs, int threads, doubl
       if (i >= jobs.size()) return;
       try {
         MakeTwin(gpu, *assembly, *jobs[i].pair, *jobs[i].twin);
-      } catch (const Failure& failure) {
-        jobs[i].twin->why_not = failure.what();
+      } catch (const std::exception& error) {
+        jobs[i].twin->why_not = error.what();
       }
     }
   };
-  std::vector<std::thread> workers;
-  workers.reserve(static_cast<size_t>(threads));
-  for (int i = 0; i < threads; ++i) workers.emplace_back(work);
-  for (std::thread& worker : workers) worker.join();
+  OnThreads("making fused twins", threads, work);
 }
 
 }  // namespace gpushare::benchmarks

@@ -26,6 +26,7 @@
 #include "benchmarks/gpu/ptx/fused_runs.h"
 #include "benchmarks/gpu/ptx/fused_twins.h"
 #include "benchmarks/gpu/ptx/launchable.h"
+#include "benchmarks/gpu/ptx/on_threads.h"
 #include "benchmarks/gpu/ptx/recorded_folder.h"
 #include "benchmarks/gpu/ptx/twin_gpu.h"
 #include "benchmarks/harness/arguments.h"
@@ -112,10 +113,7 @@ void WarmCache(TwinGpu& gpu, const std::vector<RecordedFile>& files, int threads
       }
     }
   };
-  std::vector<std::thread> workers;
-  workers.reserve(static_cast<size_t>(threads));
-  for (int i = 0; i < threads; ++i) workers.emplace_back(work);
-  for (std::thread& worker : workers) worker.join();
+  OnThreads("warming the code cache", threads, work);
 }
 
 class Benchmark {
