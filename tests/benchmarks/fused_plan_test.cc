@@ -43,6 +43,12 @@ TEST(FusedPlanTest, PairsTakeTurnsAndNoneComesTwice) {
   }
 }
 
+TEST(FusedPlanTest, ShortPartsAndThoseOfOneWaveNeedNotBeEvicted) {
+  EXPECT_TRUE(IsEvictable(20, 265, 264));
+  EXPECT_FALSE(IsEvictable(19.9, 265, 264));
+  EXPECT_FALSE(IsEvictable(500, 264, 264));
+}
+
 TEST(FusedPlanTest, FewKernelsGiveAllTheirPairsOnce) {
   EXPECT_EQ(ChoosePairs(SomeCandidates(), 100).size(), 9u);
   EXPECT_TRUE(ChoosePairs({}, 8).empty());

@@ -71,6 +71,10 @@ bool IsLongEnough(const Candidate& candidate, const CandidateLimits& limits) {
   return candidate.alone_us >= limits.alone_us_min && candidate.blocks >= limits.blocks_min;
 }
 
+bool IsEvictable(double alone_us, int64_t block_tasks, int64_t workers) {
+  return alone_us >= kEvictableUs && block_tasks > workers;
+}
+
 std::vector<PairChoice> ChoosePairs(const std::vector<Candidate>& candidates, size_t count,
                                     const CandidateLimits& limits) {
   const Indices tensor = Interleaved(OfKind(candidates, PartKind::kGemm, limits),

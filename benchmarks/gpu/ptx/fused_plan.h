@@ -50,6 +50,11 @@ struct CandidateLimits {
 };
 bool IsLongEnough(const Candidate& candidate, const CandidateLimits& limits);
 
+// Whether evictions at random times must meet a part in the middle. A shorter one may end before
+// the host's word reaches it, and where workers claim all block tasks at once none is left.
+inline constexpr double kEvictableUs = 20;
+bool IsEvictable(double alone_us, int64_t block_tasks, int64_t workers);
+
 // Up to `count` pairs. Each kernel comes about as often as any other of its side, Tensor parts take
 // turns between GEMMs and attention, the others between memory- and compute-bound; no pair twice.
 std::vector<PairChoice> ChoosePairs(const std::vector<Candidate>& candidates, size_t count,

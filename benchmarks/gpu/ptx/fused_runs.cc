@@ -33,13 +33,17 @@ Amounts FusedRuns::Whole() const {
   return {tensor_.recorded().block_tasks, cuda_.recorded().block_tasks};
 }
 
-void FusedRuns::EnqueueFused(const FusedTwinCode& twin, const Amounts& amounts, size_t counter) {
+int64_t FusedRuns::BlocksOf(const FusedTwinCode& twin, const Amounts& amounts) const {
   // As the scheduler's launcher does: no more fused blocks than have work, one beside for the
   // leader, and all of them resident.
   const int64_t useful = std::max(CeilDiv(amounts.tensor, twin.ratio.tensor_copies),
                                   CeilDiv(amounts.cuda, twin.ratio.cuda_copies));
   const int64_t holds = int64_t{gpu_.sms()} * twin.blocks_per_sm;
-  const int64_t blocks = std::max<int64_t>(1, std::min(useful, holds - 1)) + 1;
+  return std::max<int64_t>(1, std::min(useful, holds - 1)) + 1;
+}
+
+void FusedRuns::EnqueueFused(const FusedTwinCode& twin, const Amounts& amounts, size_t counter) {
+  const int64_t blocks = BlocksOf(twin, amounts);
   const auto header_of = [&](size_t part, const Launchable& launch, int64_t tasks,
                              uint32_t copies) {
     return words_[part].Header(
@@ -143,6 +147,13 @@ EvictedRuns FusedRuns::CheckEvictions(const FusedTwinCode& twin, int evictions, 
   const bool evicts = evictions > 0;
   const double range_us = evicts ? kStartUs + TimeFused(whole, twin, 1) : 0;
   EvictedRuns result;
+  const int64_t workers = BlocksOf(twin, whole);  // of one copy
+  result.evictable = {
+      IsEvictable(tensor_.candidate().alone_us, whole.tensor, workers * twin.ratio.tensor_copies),
+      IsEvictable(cuda_.candidate().alone_us, whole.cuda, workers * twin.ratio.cuda_copies)};
+  const auto wanted = [&] {
+    return result.evictions < evictions || (evicts && (result.missed(0) || result.missed(1)));
+  };
   do {
     Restore();
     for (const PartWords& words : words_) words.ZeroCounters(stream);
@@ -179,7 +190,7 @@ EvictedRuns FusedRuns::CheckEvictions(const FusedTwinCode& twin, int evictions, 
            std::to_string(all[i]) + ".");
     }
     CompareBits(evicts ? "evicted in a fused twin" : "in a fused twin");
-  } while (result.evictions < evictions && NowUs() < until_us);
+  } while (wanted() && NowUs() < until_us);
   return result;
 }
 

@@ -25,6 +25,11 @@ struct EvictedRuns {
   int runs = 0;
   int evictions = 0;                // in the middle: some block tasks were done, some were left
   std::array<int, 2> of_part = {};  // of these
+  std::array<bool, 2> evictable = {};
+  // A part's bits behind an eviction are known only where there was one.
+  bool each_evicted() const { return of_part[0] > 0 && of_part[1] > 0; }
+  // Not even one eviction of a part that is long enough for it.
+  bool missed(size_t part) const { return evictable[part] && of_part[part] == 0; }
 };
 
 class FusedRuns {
@@ -41,10 +46,11 @@ class FusedRuns {
   // or a block task was not executed once.
   void CheckBits(const FusedTwinCode& twin);
   // The same, while parts are evicted at random times in turns, until `evictions` left block tasks
-  // or `until_us`.
+  // and each evictable part (IsEvictable) had one, or `until_us`.
   EvictedRuns CheckEvictions(const FusedTwinCode& twin, int evictions, double until_us);
 
  private:
+  int64_t BlocksOf(const FusedTwinCode& twin, const Amounts& amounts) const;
   // One launch of both parts on their counters of this number.
   void EnqueueFused(const FusedTwinCode& twin, const Amounts& amounts, size_t counter);
   void Enqueue(Way way, const Amounts& amounts, const FusedTwinCode* twin, size_t number);

@@ -272,7 +272,10 @@ class Benchmark {
                         {"error", Rounded(fit.error, 4)}};
     const EvictedRuns evicted =
         runs.CheckEvictions(twin, options_.evictions, NowUs() + kEvictionsUs);
-    row["bits"] = "same";  // another outcome is a Failure
+    // Bits that differ are a Failure.
+    row["bits"] = evicted.each_evicted() ? "same" : "not evicted";
+    row["evictable"] = Json{evicted.evictable[0], evicted.evictable[1]};
+    failed_ = failed_ || evicted.missed(0) || evicted.missed(1);
     row["evicted_runs"] = evicted.runs;
     row["evictions"] = evicted.evictions;
     row["evictions_of_parts"] = Json{evicted.of_part[0], evicted.of_part[1]};
