@@ -57,7 +57,7 @@ cases=''
 queries=''
 declare -A limits=([tests]=240 [segments]=90 [reservations]=60 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
   [quota]=240 [soak]=540 [colocate]=540 [idle]=120 [kernelet]=400
-  [ptx]=540 [fused]=540 [counters]=60 [places]=90 [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [warps]=30 [faults]=240 [python]=390)
+  [ptx]=540 [fused]=560 [counters]=60 [places]=90 [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [warps]=30 [faults]=240 [python]=390)
 
 list=0
 if [[ "${1:-}" == --list ]]; then
@@ -342,13 +342,14 @@ group_convolution() {
 }
 
 # Launches are recorded by several processes, each of a part of the functions.
-record_launches() {  # GROUP FOLDER [CASES [PROCESSES]]
-  local group="$1" cases="${3:-all}" parts="${4:-12}" part start=$SECONDS pids=() pid ends='' written=0
+record_launches() {  # GROUP FOLDER [CASES [PROCESSES [SECONDS]]]
+  local group="$1" cases="${3:-all}" parts="${4:-12}" limit="${5:-180}" part start=$SECONDS pids=() pid ends='' written=0
   shift
   rm -rf "$1"
+  rm -f "$out"/record_*.log
   for ((part = 0; part < parts; ++part)); do
-    timeout --kill-after=10 180 python3 "$root/tests/python/gpu/record_launches.py" --out "$1" --cases "$cases" \
-      --part "$part/$parts" --limit-s 120 > "$out/record_$part.log" 2>&1 &
+    timeout --kill-after=10 "$limit" python3 "$root/tests/python/gpu/record_launches.py" --out "$1" --cases "$cases" \
+      --part "$part/$parts" --limit-s "$((limit - 60))" > "$out/record_$part.log" 2>&1 &
     pids+=($!)
   done
   for pid in "${pids[@]}"; do
@@ -384,13 +385,14 @@ group_ptx() {
   wrapper=()
 }
 
-# The recorded memory is large, and nobody reads it later.
+# At most 150 s for each recording, 90 s for each benchmark and 80 s for the test: 560 s, the group's limit. The eleven
+# functions are recorded by a process each. The recorded memory is large, and nobody reads it later.
 group_fused() {
   local launches="$out/fused_launches" network="${GPUSHARE_FUSED_NETWORK:-gpt2}"
   run_test fused cuda_ptx_fused_gpu_test cuda_ptx_fused_gpu_test
-  if [[ $list -eq 0 ]]; then TORCHINDUCTOR_COMPILE_THREADS=4 record_launches fused "$launches" pairs; fi
+  if [[ $list -eq 0 ]]; then TORCHINDUCTOR_COMPILE_THREADS=4 record_launches fused "$launches" pairs 11 150; fi
   run_benchmark fused ptx_fused_benchmark ptx_fused_benchmark --launches "$launches" --seconds 90
-  if [[ $list -eq 0 ]]; then TORCHINDUCTOR_COMPILE_THREADS=16 record_launches fused "$launches" "network:$network" 1; fi
+  if [[ $list -eq 0 ]]; then TORCHINDUCTOR_COMPILE_THREADS=16 record_launches fused "$launches" "network:$network" 1 150; fi
   run_benchmark fused ptx_fused_network ptx_fused_benchmark --launches "$launches" --network --seconds 90
   if [[ $list -eq 0 ]]; then
     rm -rf "$launches"
