@@ -24,7 +24,7 @@ ANALYSES = ('concurrent', 'exclusive', 'evictable')
 
 
 def half(points, way):
-    """The utilisation at which the rate of `way` falls through one half, by a line between points; None: it does not."""
+    """Where the rate of `way` falls through one half, as a utilisation by a line between points; None: nowhere."""
     for before, after in itertools.pairwise(points):
         high, low = before['schedulable'][way], after['schedulable'][way]
         if high >= 0.5 > low:
