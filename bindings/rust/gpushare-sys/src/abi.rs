@@ -1415,6 +1415,7 @@ pub struct gpushare_lc_app_view {
     pub lull_delay_ns: i64,
     pub expected_by_ns: i64,
     pub first_late_max: f64,
+    pub saved_vacation_ns: i64,
 }
 
 impl Default for gpushare_lc_app_view {

@@ -604,7 +604,7 @@ fn structs_have_the_layout_of_abi_json() {
     assert_eq!(offset!(gpushare_copy_state, lc_active), 4);
     assert_eq!(offset!(gpushare_copy_state, be_limit), 8);
     assert_eq!(offset!(gpushare_copy_state, reserved), 12);
-    assert_eq!(size_of::<gpushare_lc_app_view>(), 280);
+    assert_eq!(size_of::<gpushare_lc_app_view>(), 288);
     assert_eq!(align_of::<gpushare_lc_app_view>(), 8);
     assert_eq!(offset!(gpushare_lc_app_view, app_id), 0);
     assert_eq!(offset!(gpushare_lc_app_view, reserved_capsms), 4);
@@ -645,6 +645,7 @@ fn structs_have_the_layout_of_abi_json() {
     assert_eq!(offset!(gpushare_lc_app_view, lull_delay_ns), 256);
     assert_eq!(offset!(gpushare_lc_app_view, expected_by_ns), 264);
     assert_eq!(offset!(gpushare_lc_app_view, first_late_max), 272);
+    assert_eq!(offset!(gpushare_lc_app_view, saved_vacation_ns), 280);
     assert_eq!(size_of::<gpushare_be_app_view>(), 120);
     assert_eq!(align_of::<gpushare_be_app_view>(), 8);
     assert_eq!(offset!(gpushare_be_app_view, app_id), 0);
