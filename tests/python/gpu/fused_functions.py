@@ -15,7 +15,10 @@ from typing import Any
 import torch
 import torch.nn.functional as fn
 
-TEMPLATES = {'mode': 'max-autotune-no-cudagraphs'}
+# As gpushare.triton.gemm_templates() gives them: a product of cuBLAS has no PTX to fuse.
+TEMPLATES = {'options': {'max_autotune_gemm': True, 'max_autotune_gemm_backends': 'TRITON',
+                         'max_autotune_conv_backends': 'TRITON'}}
+PRODUCTS = {'aten::mm', 'aten::addmm', 'aten::bmm', 'aten::baddbmm'}
 BLOCKS = 4  # of a network: all have the same shapes, so that the share of nodes is that of more
 
 
@@ -39,6 +42,13 @@ def _compiled(function: Callable[..., Any], make: Callable[[], tuple[Any, ...]],
                 return compiled(*inputs)
         return call
     return prepare
+
+
+def library_products(call: Callable[[], Any]) -> int:
+    """How many products of one call are the library's: compiled code reaches those through ATen, and templates not."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        call()
+    return sum(event.count for event in profile.key_averages() if event.key in PRODUCTS)
 
 
 def _random(dtype: torch.dtype, *shape: int) -> Any:

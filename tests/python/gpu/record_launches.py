@@ -9,7 +9,8 @@ file for each tensor's storage. cuda_ptx_launches_gpu_test runs them again. --pa
 that several processes share the work. Prints how many launches were written, and why others were left out.
 
 --cases pairs and network:NAME take the functions of fused_functions.py instead, of which ptx_fused_benchmark makes
-fused twins: one call of each is recorded behind its compilation. Its launches in their order are in order.I.tsv.
+fused twins: one call of each is recorded behind its compilation. Its launches in their order are in order.I.tsv, and
+'products of cuBLAS' is how many products of these calls have no template and are not recorded.
 Exit code 0: some were; 1: none; 77: there is no GPU, no PyTorch or no Triton.
 """
 
@@ -67,6 +68,7 @@ class Recorder:
         self.texts: dict[int, tuple[str, str]] = {}  # entry and PTX of a loaded function
         self.written: set[str] = set()
         self.left_out: collections.Counter[str] = collections.Counter()
+        self.library_products = 0  # of the calls that were recorded
         knobs.runtime.kernel_load_end_hook.add(self._loaded)
         self._watch(driver.CudaLauncher)
 
@@ -223,6 +225,8 @@ def record_calls(recorder: Recorder, cases: list[fused_functions.FusedCase], unt
             call = case.prepare()
             call()
             torch.cuda.synchronize()
+            recorder.library_products += fused_functions.library_products(call)
+            torch.cuda.synchronize()
             recorder.active = True
             call()
             torch.cuda.synchronize()
@@ -254,7 +258,7 @@ def main() -> int:
         order = ''.join(f'{source}\t{name}\n' for source, name in recorder.order)
         (given.out / f'order.{part}.tsv').write_text(order, encoding='utf-8')
     print(json.dumps({'part': given.part, 'written': len(recorder.written), 'functions failed': failed,
-                      'left out': dict(recorder.left_out)}))
+                      'products of cuBLAS': recorder.library_products, 'left out': dict(recorder.left_out)}))
     return 0 if recorder.written else 1
 
 
