@@ -57,8 +57,9 @@ struct WarpQueue {
 
  private:
   int NextInRotation(uint64_t mask) const {
+    if (last == kNone) return std::countr_zero(mask);
     const uint64_t up_to_last = (uint64_t{2} << last) - 1;  // all bits where last is 63
-    const uint64_t behind = last == kNone ? mask : mask & ~up_to_last;
+    const uint64_t behind = mask & ~up_to_last;
     return std::countr_zero(behind != 0 ? behind : mask);
   }
 };
