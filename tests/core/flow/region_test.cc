@@ -505,7 +505,9 @@ TEST_F(LongRegionsTest, RunOnWhatTheIdleTimeHasSaved) {
   const int64_t alone_ns = Run(2, 0, 1);
   for (const double declared : {1.0, 0.8}) {
     const int64_t beside_ns = Run(2, alone_ns, declared);
-    EXPECT_LE(static_cast<double>(beside_ns), 1.05 * static_cast<double>(alone_ns)) << declared;
+    // A bound that is too short costs the queries the difference.
+    const double bound = declared < 1 ? 1.06 : 1.05;
+    EXPECT_LE(static_cast<double>(beside_ns), bound * static_cast<double>(alone_ns)) << declared;
     EXPECT_GT(be_share_, 0.35) << declared;
   }
 }
