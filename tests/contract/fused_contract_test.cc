@@ -160,7 +160,8 @@ TEST_P(FusedContract, APartnerLimitedBeforeItsLaunchHasNoMoreWorkers) {
   EXPECT_EQ(Of(limited.parts[0].launch).block_tasks_done, Rounds(10));
   EXPECT_EQ(Of(limited.parts[1].launch).outcome, Outcome::kFinished);
   EXPECT_EQ(Of(limited.parts[1].launch).block_tasks_done, Rounds(20));
-  EXPECT_GT(duration(limited.parts[1].launch), duration(whole.parts[1].launch) * 5);
+  // Not ten times: the other part ends long before it, and leaves it the SMs.
+  EXPECT_GT(duration(limited.parts[1].launch), duration(whole.parts[1].launch) * 3);
   EXPECT_LT(duration(limited.parts[0].launch), duration(whole.parts[0].launch) * 5 / 4);
 }
 

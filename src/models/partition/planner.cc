@@ -3,6 +3,7 @@
 #include "src/models/partition/planner.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -12,7 +13,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "src/core/base/status.h"
 #include "src/core/base/types.h"
 #include "src/core/queueing/edf_demand.h"
@@ -82,9 +82,9 @@ std::string ReasonOf(const TaskSet& set, const Tester& tester, const Found& foun
                         " SMs, and its deadline is ", row.deadline_ns, " ns.");
   }
   if (found.least_sms > all) {
-    return absl::StrFormat(
-        "The tasks need %.2f SMs on average at their most efficient sizes, and the device has %d.",
-        found.least_sms, all);
+    return absl::StrCat("The tasks need ", std::round(100 * found.least_sms) / 100,
+                        " SMs on average at their most efficient sizes, and the device has ", all,
+                        ".");
   }
   return absl::StrCat("The smallest partitioning found, by ", found.by, ", needs ",
                       workload.SmsOf(1) * SizeOf(found.partitions), " SMs, and the plan has ",

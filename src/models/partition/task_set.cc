@@ -11,7 +11,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "src/core/base/status.h"
 
@@ -54,9 +53,9 @@ absl::Status CheckTask(const Task& task, int32_t sms) {
   GPUSHARE_RETURN_IF_ERROR(CheckCurve(task, "a worst case", task.alone, sms));
   GPUSHARE_RETURN_IF_ERROR(CheckCurve(task, "a worst case in conflict", task.in_conflict, sms));
   if (!(task.neighbour_factor >= 1) || task.neighbour_factor > kNeighbourFactorMax) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("Task '%s' has neighbour_factor %g, and it must be 1 to %g.", task.name,
-                        task.neighbour_factor, kNeighbourFactorMax));
+    return absl::InvalidArgumentError(absl::StrCat("Task '", task.name, "' has neighbour_factor ",
+                                                   task.neighbour_factor, ", and it must be 1 to ",
+                                                   kNeighbourFactorMax, "."));
   }
   return absl::OkStatus();
 }

@@ -114,7 +114,7 @@ TEST_F(PlanTest, LargeSetsEndSoon) {
   ExpectRefusedFile(long_file, "16777216");
   std::string primes = R"({"sms": 16, "tasks": [)";
   for (int i = 0; i < 1'024; ++i) {
-    const std::string period = std::to_string(3'599'999'000'001 + 2LL * i * i);
+    const std::string period = std::to_string(3'599'990'000'001 + 2LL * i * i);
     primes += std::string(i == 0 ? "" : ",") + R"({"name": "t)" + std::to_string(i) +
               R"(", "period_ns": )" + period + R"(, "worst_case": {"a_ns": 40000000000}})";
   }

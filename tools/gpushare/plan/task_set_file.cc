@@ -100,9 +100,35 @@ Task ReadTask(const Json& value, const std::string& file, const std::string& whe
   return task;
 }
 
+// The parser compares each object with all before it in its array, so that a million tasks take
+// minutes. Objects in an array of the document are tasks.
+void RefuseMany(std::string_view text, const std::string& file) {
+  int depth = 0;
+  int64_t tasks = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      tasks += c == '{' && depth == 2 ? 1 : 0;
+      ++depth;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  if (tasks <= static_cast<int64_t>(kTasksMax)) return;
+  throw InputError(file + ": tasks has " + std::to_string(tasks) + " elements, and the limit is " +
+                   std::to_string(kTasksMax) + ".");
+}
+
 }  // namespace
 
 TaskSet ParseTaskSet(std::string_view text, const std::string& file) {
+  RefuseMany(text, file);
   const Json document = ParseJson(text, file);
   ObjectReader in(document, file, "");
   TaskSet set;
