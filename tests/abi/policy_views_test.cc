@@ -120,8 +120,7 @@ TEST_F(PolicyViewsTest, AnLcAppShowsWhatTheEvidenceSays) {
                lc_.tail_credit, lc_.tail_need_per_ns, lc_.lag_ns, lc_.shadow_p99_ns,
                lc_.service_age_ns, lc_.reserved_capsms, lc_.packed, lc_.priority,
                lc_.active_queries, lc_.tasks_in_flight, lc_.idle_since_ns, lc_.main_kernel.value,
-               lc_.lull_delay_ns, lc_.expected_by_ns, lc_.first_late_max,
-               lc_.saved_vacation_ns);
+               lc_.lull_delay_ns, lc_.expected_by_ns, lc_.first_late_max, lc_.saved_vacation_ns);
   lc_.speed_beside_copies = {1.0F, 0.9F, 0.8F, 0.7F};
   const gpushare_lc_app_view& seen = Convert().lc_apps[0];
   EXPECT_EQ(seen.app_id, lc_.app.value);

@@ -59,8 +59,6 @@ static_assert(kTailQueriesStep < kTailQueriesMin);
 // need all of it, and short enough that a burst of long launches meets few of the queries that a
 // p99 is counted over. Range 0.1 to 5 s.
 inline constexpr double kVacationSavedNs = 2 * kLoadWindowNs;
-// eta times a shift or a wait, beyond which both count as this: the p99 is e^30 times rarer there.
-inline constexpr double kVacationExponentMax = 30;
 
 // --- the tail account and the factor of a target (tail_account.h, target_tail.h) ----------------
 

@@ -28,11 +28,14 @@
 
 namespace gpushare::core {
 
+// eta times a shift or a wait above which exp() counts for nothing but its size.
+inline constexpr double kVacationExponentMax = 30;
+
 // ln((exp(x) - 1) / x) for x = eta B: the shift of the p99, times eta. Convex, from x / 2 for a
 // small x to x - ln x for a large one.
 inline double ShiftOfVacation(double x) {
   if (x < 1e-3) return x / 2 + x * x / 24;
-  if (x > 30) return x - std::log(x);
+  if (x > kVacationExponentMax) return x - std::log(x);
   return std::log(std::expm1(x) / x);
 }
 

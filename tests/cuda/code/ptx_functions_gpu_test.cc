@@ -122,7 +122,8 @@ class PtxFunctionsGpuTest : public GpuTest {
     const absl::Status status = device_->Launch(request);
     ASSERT_TRUE(status.ok()) << status;
   }
-  // The lane does not wait for the legacy stream: a launch could write before the memory is cleared.
+  // The lane does not wait for the legacy stream: a launch could write before the memory is
+  // cleared.
   void Clear() {
     ASSERT_EQ(cudaMemset(arguments_.out, 0, Bytes()), cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
