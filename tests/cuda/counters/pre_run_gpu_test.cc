@@ -121,8 +121,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(std::pair{"sincos", kWholeMs}, std::pair{"streaming", kWholeMs},
                     std::pair{"gemm_mma", kWholeMs}, std::pair{"sincos", kLongMs},
                     std::pair{"streaming", kLongMs}, std::pair{"gemm_mma", kLongMs}),
-    [](const testing::TestParamInfo<std::pair<const char*, double>>& info) {
-      return std::string(info.param.first) + (info.param.second > kWholeMs ? "Sliced" : "Whole");
+    [](const testing::TestParamInfo<std::pair<const char*, double>>& of) {
+      return std::string(of.param.first) + (of.param.second > kWholeMs ? "Sliced" : "Whole");
     });
 
 }  // namespace
