@@ -48,7 +48,7 @@ TEST(EdfDemand, AgreesWithEveryInterval) {
     const bool expected = HoldsByEveryInterval(classes, 5'000);
     ASSERT_EQ(DemandHolds(classes), expected) << "case " << i;
     // The quick yes never says more.
-    if (!expected) ASSERT_FALSE(DemandHoldsByLines(classes)) << "case " << i;
+    ASSERT_LE(DemandHoldsByLines(classes), expected) << "case " << i;
     (expected ? held : refused) += 1;
   }
   EXPECT_GT(held, 2'000);
