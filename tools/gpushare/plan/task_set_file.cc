@@ -20,7 +20,6 @@ namespace gpushare::tool {
 namespace {
 
 using models::partition::Kind;
-using models::partition::kKinds;
 using models::partition::kSmsMax;
 using models::partition::kTaskNsMax;
 using models::partition::kTasksMax;
