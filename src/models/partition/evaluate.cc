@@ -2,7 +2,7 @@
 
 #include "src/models/partition/evaluate.h"
 
-#include <time.h>
+#include <time.h>  // NOLINT(modernize-deprecated-headers): clock_gettime is POSIX's
 
 #include <algorithm>
 #include <cmath>

@@ -108,7 +108,8 @@ class Branches {
       return;
     }
     const int32_t task = singles_[next].tasks.front();
-    for (size_t i = 0; i < open_.size(); ++i) {
+    // Deeper steps add to open_ and take that away again.
+    for (size_t i = 0; i < open_.size(); ++i) {  // NOLINT(modernize-loop-convert)
       if (tester_.tests() >= tests_max_) {
         ended_ = false;
         return;
