@@ -4,9 +4,9 @@
 // Use: warp_benchmark [--experiment figures|overlap|starvation|order|rate] [--machine titan_v|h200]
 //                     [--kernels a,b] [--second-launch CYCLE] [--memory-share X] [--seed N]
 //
-// --memory-share: L2 and the bandwidths of L2 and DRAM are X times an SM's share, as where only one
-// SM in X has work; 1 unless it is given. figures and rate run on a TITAN V unless told otherwise,
-// the others on an H200.
+// --memory-share: L2, and the bandwidths of L2 and DRAM, are X times an SM's share, as where only
+// one SM in X has work. Without it X is 1.
+// Without --machine the experiments `figures` and `rate` take a TITAN V, and the others an H200.
 
 #include <string>
 

@@ -100,7 +100,7 @@ struct NetworkShare {
   double us = 0;  // of all nodes alone
   double us_that_gains = 0;
 };
-inline constexpr double kGainMin = 0.02;  // what a repeated run of these programs tells apart
+inline constexpr double kGainMin = 0.02;  // two runs of one program differ by less
 NetworkShare ShareThatGains(const std::vector<Candidate>& candidates,
                             const std::vector<NodeGain>& gains);
 

@@ -11,9 +11,9 @@
 
 namespace gpushare::benchmarks {
 
-// Runs `work` on so many threads and returns when all have ended. What a thread's work throws is
-// told on stderr under `name` and ends that thread's work only. Where the system refuses a thread
-// the others do its jobs; the caller does, where it refuses all.
+// Runs `work` on so many threads and returns when all have ended. An exception ends the work of its
+// own thread alone, and is printed on stderr behind `name`. If the system refuses a thread, the
+// others do its jobs; if it refuses all of them, the caller does.
 template <class Work>
 void OnThreads(const std::string& name, int threads, const Work& work) {
   const auto guarded = [&name, &work]() noexcept {
