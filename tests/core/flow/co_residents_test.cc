@@ -28,12 +28,13 @@ struct Seen {
   KernelId neighbour;
 };
 
-// The online model, and what it observed of graphs.
+// The online model, what it observed of graphs, and how many evictions.
 class WatchingModel final : public ForwardingModel {
  public:
-  WatchingModel(std::unique_ptr<CostModel> model, std::vector<Seen>& seen)
-      : ForwardingModel(std::move(model)), seen_(seen) {}
+  WatchingModel(std::unique_ptr<CostModel> model, std::vector<Seen>& seen, int& evictions)
+      : ForwardingModel(std::move(model)), seen_(seen), evictions_(evictions) {}
   void Observe(const Observation& observation) override {
+    evictions_ += observation.evicted ? 1 : 0;
     if (observation.features.kind == TaskKind::kGraph) {
       Seen seen;
       seen.kernel = observation.features.kernel->id;
@@ -49,13 +50,14 @@ class WatchingModel final : public ForwardingModel {
 
  private:
   std::vector<Seen>& seen_;
+  int& evictions_;
 };
 
 class CoResidentsTest : public SimulatedSchedulerTest {
  protected:
   using SimulatedSchedulerTest::Wrap;
   std::unique_ptr<CostModel> Wrap(std::unique_ptr<CostModel> model) override {
-    return std::make_unique<WatchingModel>(std::move(model), seen_);
+    return std::make_unique<WatchingModel>(std::move(model), seen_, evictions_);
   }
 
   void Start(const char* policy) {
@@ -74,7 +76,7 @@ class CoResidentsTest : public SimulatedSchedulerTest {
     AppOptions options;
     options.name = "service";
     options.app_class = AppClass::kLatencyCritical;
-    options.promise.p99_bound = 2;
+    options.promise.p99_bound = bound_;
     options.promise.p99_alone_ns = 2 * kMs;
     options.solo_ns = kQueryNs;
     return AddQueue(options);
@@ -118,8 +120,10 @@ class CoResidentsTest : public SimulatedSchedulerTest {
   }
 
   std::vector<Seen> seen_;
+  int evictions_ = 0;
   KernelId query_;
   QueueId lc_queue_;
+  double bound_ = 2;  // of the service, whose p99 alone is 2 ms
 };
 
 TEST_F(CoResidentsTest, BeWorkInTheWayIsReportedWithTheWait) {
@@ -155,6 +159,30 @@ TEST_F(CoResidentsTest, BeWorkOnOtherSmsIsReportedWithTheirNumber) {
   EXPECT_GT(seen.beside.sms, 0);
   EXPECT_LT(seen.beside.sms, sms_);
   EXPECT_EQ(seen.neighbour, be);
+}
+
+// What it adds says nothing of an eviction of all workers, by which its kernel is judged. A bound
+// of 1.03 leaves 60 us, and all workers leave within 104 us.
+TEST_F(CoResidentsTest, BeWorkWithFewerWorkersIsNotBlamedAndItsEvictionsAreNotLearned) {
+  for (const bool fewer : {false, true}) {
+    SCOPED_TRACE(fewer);
+    lc_queue_ = QueueId();
+    bound_ = fewer ? 1.03 : 1.2;
+    ASSERT_NO_FATAL_FAILURE(StartScheduler(*MakePolicy("adaptive")));
+    query_ = *scheduler_->RegisterKernel(Graph("query", kQueryNs));
+    KernelDesc kernel = EvictableKernel("be", kBlockNs);
+    kernel.simulation.saturating_occupancy = 0.25;
+    const KernelId be = *scheduler_->RegisterKernel(kernel);
+    lc_queue_ = AddService();
+    SubmitBe(be, "training");
+    Query();
+    evictions_ = 0;
+    const Seen seen = Query();
+    EXPECT_TRUE(seen.has_co_residents) << "the work is there";
+    EXPECT_EQ(seen.neighbour, be);
+    EXPECT_EQ(seen.beside.same_sms, !fewer);
+    EXPECT_EQ(evictions_ > 0, !fewer) << "of all workers";
+  }
 }
 
 TEST_F(CoResidentsTest, OfTwoKernelsNeitherIsBlamed) {

@@ -49,6 +49,9 @@ class SnapshotBuilder {
   KernelCounters& Counters(int32_t kernel) {
     return kernels_[static_cast<size_t>(kernel)].counters;
   }
+  SimulationRecord& Simulation(int32_t kernel) {
+    return kernels_[static_cast<size_t>(kernel)].simulation;
+  }
   void KeepL1(int32_t kernel) { kernels_[static_cast<size_t>(kernel)].resources.keeps_l1 = true; }
   int32_t AddQuery(int32_t lc_app, int64_t headroom_ns);
 

@@ -2,6 +2,8 @@
 
 #include "src/core/flow/learn/co_residents.h"
 
+#include "src/core/seams/width.h"
+
 namespace gpushare::core {
 namespace {
 
@@ -32,6 +34,12 @@ LinkUse CopiesAlone(const Flow& flow) {
 
 }  // namespace
 
+bool IsNarrow(const Flow& flow, const Task& task, const Part& part) {
+  return task.work.kernel != nullptr &&
+         HasFewerWorkers(*task.work.kernel, part.form, part.workers,
+                         flow.lanes.place(part.place).sms, task.work.block_tasks);
+}
+
 void RecordCoResidents(Flow& flow, Task& task, Part& part) {
   if (flow.lanes_busy <= 1) return;
   Progress& progress = task.progress;
@@ -48,6 +56,8 @@ void RecordCoResidents(Flow& flow, Task& task, Part& part) {
       one_neighbour =
           one_neighbour && other->record.kernel && task.record.beside == other->record.kernel;
       if ((own >> its.place & 1) != 0) {
+        // What fewer workers add to a query says nothing of an eviction of all of them.
+        one_neighbour = one_neighbour && !IsNarrow(flow, *other, its);
         progress.beside_overlaps = true;
       } else {
         progress.beside_sms = flow.lanes.place(its.place).sms;

@@ -13,6 +13,9 @@ namespace gpushare::core {
 // The part has begun: marks it, its task and what runs beside it.
 void RecordCoResidents(Flow& flow, Task& task, Part& part);
 
+// Whether the part has fewer workers than its SMs hold (seams/width.h).
+bool IsNarrow(const Flow& flow, const Task& task, const Part& part);
+
 // Directions in which pinned BE copies ran at the launch of the LC task and run now, with nothing
 // else beside it; 0: not the same ones. What came and went in between is not seen.
 LinkUse CopiesAllAlong(const Flow& flow, const Task& task);

@@ -57,6 +57,8 @@ void SampleEviction(Flow& flow, const Task& task, const Part& part,
                     const DeviceCompletion& completion, int64_t eviction_ns) {
   if (eviction_ns == kNotEvicted) return;
   if (completion.block_tasks_done <= 0 || part.form != Form::kWorkers) return;
+  // Block tasks of fewer workers take less time, where no other work fills the SMs.
+  if (!part.had_co_residents && IsNarrow(flow, task, part)) return;
   AddSample(flow, task, part, eviction_ns, true);
 }
 

@@ -12,6 +12,7 @@
 #include "src/core/policies/parts/blocking.h"
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/eviction.h"
+#include "src/core/policies/parts/fewer_workers.h"
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/policies/parts/same_work.h"
 #include "src/core/promise/tuning.h"
@@ -233,10 +234,17 @@ void QuestionBuilder::AddTask(const TermContext& context, const HeadView& task, 
   const size_t k = static_cast<size_t>(task.kernel_index);
   KernelScratch& scratch = by_kernel_[k];
   const bool first = (present[k / kWordBits] >> (k % kWordBits) & 1) == 0;
+  // A running task counts as when it is launched again.
+  const Width width =
+      delay.eviction_ns > 0 && !(context.quotas.any() && context.quotas.BoundsWorkers(task))
+          ? ChooseWidth(context.snapshot, task,
+                        [&](int64_t ns) { return context.shifts.ShareOf({.eviction_ns = ns}); })
+          : Width();
   const TermSource source = {
-      .eviction_ns = delay.eviction_ns,
+      .eviction_ns = EvictionOf(delay.eviction_ns, width),
       .weight = context.snapshot.be_apps[static_cast<size_t>(task.app)].weight,
       .uncuttable_ns = delay.uncuttable_ns,
+      .speed = width.speed,
       .app = context.quotas.any() ? task.app : -1,
       .evictable = CanBeEvicted(context.snapshot, task)};
   if (!first && source == scratch.last) return;
@@ -267,7 +275,8 @@ void QuestionBuilder::FillTerm(const TermContext& context, const HeadView& task,
   term.shift_ns = fits ? context.shifts.ShiftOf(delay) : 0;
   term.stays_ns = source.evictable ? source.eviction_ns : 0;
   term.weight = source.weight;
-  term.most = MostOf(context.snapshot, context.quotas, task);
+  const double most = MostOf(context.snapshot, context.quotas, task);
+  term.most = source.speed < 1 ? std::min(most, source.speed) : most;
   term.confined = context.quotas.IsConfined(task);
   term.segment_ns = RunsInSegments(context.snapshot, task) ? SegmentNsOf(*task.kernel) : 0;
 }

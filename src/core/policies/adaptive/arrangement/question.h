@@ -45,9 +45,10 @@ struct BeTerm {
   int64_t shift_ns = 0;  // of a p99 by it, rounded up; 0 unless it fits
   int64_t stays_ns = 0;  // evicted, rounded up; 0 if nothing evicts it
   double weight = 1;
-  double most = kUnbounded;  // throughput that its quota or a reservation leaves it
-  bool confined = false;     // it has one place, never the LC side (be_quota.h)
-  int64_t segment_ns = 0;    // of a graph in segments; else 0
+  // Throughput that its quota or a reservation leaves it, or fewer workers an SM.
+  double most = kUnbounded;
+  bool confined = false;   // it has one place, never the LC side (be_quota.h)
+  int64_t segment_ns = 0;  // of a graph in segments; else 0
   bool operator==(const BeTerm&) const = default;
 };
 
@@ -101,6 +102,7 @@ class QuestionBuilder {
     int64_t eviction_ns = 0;
     double weight = 0;
     int64_t uncuttable_ns = 0;
+    double speed = 1;  // with the workers that it may have
     int32_t app = -1;  // where a quota or a reservation may bound it
     bool evictable = false;
     bool operator==(const TermSource&) const = default;

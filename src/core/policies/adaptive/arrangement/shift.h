@@ -183,6 +183,8 @@ class Shift {
   const Credit& CreditFor(int64_t blocking_ns) const {
     return shifts_.CreditOf(snapshot_, blocking_ns);
   }
+  // Of the idle periods, those that may end with it.
+  double ShareOf(Delay delay) const { return shifts_.ShareOf(delay); }
   // In each idle period.
   bool Allows(Delay delay) const { return shifts_.ShareOf(delay) >= 1; }
   // In this idle period.

@@ -9,6 +9,7 @@
 #include "src/core/policies/adaptive/arrangement/worst_latency.h"
 #include "src/core/policies/parts/blocking.h"
 #include "src/core/policies/parts/eviction.h"
+#include "src/core/policies/parts/fewer_workers.h"
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/policies/parts/same_work.h"
 
@@ -51,13 +52,21 @@ bool BeJudge::MayUseUnconfined(const HeadView& task) const {
   return !CanBeEvicted(snapshot_, task) && SidesOf(task) == Sides::kNone;
 }
 
+Width BeJudge::WidthOn(const HeadView& task, const BePlace& place) const {
+  if (!place.overlaps_lc || forced_) return {};
+  if (places_.quotas().any() && places_.quotas().BoundsWorkers(task)) return {};
+  return ChooseWidth(snapshot_, task,
+                     [&](int64_t ns) { return shift_.ShareOf({.eviction_ns = ns}); });
+}
+
 // No promise holds work that LC work waits for, once no query is active.
-Judgement BeJudge::JudgeBlocking(const HeadView& task, const BePlace& place) const {
+Judgement BeJudge::JudgeBlocking(const HeadView& task, const BePlace& place,
+                                 const Width& width) const {
   if (task.awaited_by_lc && !lc_.active) return {};
   if (places_.IsBesideLc(place)) return JudgeBesideLc(task, place);
   const bool evictable = CanBeEvicted(snapshot_, task);
   if (evictable && forced_) return {};
-  const int64_t blocking_ns = BlockingOn(snapshot_, task, place.index);
+  const int64_t blocking_ns = EvictionOf(BlockingOn(snapshot_, task, place.index), width);
   const Delay delay = places_.load().DelayWith(blocking_ns, evictable);
   if (shift_.MeetsExpected(delay)) return HoldForGap();
   return shift_.AllowsNow(delay) ? Judgement() : JudgeCredit(delay);
@@ -133,10 +142,12 @@ Judgement BeJudge::JudgeTogether(const HeadView& task, const BePlace& place) con
   if (!place.overlaps_lc || forced_ || !CanBeEvicted(snapshot_, task)) return {};
   const Evictions others = places_.EvictionsOn(place);
   if (others.sum_ns == 0) return {};
-  const int64_t leaves_ns = LeavesWithin(snapshot_, task, place.index);
+  const Width width = WidthOn(task, place);
+  const int64_t leaves_ns = EvictionOf(LeavesWithin(snapshot_, task, place.index), width);
   const int64_t in_turn_ns = SumNs(others.in_turn_ns, leaves_ns);
   const bool in_tails = shift_.IsInTails(in_turn_ns);
-  const int64_t sum_ns = SumNs(others.sum_ns, BlockingOn(snapshot_, task, place.index));
+  const int64_t blocking_ns = EvictionOf(BlockingOn(snapshot_, task, place.index), width);
+  const int64_t sum_ns = SumNs(others.sum_ns, blocking_ns);
   const Delay delay = {
       in_tails ? std::min(sum_ns, std::max(others.slowest_ns, leaves_ns)) : in_turn_ns,
       places_.load().delay.uncuttable_ns};

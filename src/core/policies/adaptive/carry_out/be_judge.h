@@ -19,6 +19,7 @@
 #include "src/core/policies/parts/fair_share.h"
 #include "src/core/policies/parts/lc_activity.h"
 #include "src/core/seams/snapshot.h"
+#include "src/core/seams/width.h"
 
 namespace gpushare::core {
 
@@ -52,8 +53,14 @@ class BeJudge {
   // Whether a task of this kind may ever use the place. A kernel that the arrangement excludes from
   // both sides is judged, and held, on the BE side.
   bool MayUse(const HeadView& task, const BePlace& place) const;
-  // By its blocking time alone.
-  Judgement JudgeBlocking(const HeadView& task, const BePlace& place) const;
+  // How many workers a launch of the task on the place has: fewer where LC work would wait for all
+  // of them too long, and no quota bounds them.
+  Width WidthOn(const HeadView& task, const BePlace& place) const;
+  // By its blocking time alone, with these workers, or with the task's own eviction latency.
+  Judgement JudgeBlocking(const HeadView& task, const BePlace& place) const {
+    return JudgeBlocking(task, place, WidthOn(task, place));
+  }
+  Judgement JudgeBlocking(const HeadView& task, const BePlace& place, const Width& width) const;
   // And by the room on the place, as if nothing had to run alone.
   Judgement JudgeRoom(const HeadView& task, const BePlace& place) const;
   // Whether the task, or what shares SMs with the place, runs alone, or both would take too long to

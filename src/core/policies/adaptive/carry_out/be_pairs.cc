@@ -116,7 +116,7 @@ bool BePairs::FitsBudget(const HeadView& task, const CoScheduleOption& option, s
   if (task.eviction_ns != kNever) {
     paired.eviction_ns = static_cast<int64_t>(static_cast<double>(task.eviction_ns) * stretch);
   }
-  const Judgement judgement = judge_.JudgeBlocking(paired, place);
+  const Judgement judgement = judge_.JudgeBlocking(paired, place, Width());
   return judgement.reason == Reason::kNone && !judgement.on_credit;
 }
 

@@ -62,7 +62,12 @@ bool BePlaces::Launch(const HeadView& task, BePlace& place, Reason reason, int32
       MakeLaunch(task.task, EvictableForm(snapshot_, task), place.index, LaneClass::kBe, reason);
   launch.workers =
       places_.quotas().BoundsWorkers(task) ? places_.quotas().WorkersLeft(task) : workers;
+  const bool all = launch.workers == 0 && launch.form == Form::kWorkers;
+  const int32_t fewer = all ? judge_.WidthOn(task, place).workers_per_sm : 0;
+  if (fewer > 0) launch.workers = fewer * snapshot_.places[static_cast<size_t>(place.index)].sms;
   if (!plan.launches.TryAdd(launch)) return false;
+  // The SMs have room for a second task, whose workers would make those of the first one slower.
+  if (fewer > 0) place.window = 1;
   places_.Take(task, place);
   return true;
 }
@@ -187,8 +192,12 @@ bool BePlaces::PairWithNext(const RunningView& running, bool narrow, BePlace& pl
 }
 
 bool BePlaces::PairRunning(BePlace& place, Plan& plan) {
-  if (!pairs_.MayPairOn(place)) return false;
   const RunningView* const running = OnlyRunningOn(snapshot_, place.index);
+  if (running != nullptr && judge_.WidthOn(running->task, place).workers_per_sm > 0) {
+    place.window = 1;
+    return false;
+  }
+  if (!pairs_.MayPairOn(place)) return false;
   if (running == nullptr || turn_.Displaces(running->task)) return false;
   const bool narrow = pairs_.IsNarrow(*running);
   if (PairWithNext(*running, narrow, place, plan)) return true;
