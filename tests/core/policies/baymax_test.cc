@@ -162,9 +162,30 @@ TEST_F(BaymaxTest, CopiesAreLimitedInEachDirectionAndPinnedOnesAreCharged) {
   const HeadView& charged = copy(CopyDirection::kDeviceToHost, 300 * kUs, true);
   const Plan plan = PlanOf("baymax", builder);
   EXPECT_NE(FindLaunch(plan, pageable), nullptr) << "a pageable copy is not charged to headroom";
-  EXPECT_TRUE(IsHeld(plan, beyond, Reason::kHoldCopies, {}, 2));
+  EXPECT_TRUE(IsHeld(plan, beyond, Reason::kHoldCopies, 1, 1));
   EXPECT_NE(FindLaunch(plan, pinned), nullptr);
   EXPECT_TRUE(IsHeld(plan, charged, Reason::kHoldHeadroom, {}, 200 * kUs));
+}
+
+// All pageable copies together move what one of them moves alone.
+TEST_F(BaymaxTest, PageableCopiesOfADirectionRunOneAtATimeWhateverEq5Says) {
+  for (CopyState& copies : builder.snapshot.copies) copies.be_limit = 5;
+  const auto copy = [&](CopyDirection direction, bool pinned) -> HeadView& {
+    HeadView& head = builder.AddBeCopy(be, direction, 1 << 20, 50 * kUs);
+    head.pinned = pinned;
+    return head;
+  };
+  const HeadView& in = copy(CopyDirection::kHostToDevice, false);
+  const HeadView& next = copy(CopyDirection::kHostToDevice, false);
+  const HeadView& out = copy(CopyDirection::kDeviceToHost, false);
+  const HeadView& pinned = copy(CopyDirection::kHostToDevice, true);
+  const HeadView& more = copy(CopyDirection::kHostToDevice, true);
+  const Plan plan = PlanOf("baymax", builder);
+  EXPECT_NE(FindLaunch(plan, in), nullptr);
+  EXPECT_TRUE(IsHeld(plan, next, Reason::kHoldCopies, 1, 1));
+  EXPECT_NE(FindLaunch(plan, out), nullptr);
+  EXPECT_NE(FindLaunch(plan, pinned), nullptr);
+  EXPECT_NE(FindLaunch(plan, more), nullptr);
 }
 
 TEST(BaymaxWithoutTargetTest, AWindowBoundsWhatIsIssuedAheadOfEachApp) {

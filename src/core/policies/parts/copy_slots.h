@@ -1,5 +1,9 @@
 // N_tr: how many BE copies may run in each direction (Baymax eq. 5), counted over one plan.
 //
+// Eq. 5 takes it that copies of pageable memory gain from each other until the link is full. What
+// was measured says otherwise (its fig. 8): the rate of pageable copies is that of all of them
+// together (DeviceProfile). One gets all of it, so one runs at a time, and its N_tr is 1.
+//
 // Pinned copies of one direction share the link, so a slot beside one is left to the app of that
 // copy where it is next by weight (fair_share.h). Pageable ones are slower than the link: each has
 // its own share, and leaves no slot.
@@ -27,8 +31,7 @@ class CopySlots {
     }
   }
   bool Free(const HeadView& head) const {
-    const CopyState& state = copies_[Index(head)];
-    return state.be_active < state.be_limit && !IsLeft(head);
+    return ActiveBeside(head) < LimitOf(head) && !IsLeft(head);
   }
   void Take(const HeadView& head) {
     ++copies_[Index(head)].be_active;
@@ -36,14 +39,26 @@ class CopySlots {
   }
   // Both as counts: the copies that run, and N_tr, or 1 where the next slot is another app's.
   PlannedHold Hold(const HeadView& head) const {
-    const CopyState& state = copies_[Index(head)];
-    const bool full = state.be_active >= state.be_limit;
-    return {head.task, Reason::kHoldCopies, state.be_active, full ? state.be_limit : 1};
+    const int32_t active = ActiveBeside(head);
+    const int32_t limit = LimitOf(head);
+    return {head.task, Reason::kHoldCopies, active, active >= limit ? limit : 1};
   }
 
  private:
   static size_t Index(const HeadView& head) { return static_cast<size_t>(head.direction); }
+  const CopyState& StateOf(const HeadView& head) const { return copies_[Index(head)]; }
+  // A pageable copy is full by its like, or by all copies.
+  bool FullOfPageable(const HeadView& head) const {
+    return !head.pinned && pageable_[Index(head)] >= kPageableAtOnce;
+  }
+  int32_t ActiveBeside(const HeadView& head) const {
+    return FullOfPageable(head) ? pageable_[Index(head)] : StateOf(head).be_active;
+  }
+  int32_t LimitOf(const HeadView& head) const {
+    return FullOfPageable(head) ? kPageableAtOnce : StateOf(head).be_limit;
+  }
   void Follow(const HeadView& copy) {
+    if (!copy.pinned) ++pageable_[Index(copy)];
     if (copy.pinned && copy.followed) followed_[Index(copy)] |= uint64_t{1} << copy.app;
   }
   bool IsLeft(const HeadView& head) const {
@@ -54,8 +69,11 @@ class CopySlots {
     return false;
   }
 
+  static constexpr int32_t kPageableAtOnce = 1;
+
   const FairShare& shares_;
   std::array<CopyState, 4> copies_;
+  std::array<int32_t, 4> pageable_{};   // BE copies of pageable memory
   std::array<uint64_t, 4> followed_{};  // BE apps with a pinned copy that another one follows
 };
 
