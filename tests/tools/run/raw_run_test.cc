@@ -327,6 +327,28 @@ TEST_F(RawRunTest, AClosedLoopAsksAgainAfterItsAnswers) {
   EXPECT_FALSE(outcome.unstable);
 }
 
+// Two BE tasks of 1 ms, and the query 1.5 ms after they were launched.
+TEST_F(RawRunTest, InRoundsAQueryComesAfterTheBeTasksOfItsRound) {
+  lc_.arrivals.kind = ArrivalKind::kAfterBe;
+  lc_.arrivals.after_ns = 1'500'000;
+  lc_.arrivals.pause_ns = 100'000;
+  plan_.lc[0].closed_queries = 5;
+  be_.depth = 2;
+  plan_.be.push_back({&be_, false});
+  const RunOutcome outcome = ExecuteRun(plan_);
+  ASSERT_EQ(outcome.lc[0].latencies_ns.size(), 5u);
+  for (const int64_t latency_ns : outcome.lc[0].latencies_ns) EXPECT_GE(latency_ns, 300'000);
+  EXPECT_EQ(workloads_.launches["lc"], (5 + 10) * 3);
+  EXPECT_EQ(workloads_.launches["be"], (5 + 1) * 2) << "a round warms up, and none follows";
+  EXPECT_EQ(workloads_.verified["be"], workloads_.launches["be"]);
+  // Its rate counts the rounds alone, and not the time between them.
+  const double tasks_per_second = outcome.be[0].work_per_second / kWorkOfBeTask;
+  EXPECT_LE(tasks_per_second, 1000);
+  const double stalled = static_cast<double>(workloads_.diary.stalled_ns()) * 1e-9;
+  EXPECT_GE(tasks_per_second, 10 / (0.0102 + 5 * 0.0004 + stalled));
+  EXPECT_GE(outcome.span_ns, 5 * 2'100'000);
+}
+
 TEST_F(RawRunTest, BestEffortAloneCountsItsSpanOnly) {
   plan_.lc.clear();
   plan_.be.push_back({&be_, false});

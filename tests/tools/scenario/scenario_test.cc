@@ -49,6 +49,19 @@ void ExpectSentence(const std::string& text, const std::string& part) {
   EXPECT_EQ(error.find('\n'), std::string::npos);
 }
 
+TEST(ScenarioTest, AQueryMayComeAfterTheBeTasksOfARound) {
+  const std::string poisson = R"({"type": "gamma", "cv": 2.5})";
+  const std::string after = R"({"type": "after_be", "after_ns": 1000000, "pause_ns": 5})";
+  // The good scenario has a case of both its LC apps.
+  ExpectSentence(Changed(poisson, after), "lc mixes apps whose arrivals are after_be with others");
+  ExpectSentence(Changed(poisson, R"({"type": "after_be", "after_ns": -1})"), "after_ns");
+  ExpectSentence(Changed(poisson, R"({"type": "after_be", "clients": 2})"), "clients");
+  ArrivalSpec spec;
+  spec.kind = ArrivalKind::kAfterBe;
+  EXPECT_FALSE(FollowsLoad(spec));
+  EXPECT_TRUE(FollowsAnswers(spec));
+}
+
 TEST(ScenarioTest, AnEngineHasStepsInBusyPeriods) {
   const std::string poisson = R"({"type": "gamma", "cv": 2.5})";
   ArrivalSpec spec =

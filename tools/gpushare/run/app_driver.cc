@@ -70,7 +70,7 @@ void LcDriver::WarmUp(int64_t now_ns) {
 
 void LcDriver::Start(int64_t start_ns) {
   start_ns_ = start_ns;
-  if (!ClosedLoop()) return;
+  if (!ClosedLoop() || InRounds(plan_)) return;
   for (int32_t client = 0; client < plan_.app->arrivals.clients; ++client) {
     due_clients_.emplace(start_ns, client);
     next_think_.push_back(think_times_.Draw());
@@ -121,6 +121,11 @@ std::vector<int64_t> LcDriver::LatenciesNs() const {
     if (query.counted) latencies.push_back(query.latency_ns);
   }
   return latencies;
+}
+
+void LcDriver::Ask(int64_t arrival_ns) {
+  Enqueue(arrival_ns, -1, true);
+  Pump();
 }
 
 void LcDriver::SubmitDue(int64_t now_ns) {
@@ -260,7 +265,8 @@ gpushare_app_guarantee BeDriver::Guarantee() const { return GuaranteeOf(app_.get
 NamedId BeDriver::Id() const { return {gpushare_app_id(app_.get()), plan_.app->name, false}; }
 
 void BeDriver::Start() {
-  // In rounds, so that every queue gets its first task before any gets a second.
+  // One task of each queue after the other, so that every queue gets its first before any gets a
+  // second.
   for (int round = 0; round < plan_.app->depth; ++round) {
     for (size_t queue = 0; queue < queues_.size(); ++queue) {
       slots_.push_back({this, queue, 0});
@@ -269,7 +275,21 @@ void BeDriver::Start() {
   }
 }
 
+void BeDriver::StartRound(int64_t now_ns) {
+  in_rounds_ = true;
+  round_start_ns_ = now_ns;
+  const auto queues = queues_.size();
+  round_left_.store(queues * static_cast<size_t>(plan_.app->depth), std::memory_order_release);
+  if (slots_.empty()) return Start();
+  for (Slot& slot : slots_) Submit(slot);
+}
+
 void BeDriver::Stop(int64_t end_ns) {
+  // What is left of a round that does not end was held all along.
+  if (in_rounds_ && !RoundEnded()) {
+    const std::lock_guard<std::mutex> lock(records_mutex_);
+    rounds_ns_ += end_ns - round_start_ns_;
+  }
   end_ns_ = end_ns;
   stopped_.store(true, std::memory_order_release);
 }
@@ -296,7 +316,19 @@ void BeDriver::OnComplete(void* user, const gpushare_completion_record* record) 
 void BeDriver::Complete(Slot& slot, const gpushare_completion_record& record) {
   count_.completed.fetch_add(1, std::memory_order_relaxed);
   Record(slot, record);
-  if (!stopped_.load(std::memory_order_acquire) && !fault_.any()) Submit(slot);
+  if (in_rounds_) {
+    EndOfRoundTask(record.complete_ns);
+  } else if (!stopped_.load(std::memory_order_acquire) && !fault_.any()) {
+    Submit(slot);
+  }
+}
+
+void BeDriver::EndOfRoundTask(int64_t complete_ns) {
+  if (round_left_.load(std::memory_order_relaxed) == 1 && round_start_ns_ >= start_ns_) {
+    const std::lock_guard<std::mutex> lock(records_mutex_);
+    rounds_ns_ += complete_ns - round_start_ns_;
+  }
+  round_left_.fetch_sub(1, std::memory_order_release);
 }
 
 void BeDriver::Record(const Slot& slot, const gpushare_completion_record& record) {
@@ -322,7 +354,8 @@ BeWork BeDriver::Work() const {
   for (const Span& span : spans_) {
     done += span.work * OverlapShare(span.from_ns, span.to_ns, start_ns_, end_ns_);
   }
-  const double seconds = static_cast<double>(end_ns_ - start_ns_) * 1e-9;
+  const int64_t span_ns = in_rounds_ ? rounds_ns_ : end_ns_ - start_ns_;
+  const double seconds = static_cast<double>(span_ns) * 1e-9;
   work.work_per_second = seconds > 0 ? done / seconds : 0;
   return work;
 }

@@ -61,6 +61,8 @@ class LcDriver {
   // Submits one query now, for the warm-up; it is not counted. Only before Start.
   void WarmUp(int64_t now_ns);
   void Start(int64_t start_ns);
+  // In rounds: a query arrives now.
+  void Ask(int64_t arrival_ns);
   // Submits every query whose arrival is not after now_ns.
   void SubmitDue(int64_t now_ns);
   void StopNewQueries() { stopped_ = true; }
@@ -137,8 +139,15 @@ class BeDriver {
   BeDriver& operator=(const BeDriver&) = delete;
 
   void Start();
+  // In rounds, instead of Start: submits the tasks of one round, which end before the next one
+  // begins. The time of a round counts from now_ns to the end of its last task.
+  void StartRound(int64_t now_ns);
+  bool RoundEnded() const { return round_left_.load(std::memory_order_acquire) == 0; }
   // Work from start_ns on counts. Before Stop.
-  void CountFrom(int64_t start_ns) { start_ns_ = start_ns; }
+  void CountFrom(int64_t start_ns) {
+    start_ns_ = start_ns;
+    rounds_ns_ = 0;
+  }
   void Stop(int64_t end_ns);  // no new task; work up to end_ns counts
   BeWork Work() const;        // only when no callback can run any more
   const TaskCount& count() const { return count_; }
@@ -161,6 +170,7 @@ class BeDriver {
   void Complete(Slot& slot, const gpushare_completion_record& record);
   void Record(const Slot& slot, const gpushare_completion_record& record);
   void Submit(Slot& slot);
+  void EndOfRoundTask(int64_t complete_ns);
 
   const BePlan& plan_;
   RunFault& fault_;
@@ -177,6 +187,11 @@ class BeDriver {
   std::deque<Span> spans_;
   int64_t evictions_ = 0;
   int64_t shut_down_ = 0;  // tasks that did not complete before the shutdown
+  int64_t rounds_ns_ = 0;  // time of the rounds that count
+  // In rounds.
+  bool in_rounds_ = false;
+  int64_t round_start_ns_ = 0;
+  std::atomic<size_t> round_left_{0};  // tasks
 };
 
 }  // namespace gpushare::tool

@@ -65,11 +65,14 @@ class RawLc {
 
   void Start(int64_t start_ns) {
     start_ns_ = start_ns;
-    if (!ClosedLoop()) return;
+    if (!ClosedLoop() || InRounds(plan_)) return;
     for (int32_t client = 0; client < plan_.app->arrivals.clients; ++client) {
       due_clients_.emplace(start_ns, client);
     }
   }
+
+  // In rounds: a query arrives.
+  void Ask(int64_t arrival_ns) { queries_.push_back({arrival_ns, -1, Pass(), true}); }
 
   // Takes queries that arrived, checks for answers, and launches the next task. True if it
   // launched.
@@ -198,9 +201,19 @@ class RawBe {
   void Stop() { stopped_ = true; }
   bool Idle() const { return done_ == launched_; }
 
+  // In rounds: before the first one it launches nothing.
+  void LaunchInRounds() { launches_max_ = 0; }
+  // The queues' tasks of one round, in a row on the stream.
+  void StartRound(int64_t now_ns) {
+    round_start_ns_ = now_ns;
+    launches_max_ = launched_ + static_cast<size_t>(plan_.app->queues * plan_.app->depth);
+  }
+  bool RoundEnded() const { return done_ == launches_max_; }
+
   void Turn() {
     Poll();
-    if (stopped_ || launched_ - done_ >= DepthOf(*plan_.app)) return;
+    if (stopped_ || launched_ == launches_max_) return;
+    if (launched_ - done_ >= DepthOf(*plan_.app)) return;
     launch_ns_.push_back(WallNs());
     app_->Launch(static_cast<size_t>(launched_) % plan_.app->tasks.size());
     app_->Mark(static_cast<size_t>(launched_) % DepthOf(*plan_.app));
@@ -217,6 +230,7 @@ class RawBe {
       spans_.push_back({from_ns, to_ns, plan_.app->tasks[item].work()});
       last_ns_ = to_ns;
       ++done_;
+      if (done_ == launches_max_) rounds_.push_back({round_start_ns_, to_ns, 0});
     }
   }
 
@@ -229,7 +243,15 @@ class RawBe {
     for (const Span& span : spans_) {
       done += span.work * OverlapShare(span.from_ns, span.to_ns, start_ns, end_ns);
     }
-    work.work_per_second = done / (static_cast<double>(end_ns - start_ns) * 1e-9);
+    int64_t span_ns = end_ns - start_ns;
+    if (launches_max_ != kNoLimit) {
+      span_ns = 0;
+      for (const Span& round : rounds_) {
+        if (round.from_ns >= start_ns) span_ns += round.to_ns - round.from_ns;
+      }
+    }
+    const double seconds = static_cast<double>(span_ns) * 1e-9;
+    work.work_per_second = seconds > 0 ? done / seconds : 0;
     return work;
   }
 
@@ -242,12 +264,16 @@ class RawBe {
 
   const BePlan& plan_;
   std::unique_ptr<RawApp> app_;
+  static constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
+  size_t launches_max_ = kNoLimit;
   size_t launched_ = 0;
   size_t done_ = 0;
   bool stopped_ = false;
   int64_t last_ns_ = 0;
   std::deque<int64_t> launch_ns_;  // launch times of the tasks in flight
   std::deque<Span> spans_;
+  int64_t round_start_ns_ = 0;
+  std::deque<Span> rounds_;
 };
 
 class RawRun {
@@ -268,6 +294,7 @@ class RawRun {
       options.best_effort = true;
       options.marks = RawBe::DepthOf(*be.app);
       be_.push_back(std::make_unique<RawBe>(be, Make(be.app->name, be.app->tasks, options)));
+      if (InRounds(plan)) be_.back()->LaunchInRounds();
     }
   }
 
@@ -277,7 +304,11 @@ class RawRun {
       return !lc_.empty() &&
              std::all_of(lc_.begin(), lc_.end(), [](auto& lc) { return lc->Exhausted(); });
     };
-    SpinUntil(plan_.span_ns > 0 ? start_ns_ + plan_.span_ns : kNever, exhausted);
+    if (InRounds(plan_)) {
+      DriveRounds();
+    } else {
+      SpinUntil(plan_.span_ns > 0 ? start_ns_ + plan_.span_ns : kNever, exhausted);
+    }
     RunOutcome outcome;
     outcome.start_ns = start_ns_;
     const int64_t end_ns = std::max(WallNs(), start_ns_ + 1);
@@ -337,8 +368,33 @@ class RawRun {
     return true;
   }
 
+  void EndRound() {
+    SpinUntil(WallNs() + kRawDrainNs, [&] {
+      return LcIdle() &&
+             std::all_of(be_.begin(), be_.end(), [](auto& be) { return be->RoundEnded(); });
+    });
+  }
+
+  void DriveRounds() {
+    for (int64_t round = 0; round < lc_.front()->plan().closed_queries; ++round) {
+      const int64_t begin_ns = WallNs();
+      for (auto& be : be_) be->StartRound(begin_ns);
+      for (auto& lc : lc_) {
+        const int64_t arrival_ns = begin_ns + lc->plan().app->arrivals.after_ns;
+        SpinUntil(arrival_ns, [] { return false; });
+        lc->Ask(arrival_ns);
+      }
+      EndRound();
+      const int64_t pause_ns = lc_.front()->plan().app->arrivals.pause_ns;
+      SpinUntil(WallNs() + pause_ns, [] { return false; });
+    }
+  }
+
   void WarmUp() {
     const int64_t begin_ns = WallNs();
+    for (auto& be : be_) {
+      if (InRounds(plan_)) be->StartRound(begin_ns);
+    }
     const int64_t give_up_ns = begin_ns + kWarmUpNsMax;
     for (auto& lc : lc_) {
       for (int i = 0; i < kWarmUpQueries && WallNs() < give_up_ns; ++i) {
@@ -347,6 +403,7 @@ class RawRun {
       }
     }
     SpinUntil(begin_ns + kWarmUpNs, [] { return false; });
+    if (InRounds(plan_)) EndRound();
     start_ns_ = WallNs() + kLeadNs;
     for (auto& lc : lc_) lc->Start(start_ns_);
     SpinUntil(start_ns_, [] { return false; });

@@ -30,6 +30,11 @@ struct LcPlan {
   bool reserve = false;
 };
 
+// Whether the app's queries come one in each round of BE tasks (ArrivalKind::kAfterBe).
+inline bool InRounds(const LcPlan& plan) {
+  return plan.app->arrivals.kind == ArrivalKind::kAfterBe;
+}
+
 struct BePlan {
   const BeApp* app = nullptr;
   bool quota = false;
@@ -61,6 +66,10 @@ struct RunPlan {
   RawForm raw_form;
   const std::atomic<bool>* stop = nullptr;  // another thread sets it: give up soon
 };
+
+// Whether the run has rounds: BE apps submit `depth` tasks a queue at once, the LC apps' queries
+// follow, and the next round begins when all of them have ended.
+inline bool InRounds(const RunPlan& plan) { return !plan.lc.empty() && InRounds(plan.lc.front()); }
 
 }  // namespace gpushare::tool
 

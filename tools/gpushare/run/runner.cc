@@ -28,6 +28,9 @@ constexpr int64_t kDrainStepNs = 1'000'000'000;
 // Closed loops: the largest step of the clock while only answers can cause new queries.
 constexpr int64_t kAnswerStepNs = 1'000'000;
 
+// Longest round: a policy may hold BE tasks for ever. Then no further round begins.
+constexpr int64_t kRoundNsMax = int64_t{10} * 1'000'000'000;
+
 // Real time: after a drain of five minutes an unstable baseline is given up. Callbacks may run a
 // little after the drain that waited for their tasks.
 constexpr int64_t kRealDrainNs = int64_t{300} * 1'000'000'000;
@@ -69,9 +72,11 @@ class Run {
     for (auto& lc : lc_) lc->Start(start_ns_);
     for (auto& be : be_) {
       be->CountFrom(start_ns_);
-      if (!real_time_) be->Start();
+      if (!real_time_ && !InRounds(plan_)) be->Start();
     }
-    if (real_time_) {
+    if (InRounds(plan_)) {
+      DriveRounds();
+    } else if (real_time_) {
       DriveRealTime();
     } else {
       DriveArrivals();
@@ -168,7 +173,13 @@ class Run {
   // arrivals.
   void WarmUp() {
     const int64_t begin_ns = NowNs(runtime_.get());
-    for (auto& be : be_) be->Start();
+    for (auto& be : be_) {
+      if (InRounds(plan_)) {
+        be->StartRound(begin_ns);
+      } else {
+        be->Start();
+      }
+    }
     for (auto& lc : lc_) {
       for (int i = 0; i < kWarmUpQueries; ++i) {
         const int64_t now_ns = NowNs(runtime_.get());
@@ -178,6 +189,7 @@ class Run {
       }
     }
     SpinUntil(begin_ns + kWarmUpNs, [] { return false; });
+    if (InRounds(plan_)) EndRound();
     if (!plan_.trace.event_log_path.empty()) BeginTrace();
     start_ns_ = NowNs(runtime_.get()) + kLeadNs;
     SpinUntil(start_ns_, [] { return false; });
@@ -223,6 +235,54 @@ class Run {
                      "within " + std::to_string(kRealDrainNs / 1'000'000'000) +
                      " s of the last arrival.");
     }
+  }
+
+  void WaitUntil(int64_t time_ns) {
+    if (real_time_) {
+      SpinUntil(time_ns, [] { return false; });
+    } else {
+      AdvanceTo(time_ns);
+    }
+  }
+
+  bool RoundEnded() const {
+    return std::all_of(lc_.begin(), lc_.end(), [](auto& lc) { return lc->Idle(); }) &&
+           std::all_of(be_.begin(), be_.end(), [](auto& be) { return be->RoundEnded(); });
+  }
+
+  // False if it does not end.
+  bool EndRound() {
+    const int64_t give_up_ns = NowNs(runtime_.get()) + kRoundNsMax;
+    while (!RoundEnded()) {
+      const int64_t now_ns = NowNs(runtime_.get());
+      if (now_ns >= give_up_ns) return false;
+      for (auto& lc : lc_) lc->SubmitDue(now_ns);
+      WaitUntil(now_ns + kAnswerStepNs);
+    }
+    return true;
+  }
+
+  void DriveRounds() {
+    std::vector<LcDriver*> in_order;
+    for (auto& lc : lc_) in_order.push_back(lc.get());
+    const auto spec = [](const LcDriver* lc) -> const ArrivalSpec& {
+      return lc->plan().app->arrivals;
+    };
+    std::stable_sort(in_order.begin(), in_order.end(), [&](const auto* a, const auto* b) {
+      return spec(a).after_ns < spec(b).after_ns;
+    });
+    for (int64_t round = 0; round < lc_.front()->plan().closed_queries; ++round) {
+      const int64_t begin_ns = NowNs(runtime_.get());
+      for (auto& be : be_) be->StartRound(begin_ns);
+      for (LcDriver* lc : in_order) {
+        const int64_t arrival_ns = begin_ns + spec(lc).after_ns;
+        WaitUntil(arrival_ns);
+        lc->Ask(arrival_ns);
+      }
+      if (!EndRound()) break;
+      WaitUntil(NowNs(runtime_.get()) + spec(lc_.front().get()).pause_ns);
+    }
+    for (auto& lc : lc_) lc->StopNewQueries();
   }
 
   void DriveArrivals() {

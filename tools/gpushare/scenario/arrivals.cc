@@ -140,6 +140,7 @@ std::vector<int64_t> MakeArrivals(const ArrivalSpec& spec, const ArrivalRequest&
   switch (spec.kind) {
     case ArrivalKind::kClosedLoop:
     case ArrivalKind::kSteps:
+    case ArrivalKind::kAfterBe:
       break;
     case ArrivalKind::kExplicit:
     case ArrivalKind::kTrace:

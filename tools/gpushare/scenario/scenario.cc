@@ -125,6 +125,10 @@ ArrivalSpec ReadArrivals(const Json& json, const std::string& file, const std::s
   } else if (type == "steps") {
     spec.kind = ArrivalKind::kSteps;
     ReadSteps(in, spec.steps);
+  } else if (type == "after_be") {
+    spec.kind = ArrivalKind::kAfterBe;
+    spec.after_ns = in.Integer("after_ns", 0, 0, kDurationNsMax);
+    spec.pause_ns = in.Integer("pause_ns", 0, 0, kDurationNsMax);
   } else if (type == "explicit") {
     spec.kind = ArrivalKind::kExplicit;
     ReadExplicitTimes(in, spec);
@@ -139,7 +143,7 @@ ArrivalSpec ReadArrivals(const Json& json, const std::string& file, const std::s
   } else {
     in.Fail("type", "is '" + type.substr(0, kNameBytesMax) +
                         "', and it must be periodic, poisson, gamma, on_off, phases, batches, "
-                        "closed_loop, steps, explicit or trace");
+                        "closed_loop, steps, after_be, explicit or trace");
   }
   in.Finish();
   return spec;
@@ -291,6 +295,17 @@ std::vector<int> Resolve(const std::vector<std::string>& names, const std::vecto
   return indices;
 }
 
+// A round begins when all apps of the case are idle, so it has a query of each.
+void RequireRoundsOfAll(const Scenario& scenario, const Case& one, const ObjectReader& in) {
+  const auto in_rounds = [&](int index) {
+    return scenario.lc[static_cast<size_t>(index)].arrivals.kind == ArrivalKind::kAfterBe;
+  };
+  const auto count = std::count_if(one.lc.begin(), one.lc.end(), in_rounds);
+  if (count != 0 && count != static_cast<std::ptrdiff_t>(one.lc.size())) {
+    in.Fail("lc", "mixes apps whose arrivals are after_be with others");
+  }
+}
+
 Case ReadCase(const Json& json, const Scenario& scenario, const std::string& where) {
   ObjectReader in(json, scenario.file, where);
   Case one;
@@ -305,6 +320,7 @@ Case ReadCase(const Json& json, const Scenario& scenario, const std::string& whe
       in.Fail("load", "is missing, and the arrivals of '" + app.name + "' need it");
     }
   }
+  RequireRoundsOfAll(scenario, one, in);
   one.p99_bound = in.NumberAbove("p99_bound", 0, 1, 1000);
   one.p50_bound = in.NumberAbove("p50_bound", 0, 1, 1000);
   one.queries = in.Integer("queries", 0, 1, kQueriesMax);
@@ -387,11 +403,12 @@ void ReadTraced(ObjectReader& in, Scenario& scenario) {
 }  // namespace
 
 bool FollowsAnswers(const ArrivalSpec& spec) {
-  return spec.kind == ArrivalKind::kClosedLoop || spec.kind == ArrivalKind::kSteps;
+  return spec.kind == ArrivalKind::kClosedLoop || spec.kind == ArrivalKind::kSteps ||
+         spec.kind == ArrivalKind::kAfterBe;
 }
 
 bool FollowsLoad(const ArrivalSpec& spec) {
-  if (spec.kind == ArrivalKind::kClosedLoop) return false;
+  if (spec.kind == ArrivalKind::kClosedLoop || spec.kind == ArrivalKind::kAfterBe) return false;
   return spec.scaled || (spec.kind != ArrivalKind::kExplicit && spec.kind != ArrivalKind::kTrace);
 }
 

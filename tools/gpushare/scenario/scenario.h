@@ -22,6 +22,7 @@ enum class ArrivalKind : uint8_t {
   kBatches,
   kClosedLoop,
   kSteps,
+  kAfterBe,
   kExplicit,
   kTrace,
 };
@@ -54,6 +55,8 @@ struct ArrivalSpec {
   int64_t think_ns = 0;              // closed_loop: mean time from an answer to the next request
   bool random_think = false;         // closed_loop: exponential instead of fixed
   StepsSpec steps;
+  int64_t after_ns = 0;           // after_be: from the begin of a round's BE tasks to the query
+  int64_t pause_ns = 0;           // after_be: between two rounds
   std::vector<int64_t> times_ns;  // explicit, ascending
   bool scaled = true;             // explicit and trace: stretched to the load
   std::string path;               // trace: as written; variables and the folder resolve at load
@@ -175,7 +178,7 @@ void RequireProfile(const Scenario& scenario);
 
 // Whether the times of these arrivals depend on the case's load.
 bool FollowsLoad(const ArrivalSpec& spec);
-// Whether answers cause them, so that they are made while running.
+// Whether answers, or BE tasks, cause them, so that they are made while running.
 bool FollowsAnswers(const ArrivalSpec& spec);
 
 uint64_t Fnv1a(std::string_view text);
