@@ -7,7 +7,8 @@
 RESULT.json is what `gpushare colocate` writes, or the rows that --json wrote from it. Without a choice the table has
 one line for each policy.
 
-  --over POLICY    adds how much faster LC queries are on the mean than under POLICY, ANTT and STP (SMGuard eq. 9-10)
+  --over POLICY    adds how much faster LC queries are on the mean than under POLICY, the share of the ceiling, ANTT and
+                   STP (SMGuard eq. 9-10). The ceiling is LC alone: no policy makes LC faster than that
   --cells FIELD    a line for each case, a column for each policy: p99 (over alone), wait (p99 minus alone, us),
                    late (share of the queries), kept (p99 over its limit), be (of its rate alone, summed)
   --shares FILE    by case and policy: the largest deviation of an app's share of the BE work from its weight's share
@@ -65,31 +66,47 @@ def mean(values: list[float]) -> float:
 
 
 def speed_ups(rows: Iterable[Row], over: str) -> dict[str, list[float]]:
-    """By policy, for each case: the mean LC latency under `over` over that under the policy, a mean over LC apps."""
+    """By policy, for each case: the mean LC latency under `over` over that under the policy, a mean over LC apps.
+
+    Of ALONE it is the ceiling. Only cases that have a row of `over` count.
+    """
     rows = list(rows)
     latency = {(row['case'], row['policy'], app['app']): app['mean_us'] for row in rows for app in row['lc']}
     found: dict[str, list[float]] = {}
     for row in rows:
         ratios = [latency[row['case'], over, app['app']] / app['mean_us'] for app in row['lc']
                   if (row['case'], over, app['app']) in latency]
-        if ratios and row['policy'] != ALONE:
+        if ratios:
             found.setdefault(row['policy'], []).append(mean(ratios))
     return found
+
+
+def share_of_ceiling(faster: dict[str, list[float]], policy: str) -> float | None:
+    """The mean speed-up under the policy over the mean that LC alone has; None where rows are missing."""
+    if policy not in faster or len(faster[policy]) != len(faster.get(ALONE, [])):
+        return None
+    return mean(faster[policy]) / mean(faster[ALONE])
 
 
 def by_policy(rows: list[Row], over: str | None = None) -> list[list[str]]:
     header = ['policy', 'cases', 'target or bound kept', 'worst p99 over alone', 'BE, mean']
     if over:
-        header += [f'LC faster than {over}: mean, most', 'ANTT: mean, most', 'STP: mean, least']
+        header += [f'LC faster than {over}: mean, most', 'of the ceiling', 'ANTT: mean, most', 'STP: mean, least']
     table = [header]
     faster = speed_ups(rows, over) if over else {}
+    if ALONE in faster:
+        ceiling = faster[ALONE]
+        table.append([f'{ALONE}, the ceiling', str(len(ceiling)), '-', '1', '-',
+                      f'{mean(ceiling):.2f}, {max(ceiling):.1f}', '1', '-', '-'])
     for policy in policies_of(rows):
         own = [row for row in rows if row['policy'] == policy]
         kept = sum(all(app['kept'] for app in row['lc']) for row in own)
         line = [policy, str(len(own)), str(kept), f"{max(a['p99_over_alone'] for row in own for a in row['lc']):.3g}",
                 f"{mean([sum(row['be'].values()) for row in own]):.3f}"]
         if over:
-            line += [f'{mean(faster[policy]):.1f}, {max(faster[policy]):.1f}' if policy in faster else '-',
+            share = share_of_ceiling(faster, policy)
+            line += [f'{mean(faster[policy]):.2f}, {max(faster[policy]):.1f}' if policy in faster else '-',
+                     '-' if share is None else f'{share:.2f}',
                      f"{mean([r['antt'] for r in own]):.2f}, {max(r['antt'] for r in own):.2f}",
                      f"{mean([r['stp'] for r in own]):.2f}, {min(r['stp'] for r in own):.2f}"]
         table.append(line)

@@ -335,7 +335,7 @@ TEST_F(CommandTest, ValidateAcceptsWhatIsShippedAndRefusesTheRest) {
   for (const char* name :
        {"smoke", "demo", "h200_measured", "h200_gpu", "h200_gpu_baselines", "multi_tenant", "burst",
         "copies", "lc_priority", "azure_code", "papers_smguard", "papers_copies", "papers_many_be",
-        "papers_head_of_line"}) {
+        "papers_head_of_line", "papers_baymax"}) {
     const Answer answer = RunTool({"validate", scenarios_ + "/" + name + ".json"});
     EXPECT_EQ(answer.code, 0) << answer.err;
     EXPECT_THAT(answer.out, HasSubstr("good scenario"));
