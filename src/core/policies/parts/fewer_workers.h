@@ -33,10 +33,15 @@ template <class ShareOf>
 Width ChooseWidth(const Snapshot& snapshot, const HeadView& task, const ShareOf& share_of) {
   if (!MayHaveFewerWorkers(snapshot, task)) return {};
   const double share_of_all = share_of(task.eviction_ns);
+  if (share_of_all >= 1) return {};
+  const auto fits = [&](const Width& width) {
+    return share_of(EvictionOf(task.eviction_ns, width)) >= 1;
+  };
+  if (!fits(WidthOf(*task.kernel, 1))) return {};  // none leaves sooner
   for (int32_t w = task.kernel->resources.workers_per_sm_max - 1; w > 0; --w) {
     const Width width = WidthOf(*task.kernel, w);
     if (width.speed <= share_of_all) break;  // narrower ones are slower still
-    if (share_of(EvictionOf(task.eviction_ns, width)) >= 1) return width;
+    if (fits(width)) return width;
   }
   return {};
 }
