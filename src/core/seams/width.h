@@ -25,6 +25,11 @@ struct Width {
   double task_time = 1;        // of a block task, likewise
 };
 
+// Whether the kernel's record says how it runs with fewer workers.
+inline bool SaysWhatFewerWorkersDo(const KernelDesc& kernel) {
+  return kernel.simulation.saturating_occupancy < 1;
+}
+
 inline Width WidthOf(const KernelDesc& kernel, int32_t workers_per_sm) {
   const int32_t most = kernel.resources.workers_per_sm_max;
   if (workers_per_sm <= 0 || workers_per_sm >= most) return {};

@@ -35,7 +35,7 @@ LinkUse CopiesAlone(const Flow& flow) {
 }  // namespace
 
 bool IsNarrow(const Flow& flow, const Task& task, const Part& part) {
-  return task.work.kernel != nullptr &&
+  return task.work.kernel != nullptr && SaysWhatFewerWorkersDo(*task.work.kernel) &&
          HasFewerWorkers(*task.work.kernel, part.form, part.workers,
                          flow.lanes.place(part.place).sms, task.work.block_tasks);
 }

@@ -25,7 +25,7 @@ namespace gpushare::core {
 inline bool MayHaveFewerWorkers(const Snapshot& snapshot, const HeadView& task) {
   return IsBeCompute(task) && task.kind == TaskKind::kKernel && task.kernel != nullptr &&
          CanBeEvicted(snapshot, task) && task.eviction_known &&
-         task.kernel->simulation.saturating_occupancy < 1;
+         SaysWhatFewerWorkersDo(*task.kernel);
 }
 
 // `share_of`: the share of idle periods that may end with an eviction of so many nanoseconds.
