@@ -55,7 +55,8 @@ def one_ms() -> Json:
     be = [app | {'name': f"{app['name']}_x{ahead}", 'queues': ahead, 'depth': 1} for ahead in AHEAD for app in apps(tuple(SOLO_MS), 'be')]
     cases = [{'name': f'{query}-{app["name"]}', 'lc': [query], 'be': [app['name']]} for app in be for query in LC]
     return scenario('papers_smguard_1ms', 'SMGuard 6.1: the LC kernel comes 1 ms after one BE kernel or two.',
-                    ['bare', 'priority', 'smguard', 'smguard:active', 'adaptive', 'plain_streams', 'plain_priority'],
+                    ['bare', 'priority', 'smguard', 'smguard:active', 'smguard:packed', 'adaptive', 'plain_streams',
+                     'plain_priority'],
                     queries=20, lc=lc, be=be, cases=cases)
 
 

@@ -2,11 +2,11 @@
 # Runs the experiments of SMGuard and Baymax that have no H200 figures yet, and keeps their rows.
 #
 #   smguard_baymax.sh GPUSHARE DEVICE OUT
-#   smguard_baymax.sh build/gpu/tools/gpushare/gpushare cuda out/papers      on an H200: 23 minutes
+#   smguard_baymax.sh build/gpu/tools/gpushare/gpushare cuda out/papers      on an H200: 25 minutes
 #   smguard_baymax.sh build/dev/tools/gpushare/gpushare sim out/papers       simulated: 4 minutes
 #   ONLY=one_ms smguard_baymax.sh ...                                        one of them
 #
-# Seconds on an H200, estimated from the spans of the rows: fewer 480, one_ms 400, reserved 250, evicted 60,
+# Seconds on an H200, estimated from the spans of the rows: fewer 480, one_ms 480, reserved 250, evicted 60,
 # refill 90, copies 30, many 60.
 set -euo pipefail
 if [ $# -ne 3 ]; then
@@ -36,7 +36,7 @@ run fewer "$here/../../examples/scenarios/papers_smguard.json" --case "$singles"
 for name in one_ms reserved evicted; do
   python3 "$here/smguard.py" $name > "$out/$name.scenario.json"
 done
-run one_ms "$out/one_ms.scenario.json" --policy plain_streams,bare,smguard,smguard:active,adaptive
+run one_ms "$out/one_ms.scenario.json" --policy plain_streams,bare,smguard,smguard:active,smguard:packed,adaptive
 run reserved "$out/reserved.scenario.json" --queries 40
 run evicted "$out/evicted.scenario.json"
 
