@@ -2,11 +2,11 @@
 # Runs the experiments of SMGuard and Baymax that have no H200 figures yet, and keeps their rows.
 #
 #   smguard_baymax.sh GPUSHARE DEVICE OUT
-#   smguard_baymax.sh build/gpu/tools/gpushare/gpushare cuda out/papers      on an H200: 25 minutes
-#   smguard_baymax.sh build/dev/tools/gpushare/gpushare sim out/papers       simulated: 4 minutes
+#   smguard_baymax.sh build/gpu/tools/gpushare/gpushare cuda out/papers      on an H200: 30 minutes
+#   smguard_baymax.sh build/dev/tools/gpushare/gpushare sim out/papers       simulated: 5 minutes
 #   ONLY=one_ms smguard_baymax.sh ...                                        one of them
 #
-# Seconds on an H200, estimated from the spans of the rows: fewer 480, one_ms 480, reserved 250, evicted 60,
+# Seconds on an H200, estimated from the spans of the rows: fewer 480, bursts 340, one_ms 480, reserved 250, evicted 60,
 # refill 90, copies 30, many 60.
 set -euo pipefail
 if [ $# -ne 3 ]; then
@@ -28,10 +28,16 @@ run() {
     --command "gpushare colocate $(basename "$scenario") --device $device --rounds 1 $*"
 }
 
+# cases PREFIX: the names of papers_smguard's cases that begin so, separated by commas.
+cases() {
+  python3 -c "import json, sys; print(','.join(c['name'] for c in json.load(open(sys.argv[2]))['cases'] if c['name'].startswith(sys.argv[1])))" \
+    "$1" "$here/../../examples/scenarios/papers_smguard.json"
+}
+
 # Fewer workers an SM: 24 pairs and adaptive's bounds at 1,500 queries a pair.
-singles=$(python3 -c "import json, sys; print(','.join(c['name'] for c in json.load(open(sys.argv[1]))['cases'] if c['name'].startswith('single')))" \
-  "$here/../../examples/scenarios/papers_smguard.json")
-run fewer "$here/../../examples/scenarios/papers_smguard.json" --case "$singles" --policy adaptive --queries 1500
+run fewer "$here/../../examples/scenarios/papers_smguard.json" --case "$(cases single)" --policy adaptive --queries 1500
+run bursts "$here/../../examples/scenarios/papers_smguard.json" --case "$(cases bursts)" --queries 200 \
+  --policy plain_streams,bare,smguard,adaptive
 
 for name in one_ms reserved evicted; do
   python3 "$here/smguard.py" $name > "$out/$name.scenario.json"

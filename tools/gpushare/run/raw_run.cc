@@ -376,11 +376,16 @@ class RawRun {
   }
 
   void DriveRounds() {
+    std::vector<RawLc*> in_order;
+    for (auto& lc : lc_) in_order.push_back(lc.get());
+    const auto after_ns = [](const RawLc* lc) { return lc->plan().app->arrivals.after_ns; };
+    std::stable_sort(in_order.begin(), in_order.end(),
+                     [&](const RawLc* a, const RawLc* b) { return after_ns(a) < after_ns(b); });
     for (int64_t round = 0; round < lc_.front()->plan().closed_queries; ++round) {
       const int64_t begin_ns = WallNs();
       for (auto& be : be_) be->StartRound(begin_ns);
-      for (auto& lc : lc_) {
-        const int64_t arrival_ns = begin_ns + lc->plan().app->arrivals.after_ns;
+      for (RawLc* lc : in_order) {
+        const int64_t arrival_ns = begin_ns + after_ns(lc);
         SpinUntil(arrival_ns, [] { return false; });
         lc->Ask(arrival_ns);
       }
