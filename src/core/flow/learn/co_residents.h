@@ -13,8 +13,8 @@ namespace gpushare::core {
 // The part has begun: marks it, its task and what runs beside it.
 void RecordCoResidents(Flow& flow, Task& task, Part& part);
 
-// Whether the part has fewer workers than its SMs hold, of a kernel whose record says what that does
-// (seams/width.h). Of others all is learned: under a quota nothing else would be.
+// Whether the part has fewer workers than its SMs hold, of a kernel whose record says what that
+// does (seams/width.h). Of others all is learned: under a quota nothing else would be.
 bool IsNarrow(const Flow& flow, const Task& task, const Part& part);
 
 // Directions in which pinned BE copies ran at the launch of the LC task and run now, with nothing
