@@ -74,12 +74,12 @@ export SOURCE_DATE_EPOCH="$date"
 take_licences() {
   local package licences="$tree/share/doc/gpushare/licences"
   mkdir -p "$licences"
-  for package in libabsl-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libatomic-queue-dev libprotozero-dev libnanoflann-dev; do
+  for package in libabsl-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libatomic-queue-dev libprotozero-dev libnanoflann-dev liblemon-dev; do
     if [[ -f "/usr/share/doc/$package/copyright" ]]; then cp "/usr/share/doc/$package/copyright" "$licences/$package"; fi
   done
   cat > "$tree/share/doc/gpushare/copyright" << 'END'
-libgpushare.so and the command gpushare contain code of Abseil, Eigen, nlohmann-json, CLI11, atomic_queue, protozero and
-nanoflann. The folder licences has the licence of each. Built with CUDA, they also contain NVIDIA's CUDA runtime
+libgpushare.so and the command gpushare contain code of Abseil, Eigen, nlohmann-json, CLI11, atomic_queue, protozero,
+nanoflann and LEMON. The folder licences has the licence of each. Built with CUDA, they also contain NVIDIA's CUDA runtime
 (libcudart_static), which NVIDIA's CUDA Toolkit EULA, attachment A, allows to distribute with an application.
 END
 }

@@ -33,7 +33,7 @@ done
 build_packages=(
   cmake ninja-build g++ pkg-config python3
   libabsl-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libatomic-queue-dev libprotozero-dev
-  libnanoflann-dev
+  libnanoflann-dev liblemon-dev
 )
 packing_packages=(dpkg-dev python3-dev)
 development_packages=(
