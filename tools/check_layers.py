@@ -56,8 +56,9 @@ WAITING = re.compile(r'^src/core/flow/waiting/')
 FLOW = re.compile(r'^src/core/flow/')
 PTX = re.compile(r'^src/ptx/twin\.h$')
 PTX_FUSED = re.compile(r'^src/ptx/fused\.h$')
-# Plans have no function of the C API yet.
+# Plans and placements have no function of the C API yet.
 PARTITION = re.compile(r'^src/models/partition/')
+PLACEMENT = re.compile(r'^src/models/placement/')
 SRC = re.compile(r'^src/')
 PUBLIC_C = re.compile(r'^gpushare/gpushare\.h$')
 PUBLIC = re.compile(r'^gpushare/')
@@ -192,10 +193,10 @@ LAYERS = (
           ('events', 'base scenario workloads run', ()),
           ('colocate', 'base scenario workloads run events', ()),
           ('report', 'base scenario workloads run events colocate', ()),
-          ('plan', 'base colocate report', (NLOHMANN, PARTITION)),
+          ('plan', 'base colocate report', (NLOHMANN, PARTITION, PLACEMENT)),
           ('plot', 'base scenario workloads run events colocate report', ()),
           ('profile', 'base scenario workloads run events colocate report', (NLOHMANN,)),
-          ('command', 'base scenario workloads run events colocate report plan plot profile', (CLI11, PARTITION)))),
+          ('command', 'base scenario workloads run events colocate report plan plot profile', (CLI11, PARTITION, PLACEMENT)))),
     # Like the command's room for CUDA: the catalogue for programs in other languages.
     Layer('examples cuda', 'examples/pytorch', (own('examples'), PUBLIC, CUDA, CATALOGUE),
           pattern=r'^cuda_\w+\.cc$', may_reach=(ABSEIL, EIGEN)),
@@ -211,7 +212,7 @@ LAYERS = (
     # Unit benchmarks measure one stage by itself, as unit tests do; the others go through the ABI.
     Layer('unit benchmarks', 'benchmarks/host',
           (own('benchmarks/harness'), own('tests/core'), PUBLIC, BENCHMARK, SRC, ABSEIL),
-          pattern=r'^(markov|models|plan|plan_live|plan_stage|sim)_benchmark\.cc$', may_reach=(CUDA,)),
+          pattern=r'^(markov|models|placement|plan|plan_live|plan_stage|sim)_benchmark\.cc$', may_reach=(CUDA,)),
     Layer('host benchmarks', 'benchmarks/host', (own('benchmarks/harness'), PUBLIC, BENCHMARK),
           may_reach=(CUDA,)),
     # The catalogue as the C interface takes it.

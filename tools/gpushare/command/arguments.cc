@@ -295,6 +295,28 @@ CLI::App* AddPlan(CLI::App& app, PlanArguments& arguments) {
   return command;
 }
 
+CLI::App* AddPlace(CLI::App& app, PlaceArguments& arguments) {
+  CLI::App* command =
+      app.add_subcommand("place", "Place LC and BE apps on the GPUs of a cluster by predictions");
+  models::placement::Valuation& valuation = arguments.request.options.valuation;
+  Add(*command, "FILE", arguments.request.file, "PATH", "Cluster (docs/placement.md)")->required();
+  Add(*command, "--algorithm", arguments.algorithm, "random|first-fit|greedy|assignment",
+      "How BE apps get their GPUs, default assignment");
+  Add(*command, "--moves", arguments.moves, "COUNT",
+      "Running BE instances that may change their GPU, default 0");
+  Add(*command, "--seed", arguments.seed, "NUMBER", "Seed, default 1");
+  Add(*command, "--error-bars", valuation.error_bars, "COUNT",
+      "Error bars that a p99 counts with, default 1");
+  Add(*command, "--risk", valuation.risk, "COUNT",
+      "Error bars that a BE rate counts less, default 1");
+  Add(*command, "--free-gpu", valuation.free_gpu, "RATE",
+      "BE rate that a free GPU is worth, default 0.05");
+  command->add_flag("--ignore-bounds", arguments.ignore_bounds,
+                    "Place also where an LC app is predicted above its bound, and count those");
+  command->add_flag("--json", arguments.json, "Print JSON (docs/command.md)");
+  return command;
+}
+
 CLI::App* AddEvaluatePlanner(CLI::App& app, EvaluatePlannerArguments& arguments) {
   CLI::App* command = app.add_subcommand("evaluate-planner",
                                          "Plan random task sets: figures 3.4 to 3.6 of the thesis");

@@ -14,6 +14,7 @@
 #include "tools/gpushare/command/ptx_command.h"
 #include "tools/gpushare/events/replay.h"
 #include "tools/gpushare/plan/evaluate_planner.h"
+#include "tools/gpushare/plan/place_command.h"
 #include "tools/gpushare/plan/plan_command.h"
 #include "tools/gpushare/plot/plot.h"
 #include "tools/gpushare/profile/calibrate.h"
@@ -116,6 +117,15 @@ struct PlanArguments {
   bool json = false;
 };
 
+struct PlaceArguments {
+  PlaceRequest request;
+  std::string algorithm = "assignment";
+  std::string moves;
+  std::string seed;
+  bool ignore_bounds = false;
+  bool json = false;
+};
+
 struct EvaluatePlannerArguments {
   std::string tasks;
   std::string utilisation;
@@ -136,6 +146,7 @@ CLI::App* AddColocate(CLI::App& app, ColocateArguments& arguments);
 CLI::App* AddEvaluate(CLI::App& app, EvaluateArguments& arguments);
 CLI::App* AddEvaluatePlanner(CLI::App& app, EvaluatePlannerArguments& arguments);
 CLI::App* AddExplain(CLI::App& app, ExplainArguments& arguments);
+CLI::App* AddPlace(CLI::App& app, PlaceArguments& arguments);
 CLI::App* AddPlan(CLI::App& app, PlanArguments& arguments);
 CLI::App* AddPlot(CLI::App& app, PlotOptions& options);
 CLI::App* AddProfile(CLI::App& app, ProfileArguments& arguments);

@@ -27,6 +27,7 @@
 #include "tools/gpushare/events/explain_text.h"
 #include "tools/gpushare/events/replay.h"
 #include "tools/gpushare/plan/evaluate_planner.h"
+#include "tools/gpushare/plan/place_command.h"
 #include "tools/gpushare/plan/plan_command.h"
 #include "tools/gpushare/plot/plot.h"
 #include "tools/gpushare/profile/calibrate.h"
@@ -42,7 +43,8 @@ namespace gpushare::tool {
 namespace {
 
 constexpr char kExitCodes[] =
-    "Exit codes: 0 done; 1 a run or a write failed, a replay differs, or a twin is refused; 2 bad "
+    "Exit codes: 0 done; 1 a run or a write failed, a replay differs, a twin is refused, or "
+    "an app has no GPU; 2 bad "
     "input; 130 or 143 interrupted by SIGINT or SIGTERM.";
 
 void ApplyOverrides(const ColocateArguments& arguments, Scenario& scenario) {
@@ -318,6 +320,19 @@ void RunPlan(const PlanArguments& arguments) {
   if (!planned.plan.admitted) throw Differs("The task set is refused. " + planned.plan.reason);
 }
 
+// Apps without a GPU are an answer, with exit code 1.
+void RunPlace(const PlaceArguments& arguments) {
+  PlaceRequest request = arguments.request;
+  request.options.algorithm = AlgorithmOf("--algorithm", arguments.algorithm);
+  SetWholeNumber("--moves", arguments.moves, 0, models::placement::kInstancesMax,
+                 request.options.moves_max);
+  SetWholeNumber("--seed", arguments.seed, 0, INT64_MAX, request.options.seed);
+  request.options.valuation.keep_bounds = !arguments.ignore_bounds;
+  const Placed placed = PlaceCluster(request);
+  Print(arguments.json ? JsonOf(placed) : TextOf(placed));
+  if (const std::string text = UnplacedText(placed); !text.empty()) throw Differs(text);
+}
+
 void RunEvaluatePlanner(const EvaluatePlannerArguments& arguments) {
   EvaluatePlannerRequest request;
   models::partition::EvaluationOptions& options = request.options;
@@ -373,6 +388,8 @@ void Parse(int argc, const char* const* argv) {
   const CLI::App* ptx_command = AddPtx(app, ptx);
   PlanArguments plan;
   const CLI::App* plan_command = AddPlan(app, plan);
+  PlaceArguments place;
+  const CLI::App* place_command = AddPlace(app, place);
   EvaluatePlannerArguments planner;
   const CLI::App* planner_command = AddEvaluatePlanner(app, planner);
   AddValidate(app, validate);
@@ -395,6 +412,7 @@ void Parse(int argc, const char* const* argv) {
   if (plot_command->parsed()) return Print(Plot(plot));
   if (ptx_command->parsed()) return RunPtx(ptx);
   if (plan_command->parsed()) return RunPlan(plan);
+  if (place_command->parsed()) return RunPlace(place);
   if (planner_command->parsed()) return RunEvaluatePlanner(planner);
   RunValidate(validate);
 }
