@@ -72,7 +72,13 @@ inline constexpr int kMaxLanes = 64;  // one bit each in an eviction mask
 // because the device may still write to them.
 inline constexpr int kMaxLaneReplacements = kMaxLanes;
 inline constexpr int kMaxSplits = 16;  // 132 SMs in steps of 8
-inline constexpr int kMaxPlaces = 1 + 2 * kMaxSplits;
+// Partitions of one plan: a place of one group each on 132 SMs in steps of 8.
+inline constexpr int kMaxPartitions = 16;
+// Sets of SMs that plans of partitions name in a runtime's life, beyond the sides of splits. An
+// index never means other SMs, so a set that was named stays. A mask of places has 64 bits.
+inline constexpr int kMaxPartitionPlaces = 30;
+inline constexpr int kMaxPlaces = 1 + 2 * kMaxSplits + kMaxPartitionPlaces;
+static_assert(kMaxPlaces < 64);
 inline constexpr int kMaxSpeedPoints = 32;
 // Ranges that a graph has read into L2: a network has some hundred tensors.
 inline constexpr uint32_t kMaxWarmRanges = 4096;

@@ -119,10 +119,7 @@ absl::StatusOr<MadePlace> Lanes::MakeOnDevice(Device& device, PlaceIndex place,
   const auto create = [&] { return device.CreatePlace(place, named_.at(place).spec); };
   absl::Status status = CatchExhaustion(create);
   if (!status.ok()) return status;
-  const auto sides = named_.splits();
-  const bool lc_side = std::any_of(sides.begin(), sides.end(), [place](const SplitView& split) {
-    return split.lc_place == place;
-  });
+  const bool lc_side = named_.TakesLc(place);
   MadePlace made;
   for (const LaneClass lane_class : {LaneClass::kLc, LaneClass::kBe}) {
     if (lane_class == LaneClass::kLc && !lc_side) continue;

@@ -17,15 +17,43 @@ bool ShareAnSm(const PlaceSpec& a, const PlaceSpec& b) {
 }  // namespace
 
 PlaceIndex Places::Add(const PlaceSpec& spec, int32_t sms) {
+  const PlaceIndex place = count();
   places_.push_back({.spec = spec});
-  views_.push_back({.sms = sms, .overlaps = 1, .ready = at_once_});
-  return count() - 1;
+  views_[static_cast<size_t>(place)] = {.sms = sms, .overlaps = 1, .ready = at_once_};
+  count_.store(place + 1, std::memory_order_release);
+  return place;
+}
+
+void Places::FindOverlaps() {
+  for (size_t a = 0; a < places_.size(); ++a) {
+    uint64_t overlaps = 0;
+    for (size_t b = 0; b < places_.size(); ++b) {
+      if (ShareAnSm(places_[a].spec, places_[b].spec)) overlaps |= uint64_t{1} << b;
+    }
+    views_[a].overlaps = overlaps;
+  }
+}
+
+PlaceIndex Places::NameSet(const PlaceSpec& spec, int32_t sms) {
+  for (PlaceIndex place = 0; place < count(); ++place) {
+    const PlaceSpec& named = at(place).spec;
+    if (named.first_group == spec.first_group && named.groups == spec.groups &&
+        named.with_remainder == spec.with_remainder && at(place).takes_lc) {
+      return place;
+    }
+  }
+  if (count() == kMaxPlaces) return kNoPlace;
+  const PlaceIndex place = Add(spec, sms);
+  at(place).takes_lc = true;
+  FindOverlaps();
+  return place;
 }
 
 void Places::Name(const DeviceCapabilities& capabilities, int splits_max, bool at_once) {
   const DeviceProfile& profile = capabilities.profile;
   const int groups = profile.Groups();
   at_once_ = at_once;
+  places_.reserve(kMaxPlaces);
   Add({0, groups, true}, profile.sm_count);
   SetState(kWholeDevice, PlaceState::kReady);
   if (!capabilities.partitions) return;
@@ -41,15 +69,11 @@ void Places::Name(const DeviceCapabilities& capabilities, int splits_max, bool a
     split.lc_sms = lc_groups * profile.sm_granularity + (for_lc ? profile.Remainder() : 0);
     split.be_sms = profile.sm_count - split.lc_sms;
     split.lc_place = Add({0, lc_groups, for_lc}, split.lc_sms);
+    at(split.lc_place).takes_lc = true;
     split.be_place = Add({lc_groups, groups - lc_groups, !for_lc}, split.be_sms);
     splits_.push_back(split);
   }
-  for (size_t a = 0; a < views_.size(); ++a) {
-    views_[a].overlaps = 0;
-    for (size_t b = 0; b < views_.size(); ++b) {
-      if (ShareAnSm(places_[a].spec, places_[b].spec)) views_[a].overlaps |= uint64_t{1} << b;
-    }
-  }
+  FindOverlaps();
 }
 
 const SplitView* Places::SplitWithin(int32_t sms) const {

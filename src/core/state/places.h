@@ -1,8 +1,9 @@
 // The places and splits that plans may name, and which of them the device has made.
 //
-// A place's index names the same SMs from start to end, whether the device has the place or not, so
-// nothing that holds an index ever means other SMs. A split is a view of two places. The device
-// makes a place when a plan first wants it, and ends it when none has for long (flow/places.h).
+// An index names the same SMs from start to end, whether the device has the place or not, so
+// nothing that holds one ever means others. A split is a view of two places; the partitions of a
+// plan are named when it is made. The device makes a place when a plan first wants it, and ends it
+// when none has for long (flow/places.h).
 //
 //   absent -> making -> ready -> ending -> absent
 //
@@ -14,6 +15,8 @@
 #ifndef GPUSHARE_SRC_CORE_STATE_PLACES_H_
 #define GPUSHARE_SRC_CORE_STATE_PLACES_H_
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -32,6 +35,7 @@ struct NamedPlace {
   // It never ends: one of its lanes hung, or the device could not take back half of it.
   bool stays = false;
   bool refusal_reported = false;
+  bool takes_lc = false;
   TimeNs used_ns = 0;        // when a plan last wanted it, or work was last on it
   TimeNs not_before_ns = 0;  // the device refused: it is not asked before that
 };
@@ -44,10 +48,17 @@ class Places {
   // device makes a place in no time, so every place counts as ready.
   void Name(const DeviceCapabilities& capabilities, int splits_max, bool at_once);
 
-  absl::Span<const PlaceView> views() const { return views_; }
+  // The place of these SMs, named now if it was not; kNoPlace: kMaxPlaces are named.
+  PlaceIndex NameSet(const PlaceSpec& spec, int32_t sms);
+
+  absl::Span<const PlaceView> views() const {
+    return absl::MakeConstSpan(views_).first(static_cast<size_t>(count()));
+  }
   const PlaceView& view(PlaceIndex place) const { return views_[static_cast<size_t>(place)]; }
   absl::Span<const SplitView> splits() const { return splits_; }
-  PlaceIndex count() const { return static_cast<PlaceIndex>(views_.size()); }
+  PlaceIndex count() const { return count_.load(std::memory_order_acquire); }
+  // Whether LC work may go there: the device makes an LC lane with it.
+  bool TakesLc(PlaceIndex place) const { return at(place).takes_lc; }
   bool Has(PlaceIndex place) const { return place >= 0 && place < count(); }
   bool at_once() const { return at_once_; }
   const NamedPlace& at(PlaceIndex place) const { return places_[static_cast<size_t>(place)]; }
@@ -63,6 +74,7 @@ class Places {
   // in all of them, or they were asked for at the start.
   void KeepAll(bool keep) { kept_ += keep ? 1 : -1; }
   bool keeps_all() const { return kept_ > 0; }
+  int keepers() const { return kept_; }
 
   // The next place to make; kNoPlace: none.
   PlaceIndex NextToMake(TimeNs now_ns) const;
@@ -75,13 +87,16 @@ class Places {
 
  private:
   PlaceIndex Add(const PlaceSpec& spec, int32_t sms);
+  void FindOverlaps();
 
   bool at_once_ = false;
   int kept_ = 0;
   uint64_t wanted_ = 0;
   bool any_refused_ = false;
   std::vector<NamedPlace> places_;
-  std::vector<PlaceView> views_;
+  // As long as there may ever be places: submitters read a view while another one is named.
+  std::array<PlaceView, kMaxPlaces> views_;
+  std::atomic<PlaceIndex> count_{0};
   std::vector<SplitView> splits_;
 };
 

@@ -350,5 +350,51 @@ TEST_F(LanesTest, TheLedgerRoundsPackedAmountsToSidesThatAreThere) {
   }
 }
 
+// Sets of SMs that a plan of partitions names beside the sides of splits.
+class NamedSetsTest : public ::testing::Test {
+ protected:
+  NamedSetsTest() {
+    capabilities_.partitions = true;  // 132 SMs: 16 groups of 8, and 4 left over
+    places_.Name(capabilities_, kMaxSplits, /*at_once=*/false);
+  }
+  bool Overlap(PlaceIndex a, PlaceIndex b) const {
+    return (places_.view(a).overlaps >> b & 1) != 0 && (places_.view(b).overlaps >> a & 1) != 0;
+  }
+
+  DeviceCapabilities capabilities_;
+  Places places_;
+};
+
+TEST_F(NamedSetsTest, ASetInTheMiddleSharesNoSmWithItsNeighbours) {
+  const PlaceIndex one = places_.NameSet({2, 3, false}, 24);
+  const PlaceIndex next = places_.NameSet({5, 1, false}, 8);
+  const PlaceIndex rest = places_.NameSet({6, 10, true}, 84);
+  EXPECT_EQ(places_.view(one).sms, 24);
+  EXPECT_TRUE(places_.TakesLc(one));
+  EXPECT_FALSE(places_.view(one).ready);
+  EXPECT_FALSE(Overlap(one, next));
+  EXPECT_FALSE(Overlap(next, rest));
+  for (const PlaceIndex set : {one, next, rest}) EXPECT_TRUE(Overlap(set, kWholeDevice));
+}
+
+TEST_F(NamedSetsTest, ASetHasOneIndexForGood) {
+  const SplitView& split = places_.splits()[2];
+  EXPECT_EQ(places_.NameSet({0, split.lc_sms / 8, false}, split.lc_sms), split.lc_place);
+  const PlaceIndex set = places_.NameSet({1, 2, false}, 16);
+  EXPECT_EQ(places_.NameSet({1, 2, false}, 16), set);
+  EXPECT_EQ(places_.count(), 1 + 2 * kMaxSplits + 1);
+}
+
+TEST_F(NamedSetsTest, NoMoreAreNamedThanAMaskHolds) {
+  int named = 0;
+  for (int first = 1; first < 16; ++first) {
+    for (int groups = 1; first + groups <= 16; ++groups) {
+      if (places_.NameSet({first, groups, false}, groups * 8) != kNoPlace) ++named;
+    }
+  }
+  EXPECT_EQ(named, kMaxPartitionPlaces);
+  EXPECT_EQ(places_.count(), kMaxPlaces);
+}
+
 }  // namespace
 }  // namespace gpushare::core
