@@ -119,6 +119,25 @@ absl::StatusOr<int> GoalOf(const TaskSet& set, const Workload& workload,
   return goal;
 }
 
+// Lemma 2 alone.
+Found FindApart(Tester& tester, int goal) {
+  Found found;
+  found.by = "one-each";
+  found.least_sms = LeastSms(tester);
+  found.partitions = OneEach(tester, found.unrunnable);
+  found.fits = !found.partitions.empty() && SizeOf(found.partitions) <= goal;
+  return found;
+}
+
+// A search for one size goes on to its end.
+Found Find(Tester& tester, const PlanOptions& options, int goal) {
+  Found found = Search(tester, {.tests_max = options.tests_max,
+                                .seed = options.seed,
+                                .size_goal = options.smallest ? 1 : goal});
+  found.fits = !found.partitions.empty() && SizeOf(found.partitions) <= goal;
+  return found;
+}
+
 }  // namespace
 
 absl::StatusOr<Plan> MakePlan(const TaskSet& set, const PlanOptions& options) {
@@ -126,8 +145,7 @@ absl::StatusOr<Plan> MakePlan(const TaskSet& set, const PlanOptions& options) {
   const Workload workload(set, options.beside);
   GPUSHARE_ASSIGN_OR_RETURN(const int goal, GoalOf(set, workload, options));
   Tester tester(workload, options.analysis, options.priorities);
-  const Found found =
-      Search(tester, {.tests_max = options.tests_max, .seed = options.seed, .size_goal = goal});
+  const Found found = options.apart ? FindApart(tester, goal) : Find(tester, options, goal);
   return Describe(set, tester, options, found, goal);
 }
 

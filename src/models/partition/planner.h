@@ -28,6 +28,8 @@ struct PlanOptions {
   Priorities priorities = Priorities::kDeadlines;
   Beside beside = Beside::kBestEffort;
   int32_t reserved_sms = 0;  // no partition gets these
+  bool apart = false;        // a partition for each task, so that an overrun harms no other one
+  bool smallest = false;     // not the first that fits, but the fewest SMs that the search finds
   int64_t tests_max = kSearchTestsMax;
   uint64_t seed = 1;
 };

@@ -1,0 +1,64 @@
+// From jobs to a layout. See layout_planner.h.
+
+#include "src/models/partition/layout_planner.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "src/core/base/status.h"
+#include "src/models/partition/planner.h"
+
+namespace gpushare::models::partition {
+namespace {
+
+// Worst cases beyond the SMs of all partitions say nothing here. One out of range stays so: Check
+// refuses it.
+Task TaskOf(const core::PartitionRequest& request, const core::PartitionRequest::Job& job) {
+  Task task;
+  task.name = job.app;
+  task.period_ns = job.options.period_ns;
+  task.deadline_ns = job.options.Deadline();
+  task.neighbour_factor = job.options.neighbour_factor;
+  for (const core::WorstCase& point : job.options.worst_cases) {
+    if (point.sms > request.sms) break;
+    const bool in_range = point.ns > 0 && point.ns <= kTaskNsMax;
+    task.alone.push_back(
+        {.sms = point.sms, .ns = in_range ? point.ns + request.overhead_ns : point.ns});
+  }
+  return task;
+}
+
+}  // namespace
+
+absl::StatusOr<core::PartitionLayout> LayoutPlanner::Plan(
+    const core::PartitionRequest& request) const {
+  TaskSet set = {.sms = request.sms, .grain = request.grain, .tasks = {}};
+  core::PartitionLayout layout;
+  for (const core::PartitionRequest::Job& job : request.jobs) {
+    set.tasks.push_back(TaskOf(request, job));
+    if (!set.tasks.back().alone.empty()) continue;
+    layout.reason = absl::StrCat("App '", job.app, "' has no worst case at ", request.sms,
+                                 " SMs or fewer; measure one.");
+    return layout;
+  }
+  PlanOptions options;
+  options.analysis = Analysis::kExclusive;
+  options.apart = !request.shares;
+  options.smallest = request.shares;  // the rest is for BE work
+  GPUSHARE_ASSIGN_OR_RETURN(const models::partition::Plan plan, MakePlan(set, options));
+  layout.admitted = plan.admitted;
+  layout.reason = plan.reason;
+  if (!plan.admitted) return layout;
+  for (const PlannedPartition& partition : plan.partitions) {
+    core::PartitionLayout::Partition out = {.sms = partition.sms, .jobs = {}};
+    for (const PlannedTask& task : partition.tasks) {
+      out.jobs.push_back({.job = task.source,
+                          .worst_ns = task.worst_ns - request.overhead_ns,
+                          .response_ns = task.response_ns});
+    }
+    layout.partitions.push_back(std::move(out));
+  }
+  return layout;
+}
+
+}  // namespace gpushare::models::partition
