@@ -209,8 +209,10 @@ int64_t InSilence(const LcAppView& app, TimeNs now_ns) {
 }
 
 // The BE regions that may begin now: nothing evicts them. None while an LC app has an active query;
-// between the steps of an app no more than its next step tolerates; one at a time on credit.
+// between the steps of an app no more than its next step tolerates; one at a time on credit. None
+// beside a plan of partitions: a region is on all SMs.
 RegionRoom RoomOfRegions(const Snapshot& snapshot, bool credit_is_taken) {
+  if (snapshot.partitions != nullptr) return {};
   RegionRoom room = {.longest_ns = kMaxDurationNs,
                      .saved_ns = kMaxDurationNs,
                      .on_credit_ns = kMaxDurationNs,

@@ -15,6 +15,7 @@
 #include "src/core/flow/learn/learn.h"
 #include "src/core/flow/places/place_orders.h"
 #include "src/core/flow/planning/head_views.h"
+#include "src/core/flow/planning/partition_views.h"
 #include "src/core/flow/planning/progress_plan.h"
 #include "src/core/flow/planning/promote.h"
 #include "src/core/flow/planning/yields.h"
@@ -226,6 +227,7 @@ void BuildSnapshot(Flow& flow) {
   snapshot.splits = flow.lanes.splits();
   snapshot.copies = flow.copies;
   ViewLcApps(flow);
+  ViewPartitions(flow);
   const EvidenceView evidence = ViewEvidence(flow);
   snapshot.in_force = evidence.in_force;
   snapshot.trials_open = evidence.trials_open;

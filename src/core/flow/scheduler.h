@@ -21,6 +21,7 @@
 #include "src/core/base/types.h"
 #include "src/core/seams/cost_model.h"
 #include "src/core/seams/device.h"
+#include "src/core/seams/partitions.h"
 #include "src/core/seams/policy.h"
 #include "src/core/state/options.h"
 #include "src/core/state/records.h"
@@ -131,6 +132,12 @@ class Scheduler {
   // and BE is evicted. Every callback has ended when it returns. DEADLINE_EXCEEDED: some work was
   // cut off. Idempotent.
   absl::Status Shutdown(TimeNs deadline_ns);
+  // Plans a partition for each periodic app, and puts the plan into force in the place of the one
+  // before. Without a periodic app no plan is in force. RESOURCE_EXHAUSTED: the apps do not fit,
+  // and the message says why; FAILED_PRECONDITION: the policy uses no partitions, or the device has
+  // none. After any error the plan before stays in force.
+  absl::StatusOr<PartitionSummary> PlanPartitions(const PartitionPlanner& planner,
+                                                  const PartitionOptions& options);
   absl::Status SetPolicy(std::unique_ptr<Policy> policy);  // between two plans
   // Runs `change` between two passes of the flow: the one moment at which something other than the
   // flow may change the cost model. It must change the model's version(), and must not throw.

@@ -18,6 +18,7 @@
 #include "src/core/flow/entry/submit_check.h"
 #include "src/core/flow/flow_check.h"
 #include "src/core/flow/learn/learn.h"
+#include "src/core/flow/places/partitioning.h"
 #include "src/core/flow/places/place_orders.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/flow/submit.h"
@@ -78,6 +79,18 @@ void ViewTokens(const App& app, AppGuarantee& guarantee) {
   guarantee.tbt_p99_ns = static_cast<int64_t>(distances.Quantile(0.99));
 }
 
+void ViewShare(const Flow& flow, const App& app, AppGuarantee& guarantee) {
+  const RealTimeShare& share = app.real_time;
+  guarantee.partition = share.partition;
+  guarantee.response_bound_ns = share.response_ns;
+  guarantee.response_ns_max = share.response_ns_max;
+  guarantee.jobs = share.jobs;
+  guarantee.deadlines_missed = share.deadlines_missed;
+  guarantee.overruns = share.overruns;
+  if (share.partition < 0) return;
+  guarantee.partition_sms = flow.lanes.place(flow.partitions.partitions[share.partition].place).sms;
+}
+
 void EmitMarks(const Flow& flow, TicketId ticket, AppId app,
                absl::Span<const TokenStreamId> streams) {
   const TimeNs now_ns = flow.device->NowNs();
@@ -97,8 +110,13 @@ LatencySummary Summarise(const LatencyHistogram& histogram) {
 
 // --- registration ---
 
-absl::StatusOr<AppId> Scheduler::CreateApp(const AppOptions& options) {
+absl::StatusOr<AppId> Scheduler::CreateApp(const AppOptions& stated) {
   if (absl::Status status = RefuseAfterShutdown(*driver_); !status.ok()) return status;
+  AppOptions options = stated;
+  const bool periodic = options.real_time.IsPeriodic();
+  if (periodic && options.promise.target_ns == 0) {
+    options.promise.target_ns = options.real_time.Deadline();
+  }
   Flow& flow = driver_->flow;
   const FlowChange change(*driver_);
   absl::StatusOr<App*> app = flow.tables.CreateApp(options);
@@ -390,6 +408,43 @@ absl::Status Scheduler::ReserveCapSm(const ReservationOptions& options) {
                                                  .capsms = app->reserved_capsms,
                                                  .packed = options.packed});
   return absl::OkStatus();
+}
+
+absl::StatusOr<PartitionSummary> Scheduler::PlanPartitions(const PartitionPlanner& planner,
+                                                           const PartitionOptions& options) {
+  if (absl::Status status = RefuseAfterShutdown(*driver_); !status.ok()) return status;
+  Flow& flow = driver_->flow;
+  MutexLock one_at_a_time(&driver_->registration_mutex);
+  absl::StatusOr<PartitionQuestion> question;
+  {
+    const MutexLock lock(&driver_->tick_mutex);
+    if (!flow.policy->properties().uses_partitions) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("The policy '", flow.policy->name(),
+                       "' uses no partitions; set the policy 'partitioned' first."));
+    }
+    question = RequestOf(flow, options);
+  }
+  if (!question.ok()) return question.status();
+  PartitionLayout layout;
+  NamedPartitions named;
+  if (!question->request.jobs.empty()) {
+    absl::StatusOr<PartitionLayout> planned = planner.Plan(question->request);
+    if (!planned.ok()) return planned.status();
+    if (!planned->admitted) return absl::ResourceExhaustedError(planned->reason);
+    layout = *std::move(planned);
+    {
+      const MutexLock lock(&driver_->tick_mutex);
+      absl::StatusOr<NamedPartitions> places = NamePartitions(flow, layout);
+      if (!places.ok()) return places.status();
+      named = *places;
+    }
+    if (absl::Status status = MakePartitions(flow, driver_->tick_mutex, named); !status.ok()) {
+      return status;
+    }
+  }
+  const FlowChange change(*driver_);
+  return Publish(flow, *question, layout, named, options);
 }
 
 absl::Status Scheduler::SetPolicy(std::unique_ptr<Policy> policy) {
@@ -765,6 +820,7 @@ absl::StatusOr<AppGuarantee> Scheduler::GuaranteeOf(AppId id) const {
   guarantee.yielded_ns = YieldedNs(app->evidence, now_ns);
   guarantee.queries_late_not_alone = app->evidence.late_not_alone;
   guarantee.next_lapsed = app->evidence.steps.lapses();
+  ViewShare(flow, *app, guarantee);
   for (const Queue* queue : flow.backlog) {  // and what is held now
     if (queue->app != app || queue->head->progress.held_since_ns == 0) continue;
     const size_t row = HoldRow(queue->head->record.hold_reason);

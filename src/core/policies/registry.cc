@@ -10,6 +10,7 @@
 #include "src/core/policies/baselines/priority.h"
 #include "src/core/policies/papers/baymax.h"
 #include "src/core/policies/papers/kernelet.h"
+#include "src/core/policies/papers/partitioned.h"
 #include "src/core/policies/papers/smguard.h"
 #include "src/core/policies/papers/tacker.h"
 #include "src/core/policies/papers/tacker_direct.h"
@@ -36,6 +37,7 @@ absl::StatusOr<std::unique_ptr<Policy>> MakePolicy(absl::string_view name) {
   if (name == "smguard:packed") {
     return std::make_unique<SmguardPolicy>(/*packed=*/true, Reservations::kAlways);
   }
+  if (name == "partitioned") return std::make_unique<PartitionedPolicy>();
   if (name == "adaptive") return std::make_unique<AdaptivePolicy>(Mechanism::kBest);
   if (name == "adaptive:evict") return std::make_unique<AdaptivePolicy>(Mechanism::kEvict);
   if (name == "adaptive:partition") {
@@ -51,12 +53,25 @@ absl::StatusOr<std::unique_ptr<Policy>> MakePolicy(absl::string_view name) {
 }
 
 std::vector<std::string> PolicyNames() {
-  return {"adaptive",         "adaptive:evict", "adaptive:partition",
-          "adaptive:elastic", "adaptive:apart", "smguard",
-          "smguard:packed",   "smguard:active", "kernelet",
-          "kernelet:base",    "tacker",         "tacker:direct",
-          "baymax",           "baymax:nc",      "baymax:np",
-          "priority",         "fifo",           "bare"};
+  return {"adaptive",
+          "adaptive:evict",
+          "adaptive:partition",
+          "adaptive:elastic",
+          "adaptive:apart",
+          "smguard",
+          "smguard:packed",
+          "smguard:active",
+          "kernelet",
+          "kernelet:base",
+          "tacker",
+          "tacker:direct",
+          "baymax",
+          "baymax:nc",
+          "baymax:np",
+          "partitioned",
+          "priority",
+          "fifo",
+          "bare"};
 }
 
 }  // namespace gpushare::core

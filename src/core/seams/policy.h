@@ -23,6 +23,8 @@ struct PolicyProperties {
   // LC apps that yield do so under it (flow/planning/yields.h). False for baselines, under which
   // everything is launched as it comes.
   bool lets_lc_yield = true;
+  // It carries a plan of partitions out (Snapshot::partitions).
+  bool uses_partitions = false;
 };
 
 class Policy {

@@ -19,6 +19,7 @@
 #include "src/core/base/types.h"
 #include "src/core/promise/promise.h"
 #include "src/core/seams/cost_model.h"
+#include "src/core/seams/partitions.h"
 
 namespace gpushare::core {
 
@@ -369,6 +370,8 @@ struct Snapshot {
   absl::Span<const FusedView> fused;  // in the order of registration
   uint64_t fused_version = 0;         // changes when any of them changed, or one was added
   CoScheduleTable co_schedules;
+  // The plan of partitions that is in force (gpushare_plan_partitions); null: none.
+  const PartitionsView* partitions = nullptr;
 };
 
 // --- the plan -----------------------------------------------------------------------------------

@@ -245,6 +245,10 @@ struct Flow {
   uint64_t co_schedule_version = 0;
   KernelRows<kMaxOverlapKernels> overlap_kernels;
   PlanBuffers buffers;
+  // The plan of partitions in force (flow/places/partitioning.h).
+  bool has_partitions = false;
+  PartitionsView partitions;  // `apps` is filled for each snapshot
+  int64_t partition_overhead_ns = 0;
 
   std::array<DeviceCompletion, kBatch> completions;
   // launch -> whoever runs Tick: opaque work calls the caller's function, with no lock held.

@@ -18,6 +18,7 @@
 #include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
 #include "src/core/promise/promise.h"
+#include "src/core/seams/partitions.h"
 #include "src/core/seams/work.h"
 #include "src/core/state/records.h"
 
@@ -73,6 +74,8 @@ struct AppOptions {
   // LC: the p99 bound and the p99 alone are of the distances between tokens (token_streams.h).
   bool bounds_tokens = false;
 
+  RealTimeOptions real_time = {};  // LC
+
   bool Yields() const { return yield_ns_max > 0; }
 };
 
@@ -88,6 +91,13 @@ struct ReservationOptions {
   AppId app;
   int32_t capsms = 0;   // LC: reserved; BE: quota. 0 removes it
   bool packed = false;  // whole SMs that nobody else uses
+};
+
+struct PartitionOptions {
+  bool shares = false;  // apps may share a partition
+  // BE work may use an idle partition if its eviction takes at most this long; 0: never.
+  int64_t slack_eviction_ns = 0;
+  int32_t reserved_sms = 0;  // of whole groups, that no partition gets
 };
 
 struct TaskSpec {

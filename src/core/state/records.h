@@ -124,6 +124,22 @@ struct AppGuarantee {
   int64_t tbt_p50_ns = 0;
   int64_t tbt_p99_ns = 0;
   int64_t yielded_ns = 0;  // to LC apps of higher priority, since it was created
+  // Of a periodic app: its partition in the plan in force (-1: it has none), and since that plan
+  // the jobs that have ended, were late, and ran beyond their worst case.
+  int32_t partition = -1;
+  int32_t partition_sms = 0;
+  int64_t response_bound_ns = 0;
+  int64_t response_ns_max = 0;
+  int64_t jobs = 0;
+  int64_t deadlines_missed = 0;
+  int64_t overruns = 0;
+};
+
+// The answer of a plan of partitions.
+struct PartitionSummary {
+  int32_t partitions = 0;
+  int32_t partition_sms = 0;  // of all of them
+  int32_t rest_sms = 0;       // that BE work and other LC apps have at all times
 };
 
 struct SchedulerStats {

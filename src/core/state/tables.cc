@@ -55,8 +55,49 @@ absl::Status CheckAmongLc(const AppOptions& options) {
                        options.yield_ns_max);
 }
 
+// The rest of a job's ranges is the planner's to check (models/partition/task_set.h).
+absl::Status CheckRealTime(const AppOptions& options) {
+  const RealTimeOptions& job = options.real_time;
+  const auto refuse = [&](const auto&... what) {
+    return absl::InvalidArgumentError(absl::StrCat("App '", options.name, "' ", what...));
+  };
+  if (!job.IsPeriodic()) {
+    if (job.period_ns == 0 && job.deadline_ns == 0 && job.worst_cases.empty() &&
+        job.eviction_ns == 0) {
+      return absl::OkStatus();
+    }
+    return refuse("states a deadline of ", job.deadline_ns, " ns, ", job.worst_cases.size(),
+                  " worst cases and an eviction of ", job.eviction_ns, " ns with a period of ",
+                  job.period_ns, " ns, and they need a period above 0.");
+  }
+  if (options.app_class == AppClass::kBestEffort) {
+    return refuse("is a BE app with a period of ", job.period_ns,
+                  " ns, and only an LC app has one.");
+  }
+  for (const auto& [what, value] :
+       {std::pair{"The period", job.period_ns}, std::pair{"The deadline", job.deadline_ns},
+        std::pair{"The eviction of a job", job.eviction_ns}}) {
+    if (absl::Status status = CheckDuration(what, options.name, value); !status.ok()) return status;
+  }
+  if (options.Yields()) {
+    return refuse("has a period and yields (yield_ns_max ", options.yield_ns_max,
+                  "), and a job does not wait for other apps.");
+  }
+  if (job.deadline_ns > job.period_ns) {
+    return refuse("has a deadline of ", job.deadline_ns, " ns, and it must be at most the period, ",
+                  job.period_ns, " ns.");
+  }
+  if (options.promise.target_ns != job.Deadline()) {
+    return refuse("has a target of ", options.promise.target_ns, " ns and a deadline of ",
+                  job.Deadline(), " ns; the deadline of a periodic app is its target.");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckApp(const AppOptions& options) {
   if (absl::Status status = CheckName("app", options.name); !status.ok()) return status;
+  // First: what is wrong with a deadline would be said of the target.
+  if (absl::Status status = CheckRealTime(options); !status.ok()) return status;
   for (const auto& [what, value] : {std::pair{"The latency target", options.promise.target_ns},
                                     std::pair{"The p99 hint", options.promise.p99_alone_ns},
                                     std::pair{"The solo hint", options.solo_ns}}) {
@@ -199,6 +240,7 @@ void ResetApp(App& app) {
   app.on_device = LcOnDevice();
   app.depth_logged = -1;
   app.bound_lost_said = app.target_lost_said = false;
+  app.real_time = RealTimeShare();
   for (std::atomic<int64_t>* counter :
        {&app.submitted, &app.completed, &app.failed, &app.dropped, &app.cancelled, &app.rejected,
         &app.evictions, &app.device_ns, &app.work_ns, &app.block_tasks}) {

@@ -70,6 +70,7 @@ struct QueryState {
   int64_t done_ns = 0;        // measured, complete
   TimeNs ended_ns = 0;        // the last one that is complete, on the device; 0: none ran
   bool waited = false;        // it began behind another one of its app
+  bool overran = false;       // a job that ran beyond its worst case: counted
   QuerySlot* slot = nullptr;  // of an explicit query
   // How long its tasks have waited for queries of higher priority, as of then (yields.cc).
   int64_t yielded_ns = 0;
@@ -330,6 +331,17 @@ struct RegionWish {
   }
 };
 
+// What a periodic app has of the plan of partitions in force, and how its jobs went since.
+struct RealTimeShare {
+  int32_t partition = -1;   // index into Flow::partitions; -1: it has none
+  int64_t worst_ns = 0;     // the budget of a job
+  int64_t response_ns = 0;  // the bound of its response
+  int64_t response_ns_max = 0;
+  int64_t jobs = 0;
+  int64_t deadlines_missed = 0;
+  int64_t overruns = 0;
+};
+
 struct alignas(64) App {
   static constexpr int kNoIndex = -1;
   uint32_t slot = 0;
@@ -395,6 +407,7 @@ struct alignas(64) App {
   AppEvidence evidence;                         // LC: what its queries have shown
   bool bound_lost_said = false;                 // by the log (AppEvidence::bound_lost)
   bool target_lost_said = false;                // likewise
+  RealTimeShare real_time;                      // LC, of the plan of partitions in force
 
   std::atomic<int64_t> completed{0};
   std::atomic<int64_t> failed{0};

@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(RegistryTest, MakesEveryPolicyUnderItsOwnName) {
-  EXPECT_EQ(PolicyNames().size(), 18u);
+  EXPECT_EQ(PolicyNames().size(), 19u);
   for (const std::string& name : PolicyNames()) {
     std::unique_ptr<Policy> policy = MakePolicy(name).value();
     EXPECT_EQ(policy->name(), name);

@@ -19,12 +19,23 @@ namespace {
 
 constexpr uint64_t BitOf(PlaceIndex place) { return uint64_t{1} << place; }
 
-// The homes of quotas, and the split of the reservations: their owners asked for whole SMs.
-uint64_t PlacesOfQuotas(const Flow& flow) {
+// The partitions of the plan in force, and the SMs beside them.
+uint64_t PlacesOfPartitions(const Flow& flow) {
+  if (!flow.has_partitions) return 0;
+  uint64_t places = flow.partitions.rest == kNoPlace ? 0 : BitOf(flow.partitions.rest);
+  for (const PartitionView& partition : flow.partitions.partitions) {
+    places |= BitOf(partition.place);
+  }
+  return places;
+}
+
+// The homes of quotas, the split of the reservations and partitions: their owners asked for whole
+// SMs.
+uint64_t PlacesOfOwners(const Flow& flow) {
   const Places& named = flow.lanes.named();
   const int32_t sms = named.view(kWholeDevice).sms;
   const int32_t reserved = flow.lc_reserved_capsms.load(std::memory_order_relaxed);
-  uint64_t places = 0;
+  uint64_t places = PlacesOfPartitions(flow);
   if (reserved > 0) {
     if (const SplitView* const split = named.SplitWithin(sms - reserved); split != nullptr) {
       places |= BitOf(split->lc_place) | BitOf(split->be_place);
@@ -54,7 +65,7 @@ bool IsRouted(Flow& flow, PlaceIndex place) {
 bool MayEnd(Flow& flow, PlaceIndex place) {
   const Places& named = flow.lanes.named();
   if (!named.IsMade(place) || named.at(place).stays || named.keeps_all()) return false;
-  if (((named.wanted() | PlacesOfQuotas(flow)) & BitOf(place)) != 0) return false;
+  if (((named.wanted() | PlacesOfOwners(flow)) & BitOf(place)) != 0) return false;
   return flow.lanes.IsEmpty(place) && !IsRouted(flow, place) && flow.gate.InFlight() == 0;
 }
 
@@ -138,7 +149,7 @@ void AskForPlaces(Flow& flow) {
   Places& named = flow.lanes.named();
   Plan& plan = flow.buffers.plan;
   if (named.count() == 1) return;
-  uint64_t wanted = plan.places_wanted | PlacesOfQuotas(flow);
+  uint64_t wanted = plan.places_wanted | PlacesOfOwners(flow);
   const auto want = [&](PlaceIndex place) {
     if (named.Has(place)) wanted |= BitOf(place);
   };
@@ -194,6 +205,28 @@ void NotePlaceAnswer(Flow& flow, const PlaceOrder& order, const PlaceAnswer& ans
   flow.dirty = true;
   if (order.ends) return NoteEnded(flow, order.place, answer);
   NoteMade(flow, order.place, answer);
+}
+
+absl::Status MakePlaceNow(Flow& flow, Mutex& tick_mutex, PlaceIndex place) {
+  Places& named = flow.lanes.named();
+  {
+    const MutexLock lock(&tick_mutex);
+    if (named.IsMade(place)) {
+      named.at(place).used_ns = flow.device->NowNs();
+      return absl::OkStatus();
+    }
+    // Every graph of those keepers was made in the places of that time.
+    if (named.keepers() > (flow.options.places == PlacesMode::kEager ? 1 : 0)) {
+      return absl::FailedPreconditionError(
+          "Graphs are registered that are captured or measured in each place, and a new partition "
+          "would lack them; plan the partitions first.");
+    }
+    named.SetState(place, PlaceState::kMaking);
+  }
+  const PlaceAnswer answer = AskDevice(flow, {place, false}, [] {});
+  const MutexLock lock(&tick_mutex);
+  NotePlaceAnswer(flow, {place, false}, answer);
+  return answer.status;
 }
 
 void MakeEveryPlace(Flow& flow, Mutex& tick_mutex) {

@@ -43,6 +43,11 @@ PlaceOrder TakePlaceOrder(Flow& flow);
 PlaceAnswer AskDevice(Flow& flow, const PlaceOrder& order, absl::FunctionRef<void()> before);
 void NotePlaceAnswer(Flow& flow, const PlaceOrder& order, const PlaceAnswer& answer);
 
+// Makes one place in the caller's thread, which holds the lock of registration.
+// FAILED_PRECONDITION: registered graphs would lack it; else what the device refused.
+absl::Status MakePlaceNow(Flow& flow, Mutex& tick_mutex, PlaceIndex place)
+    ABSL_LOCKS_EXCLUDED(tick_mutex);
+
 // Makes every place that is absent, for a graph that is about to be captured or measured in all of
 // them. Those that the device refuses stay absent. The caller holds the lock of registration.
 void MakeEveryPlace(Flow& flow, Mutex& tick_mutex) ABSL_LOCKS_EXCLUDED(tick_mutex);

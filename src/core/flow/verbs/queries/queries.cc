@@ -7,6 +7,7 @@
 #include "src/core/base/saturating.h"
 #include "src/core/flow/learn/learn.h"
 #include "src/core/flow/verbs/queries/idle.h"
+#include "src/core/flow/verbs/queries/jobs.h"
 #include "src/core/log/events.h"
 #include "src/core/state/active_queries.h"
 #include "src/core/state/features.h"
@@ -29,6 +30,7 @@ void EndIfDone(Flow& flow, QueryState& query, int32_t tasks_submitted) {
                          .latency_ns = flow.now_ns - query.arrival_ns,
                          .target_ns = query.app->options.promise.target_ns});
   }
+  NoteJobEnded(flow, query);
   UnlinkQuery(flow, query);
   App& app = *query.app;
   const int32_t loading = app.LoadingQueries();
