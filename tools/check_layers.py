@@ -56,8 +56,9 @@ WAITING = re.compile(r'^src/core/flow/waiting/')
 FLOW = re.compile(r'^src/core/flow/')
 PTX = re.compile(r'^src/ptx/twin\.h$')
 PTX_FUSED = re.compile(r'^src/ptx/fused\.h$')
-# Plans and placements have no function of the C API yet.
+# The C API plans for the apps of a runtime, the command for a file.
 PARTITION = re.compile(r'^src/models/partition/')
+# Placements have no function of the C API yet.
 PLACEMENT = re.compile(r'^src/models/placement/')
 SRC = re.compile(r'^src/')
 PUBLIC_C = re.compile(r'^gpushare/gpushare\.h$')

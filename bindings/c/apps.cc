@@ -15,6 +15,8 @@
 #include "bindings/c/options.h"
 #include "src/core/base/mutex.h"
 #include "src/core/base/status.h"
+#include "src/models/partition/layout_planner.h"
+#include "src/models/partition/task_set.h"
 
 namespace gpushare::abi {
 namespace {
@@ -23,14 +25,44 @@ namespace {
 absl::Status CheckBe(const gpushare_app_options& options) {
   if (options.target_ns == 0 && options.p99_bound == 0 && options.p50_bound == 0 &&
       options.p99_alone_ns == 0 && options.solo_ns == 0 && options.drop_late == 0 &&
-      options.bounds_tokens == 0) {
+      options.bounds_tokens == 0 && options.neighbour_factor == 0) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "BE app '", options.name, "' states a target (target_ns ", options.target_ns, ", p99_bound ",
       options.p99_bound, ", p50_bound ", options.p50_bound, ", p99_alone_ns ", options.p99_alone_ns,
       ", solo_ns ", options.solo_ns, ", drop_late ", options.drop_late, ", bounds_tokens ",
-      options.bounds_tokens, "), and only an LC app has one."));
+      options.bounds_tokens, ", neighbour_factor ", options.neighbour_factor,
+      "), and only an LC app has one."));
+}
+
+// The core checks what the options mean together, the planner the curve.
+absl::StatusOr<core::RealTimeOptions> RealTimeOf(const gpushare_app_options& options) {
+  core::RealTimeOptions out;
+  out.period_ns = options.period_ns;
+  out.deadline_ns = options.deadline_ns;
+  out.eviction_ns = options.job_eviction_ns;
+  if (options.neighbour_factor != 0) out.neighbour_factor = options.neighbour_factor;
+  if (!(out.neighbour_factor >= 1 &&
+        out.neighbour_factor <= models::partition::kNeighbourFactorMax)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "app_options.neighbour_factor is ", options.neighbour_factor,
+        ", and it must be 0 or lie between 1 and ", models::partition::kNeighbourFactorMax, "."));
+  }
+  GPUSHARE_RETURN_IF_ERROR(CheckReserved("app_options", options.reserved3, "reserved3"));
+  if (options.worst_case_count > models::partition::kSmsMax ||
+      (options.worst_cases == nullptr) != (options.worst_case_count == 0)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "app_options.worst_case_count is ", options.worst_case_count, " and worst_cases is ",
+        options.worst_cases == nullptr ? "null" : "an array", "; a list has 1 to ",
+        models::partition::kSmsMax, " entries, and without one both are 0."));
+  }
+  for (uint32_t i = 0; i < options.worst_case_count; ++i) {
+    const gpushare_worst_case& point = options.worst_cases[i];
+    GPUSHARE_RETURN_IF_ERROR(CheckReserved("worst_case", point.reserved));
+    out.worst_cases.push_back({.sms = point.sms, .ns = point.worst_ns});
+  }
+  return out;
 }
 
 absl::StatusOr<core::AppOptions> AppOptionsOf(const gpushare_app_options& options) {
@@ -66,6 +98,7 @@ absl::StatusOr<core::AppOptions> AppOptionsOf(const gpushare_app_options& option
   out.priority = options.priority;
   out.yield_ns_max = options.yield_ns_max;
   out.bounds_tokens = options.bounds_tokens == 1;
+  GPUSHARE_ASSIGN_OR_RETURN(out.real_time, RealTimeOf(options));
   return out;
 }
 
@@ -242,6 +275,30 @@ gpushare_status gpushare_reserve_capsm(gpushare_app* app,
     reservation.capsms = known.capsms;
     reservation.packed = known.packed == 1;
     return object->runtime->scheduler->ReserveCapSm(reservation);
+  });
+}
+
+gpushare_status gpushare_plan_partitions(gpushare_runtime* runtime,
+                                         const gpushare_partition_options* options,
+                                         gpushare_partition_plan* out_plan) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, runtime);
+    gpushare_partition_options known;
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("partition_options", options, &known));
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckNotNull("out_plan", out_plan));
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckBool("partition_options.share", known.share));
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckReserved("partition_options", known.reserved));
+    const gpushare::core::PartitionOptions wanted = {.shares = known.share == 1,
+                                                     .slack_eviction_ns = known.slack_eviction_ns,
+                                                     .reserved_sms = known.reserved_sms};
+    const gpushare::models::partition::LayoutPlanner planner;
+    GPUSHARE_ASSIGN_OR_RETURN(const gpushare::core::PartitionSummary summary,
+                              object->scheduler->PlanPartitions(planner, wanted));
+    gpushare_partition_plan plan = {};
+    plan.partitions = summary.partitions;
+    plan.partition_sms = summary.partition_sms;
+    plan.rest_sms = summary.rest_sms;
+    return gpushare::abi::WriteResult("partition_plan", plan, out_plan);
   });
 }
 

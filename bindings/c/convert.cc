@@ -156,6 +156,12 @@ gpushare_app_guarantee ToC(const core::AppGuarantee& guarantee) {
   out.token_distances = guarantee.token_distances;
   out.tbt_p50_ns = guarantee.tbt_p50_ns;
   out.tbt_p99_ns = guarantee.tbt_p99_ns;
+  out.partition_sms = guarantee.partition_sms;
+  out.response_bound_ns = guarantee.response_bound_ns;
+  out.response_ns_max = guarantee.response_ns_max;
+  out.jobs = guarantee.jobs;
+  out.deadlines_missed = guarantee.deadlines_missed;
+  out.overruns = guarantee.overruns;
   out.tail_credit = guarantee.tail_credit;
   out.queries_late_for_be = guarantee.queries_late_for_be;
   std::copy(guarantee.held_ns.begin(), guarantee.held_ns.end(), out.held_ns);

@@ -465,6 +465,14 @@ GPUSHARE_API gpushare_status gpushare_policy_names(char* buffer, size_t buffer_s
 
 // --- apps and queues -----------------------------------------------------------------------------
 
+// The longest that a job takes on so many SMs, with its launch and completion: the maximum of
+// many runs, never a median.
+typedef struct gpushare_worst_case {
+  int32_t sms;
+  int32_t reserved;  // must be 0
+  int64_t worst_ns;
+} gpushare_worst_case;
+
 typedef struct gpushare_app_options {
   uint32_t struct_size;
   gpushare_app_class app_class;  // must be given
@@ -501,6 +509,20 @@ typedef struct gpushare_app_options {
   // longer of queries, and target_ns must be 0 (docs/engines.md); BE: must be 0.
   gpushare_bool bounds_tokens;
   int32_t reserved2;  // must be 0
+  // LC: a periodic app, whose query is a job. Two jobs arrive at least period_ns apart, and each
+  // ends within deadline_ns of its arrival; that is at most the period. 0: the app is not periodic,
+  // or the deadline is the period. target_ns must be 0 or the deadline, and yield_ns_max 0. BE: all
+  // of this must be 0. docs/partition-planner.md has the details.
+  int64_t period_ns;
+  int64_t deadline_ns;
+  const gpushare_worst_case* worst_cases;  // of a job, ascending by sms; copied
+  uint32_t worst_case_count;               // at most 1024
+  uint32_t reserved3;                      // must be 0
+  // The longest that the eviction of a running job takes. In a shared partition its kernels then
+  // run as workers, and its worst cases are of workers. 0: a job runs to its end.
+  int64_t job_eviction_ns;
+  // Most by which work on other SMs lengthens a job, through DRAM and L2; 1 to 100; 0: 1.
+  double neighbour_factor;
 } gpushare_app_options;
 #define GPUSHARE_APP_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_app_options)
 
@@ -587,6 +609,44 @@ typedef struct gpushare_reservation_options {
 // policy keeps no reservations, or shut down.
 GPUSHARE_API gpushare_status gpushare_reserve_capsm(
     gpushare_app* app, const gpushare_reservation_options* options) GPUSHARE_NOEXCEPT;
+
+typedef struct gpushare_partition_options {
+  uint32_t struct_size;
+  // 0: a partition for each app, so that an overrun delays no other app. 1: apps share partitions
+  // where that needs fewer SMs; one job at a time runs there, that with the earliest deadline. A
+  // job that overruns is then evicted, if its app states job_eviction_ns; else it delays the apps
+  // of its partition.
+  gpushare_bool share;
+  // BE work may also run on a partition without a job, if it leaves within this time. Each worst
+  // case is charged with it. 0: BE work runs on the other SMs alone.
+  int64_t slack_eviction_ns;
+  int32_t reserved_sms;  // that no partition gets
+  int32_t reserved;      // must be 0
+} gpushare_partition_options;
+#define GPUSHARE_PARTITION_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_partition_options)
+
+typedef struct gpushare_partition_plan {
+  uint32_t struct_size;
+  int32_t partitions;     // 0: no app is periodic, and no plan is in force
+  int32_t partition_sms;  // of all of them
+  int32_t rest_sms;       // that BE work and apps without a partition have at all times
+} gpushare_partition_plan;
+#define GPUSHARE_PARTITION_PLAN_INIT GPUSHARE_STRUCT_INIT(gpushare_partition_plan)
+
+// Plans a partition of the SMs for each periodic app, such that every job keeps its deadline while
+// no job takes longer than its worst case. The answer is yes with bounds, which
+// gpushare_app_guarantee has for each app, or no: RESOURCE_EXHAUSTED with the reason as its
+// message. After a yes the plan is in force in the place of the one before, and the counts of jobs
+// begin anew; after any error the one before stays. An app that is created later has no partition
+// until the next plan. Needs the policy "partitioned".
+// Threads: any. Owns: nothing. Blocks: while it plans and makes the partitions, milliseconds each.
+// Errors: RESOURCE_EXHAUSTED the apps do not fit, or the device has no room for the partitions;
+// INVALID_ARGUMENT a periodic app without a worst case, or a value out of its range;
+// FAILED_PRECONDITION the policy uses no partitions, the device has none, graphs are registered
+// that are captured in each place, or shut down.
+GPUSHARE_API gpushare_status
+gpushare_plan_partitions(gpushare_runtime* runtime, const gpushare_partition_options* options,
+                         gpushare_partition_plan* out_plan) GPUSHARE_NOEXCEPT;
 
 // Creates a queue: a FIFO of the app's tasks. Tasks of different queues are ordered only by tickets
 // and events (wait_tickets, wait_events). The order of a queue is no dependency: a task runs
@@ -1587,6 +1647,17 @@ typedef struct gpushare_app_guarantee {
   int64_t token_distances;
   int64_t tbt_p50_ns;
   int64_t tbt_p99_ns;
+  // Of a periodic app in the plan of partitions in force; 0: it has no partition. No job takes
+  // longer than response_bound_ns from its arrival to its end, and the rest counts since the plan:
+  // the longest response, the jobs that have ended, those that ended behind their deadline, and
+  // those that ran longer than their worst case.
+  int32_t partition_sms;
+  int32_t reserved;  // 0
+  int64_t response_bound_ns;
+  int64_t response_ns_max;
+  int64_t jobs;
+  int64_t deadlines_missed;
+  int64_t overruns;
 } gpushare_app_guarantee;
 #define GPUSHARE_APP_GUARANTEE_INIT GPUSHARE_STRUCT_INIT(gpushare_app_guarantee)
 

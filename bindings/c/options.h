@@ -32,6 +32,8 @@ GPUSHARE_FIRST_SIZE(gpushare_runtime_options, 112);
 GPUSHARE_FIRST_SIZE(gpushare_app_options, 64);
 GPUSHARE_FIRST_SIZE(gpushare_app_update_options, 48);
 GPUSHARE_FIRST_SIZE(gpushare_reservation_options, 16);
+GPUSHARE_FIRST_SIZE(gpushare_partition_options, 24);
+GPUSHARE_FIRST_SIZE(gpushare_partition_plan, 16);
 GPUSHARE_FIRST_SIZE(gpushare_simulation_record, 120);
 GPUSHARE_FIRST_SIZE(gpushare_library_call, 144);
 GPUSHARE_FIRST_SIZE(gpushare_kernel_options, 144);

@@ -480,6 +480,13 @@ class Runtime : public RuntimeHandle {
     if (code != GPUSHARE_OK) return Status::From(code);
     return App(*this, app);
   }
+  // A partition for each periodic app; see gpushare_plan_partitions.
+  Result<gpushare_partition_plan> PlanPartitions(const gpushare_partition_options& options) const {
+    gpushare_partition_plan plan = GPUSHARE_PARTITION_PLAN_INIT;
+    const gpushare_status code = gpushare_plan_partitions(get(), &options, &plan);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return plan;
+  }
   Result<Kernel> RegisterKernel(const gpushare_kernel_options& options) const {
     gpushare_kernel* kernel = nullptr;
     const gpushare_status code = gpushare_kernel_register(get(), &options, &kernel);

@@ -235,6 +235,79 @@ TEST_P(BadInputTest, AppOptions) {
   EXPECT_FAILS(gpushare_app_create(nullptr, &good, &app), GPUSHARE_INVALID_ARGUMENT, "null");
 }
 
+TEST_P(BadInputTest, PeriodicAppOptions) {
+  gpushare_app* app = nullptr;
+  const gpushare_worst_case curve[] = {{8, 0, 1000}, {16, 0, 600}};
+  gpushare_app_options good = AppOptionsOf(GPUSHARE_CLASS_LATENCY_CRITICAL, "periodic");
+  good.period_ns = 10'000;
+  good.worst_cases = curve;
+  good.worst_case_count = 2;
+  const auto refuse = [&](const gpushare_app_options& options, const char* why) {
+    EXPECT_FAILS(gpushare_app_create(api_.runtime, &options, &app), GPUSHARE_INVALID_ARGUMENT, why);
+  };
+  gpushare_app_options bad = good;
+  bad.period_ns = 0;
+  refuse(bad, "need a period above 0");
+  bad = good;
+  bad.period_ns = -1;
+  refuse(bad, "need a period above 0");
+  bad = good;
+  bad.period_ns = INT64_MAX;
+  refuse(bad, "The period");
+  bad = good;
+  bad.deadline_ns = 10'001;
+  refuse(bad, "at most the period");
+  bad = good;
+  bad.target_ns = 9'999;
+  refuse(bad, "the deadline of a periodic app is its target");
+  bad = good;
+  bad.yield_ns_max = 1;
+  refuse(bad, "does not wait for other apps");
+  bad = good;
+  bad.job_eviction_ns = -1;
+  refuse(bad, "The eviction of a job");
+  bad = good;
+  for (const double factor : {0.5, 101.0, -1.0, std::nan("")}) {
+    bad.neighbour_factor = factor;
+    refuse(bad, "between 1 and 100");
+  }
+  bad = good;
+  bad.worst_cases = nullptr;
+  refuse(bad, "worst_case_count is 2 and worst_cases is null");
+  bad = good;
+  bad.worst_case_count = 1025;
+  refuse(bad, "1 to 1024");
+  const gpushare_worst_case reserved[] = {{8, 1, 1000}};
+  bad = good;
+  bad.worst_cases = reserved;
+  bad.worst_case_count = 1;
+  EXPECT_FAILS(gpushare_app_create(api_.runtime, &bad, &app), GPUSHARE_UNIMPLEMENTED, "reserved");
+  bad = AppOptionsOf(GPUSHARE_CLASS_BEST_EFFORT, "best effort");
+  bad.period_ns = 10'000;
+  refuse(bad, "only an LC app has one");
+  EXPECT_EQ(app, nullptr);
+}
+
+TEST_P(BadInputTest, PartitionOptions) {
+  gpushare_partition_options options = GPUSHARE_PARTITION_OPTIONS_INIT;
+  gpushare_partition_plan plan = GPUSHARE_PARTITION_PLAN_INIT;
+  EXPECT_FAILS(gpushare_plan_partitions(nullptr, &options, &plan), GPUSHARE_INVALID_ARGUMENT,
+               "null");
+  EXPECT_FAILS(gpushare_plan_partitions(api_.runtime, nullptr, &plan), GPUSHARE_INVALID_ARGUMENT,
+               "null");
+  EXPECT_FAILS(gpushare_plan_partitions(api_.runtime, &options, nullptr), GPUSHARE_INVALID_ARGUMENT,
+               "out_plan");
+  EXPECT_FAILS(gpushare_plan_partitions(api_.runtime, &options, &plan),
+               GPUSHARE_FAILED_PRECONDITION, "uses no partitions");
+  options.share = 2;
+  EXPECT_FAILS(gpushare_plan_partitions(api_.runtime, &options, &plan), GPUSHARE_INVALID_ARGUMENT,
+               "partition_options.share");
+  options.share = 0;
+  options.reserved = 1;
+  EXPECT_FAILS(gpushare_plan_partitions(api_.runtime, &options, &plan), GPUSHARE_UNIMPLEMENTED,
+               "reserved");
+}
+
 TEST_P(BadInputTest, AppUpdateOptions) {
   gpushare_app* lc = nullptr;
   gpushare_app* be = nullptr;

@@ -23,6 +23,7 @@ const std::map<std::string, gpushare_status>& Always() {
       {"gpushare_enqueue_fail", kRefused},       // no enqueue callback runs
       {"gpushare_evaluate_models", kInvalid},    // no judge
       {"gpushare_kernel_pre_run", kInvalid},     // no kernel
+      {"gpushare_plan_partitions", kRefused},    // the policy uses none
       {"gpushare_profile_train", kInvalid},      // no paths
       {"gpushare_profile_like", kInvalid},       // no paths
       {"gpushare_region_end", kInvalid},         // no region

@@ -89,6 +89,12 @@ gpushare_status Reserve(const Handles& handles) {
   return gpushare_reserve_capsm(handles.app, &options);
 }
 
+gpushare_status PlanPartitions(const Handles& handles) {
+  gpushare_partition_options options = GPUSHARE_PARTITION_OPTIONS_INIT;
+  gpushare_partition_plan plan = GPUSHARE_PARTITION_PLAN_INIT;
+  return gpushare_plan_partitions(handles.runtime, &options, &plan);
+}
+
 gpushare_status UpdateApp(const Handles& handles) {
   gpushare_app_update_options options = GPUSHARE_APP_UPDATE_OPTIONS_INIT;
   options.fields = GPUSHARE_APP_FIELD_WEIGHT;
@@ -418,6 +424,7 @@ std::vector<Call> RuntimeCalls() {
        [](H h) { return ReleaseExtra(h.app, gpushare_app_retain, gpushare_app_release); }},
       {"gpushare_app_update", UpdateApp},
       {"gpushare_reserve_capsm", Reserve},
+      {"gpushare_plan_partitions", PlanPartitions},
       {"gpushare_queue_create", CreateQueue},
       {"gpushare_queue_retain",
        [](H h) { return RetainOnce(h.be_queue, gpushare_queue_retain, gpushare_queue_release); }},

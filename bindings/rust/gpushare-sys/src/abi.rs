@@ -348,6 +348,21 @@ impl Default for gpushare_runtime_options {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
+pub struct gpushare_worst_case {
+    pub sms: i32,
+    pub reserved: i32,
+    pub worst_ns: i64,
+}
+
+impl Default for gpushare_worst_case {
+    /// All zero.
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
 pub struct gpushare_app_options {
     pub struct_size: u32,
     pub app_class: gpushare_app_class,
@@ -366,6 +381,13 @@ pub struct gpushare_app_options {
     pub yield_ns_max: i64,
     pub bounds_tokens: gpushare_bool,
     pub reserved2: i32,
+    pub period_ns: i64,
+    pub deadline_ns: i64,
+    pub worst_cases: *const gpushare_worst_case,
+    pub worst_case_count: u32,
+    pub reserved3: u32,
+    pub job_eviction_ns: i64,
+    pub neighbour_factor: f64,
 }
 
 impl Default for gpushare_app_options {
@@ -414,6 +436,43 @@ impl Default for gpushare_reservation_options {
     fn default() -> Self {
         let mut value: gpushare_reservation_options = unsafe { core::mem::zeroed() };
         value.struct_size = core::mem::size_of::<gpushare_reservation_options>() as u32;
+        value
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct gpushare_partition_options {
+    pub struct_size: u32,
+    pub share: gpushare_bool,
+    pub slack_eviction_ns: i64,
+    pub reserved_sms: i32,
+    pub reserved: i32,
+}
+
+impl Default for gpushare_partition_options {
+    /// Zero, which means default, with `struct_size` set.
+    fn default() -> Self {
+        let mut value: gpushare_partition_options = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<gpushare_partition_options>() as u32;
+        value
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct gpushare_partition_plan {
+    pub struct_size: u32,
+    pub partitions: i32,
+    pub partition_sms: i32,
+    pub rest_sms: i32,
+}
+
+impl Default for gpushare_partition_plan {
+    /// Zero, which means default, with `struct_size` set.
+    fn default() -> Self {
+        let mut value: gpushare_partition_plan = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<gpushare_partition_plan>() as u32;
         value
     }
 }
@@ -1020,6 +1079,13 @@ pub struct gpushare_app_guarantee {
     pub token_distances: i64,
     pub tbt_p50_ns: i64,
     pub tbt_p99_ns: i64,
+    pub partition_sms: i32,
+    pub reserved: i32,
+    pub response_bound_ns: i64,
+    pub response_ns_max: i64,
+    pub jobs: i64,
+    pub deadlines_missed: i64,
+    pub overruns: i64,
 }
 
 impl Default for gpushare_app_guarantee {
@@ -2050,6 +2116,7 @@ extern "C" {
     pub fn gpushare_app_retain(app: *mut gpushare_app) -> gpushare_status;
     pub fn gpushare_app_release(app: *mut gpushare_app) -> gpushare_status;
     pub fn gpushare_reserve_capsm(app: *mut gpushare_app, options: *const gpushare_reservation_options) -> gpushare_status;
+    pub fn gpushare_plan_partitions(runtime: *mut gpushare_runtime, options: *const gpushare_partition_options, out_plan: *mut gpushare_partition_plan) -> gpushare_status;
     pub fn gpushare_queue_create(app: *mut gpushare_app, out_queue: *mut *mut gpushare_queue) -> gpushare_status;
     pub fn gpushare_queue_retain(queue: *mut gpushare_queue) -> gpushare_status;
     pub fn gpushare_queue_release(queue: *mut gpushare_queue) -> gpushare_status;
