@@ -71,6 +71,7 @@ from gpushare.records import (
     DeviceInfo,
     Event,
     KernelInfo,
+    PartitionPlan,
     RuntimeStats,
     TraceSummary,
 )
@@ -117,6 +118,7 @@ __all__ = [
     'LibraryOperation',
     'LogLevel',
     'NotFoundError',
+    'PartitionPlan',
     'PermissionDeniedError',
     'Query',
     'Queue',

@@ -40,7 +40,8 @@ class App(Handle):
 
     _release = 'gpushare_app_release'
 
-    def __init__(self, runtime: RuntimeBase, name: str, app_class: AppClass, options: AppOptions) -> None:
+    def __init__(self, runtime: RuntimeBase, name: str, app_class: AppClass, options: AppOptions,
+                 worst_cases: Sequence[tuple[int, int]] = ()) -> None:
         self.name = name
         self.app_class = AppClass(app_class)
         self.runtime = runtime
@@ -48,6 +49,11 @@ class App(Handle):
         self._own_queue: weakref.ref[Queue] | None = None
         self._lock = threading.Lock()
         struct = init(abi.gpushare_app_options, {**options, 'name': name, 'app_class': app_class})
+        if worst_cases:
+            points = [abi.gpushare_worst_case(sms=sms, worst_ns=int64_of('worst_ns', worst_ns))
+                      for sms, worst_ns in worst_cases]
+            struct.worst_cases = (abi.gpushare_worst_case * len(points))(*points)
+            struct.worst_case_count = len(points)
         with runtime._use as owner:
             handle = make(library().gpushare_app_create, owner, ctypes.byref(struct))
         super().__init__(handle, runtime)

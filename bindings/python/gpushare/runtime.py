@@ -23,11 +23,12 @@ from gpushare.options import (
     KernelCounters,
     KernelOptions,
     LibraryCall,
+    PartitionOptions,
     RuntimeOptions,
     TraceOptions,
 )
 from gpushare.ptx import Ptx
-from gpushare.records import DeviceInfo, KernelInfo, RuntimeStats, TraceSummary
+from gpushare.records import DeviceInfo, KernelInfo, PartitionPlan, RuntimeStats, TraceSummary
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -58,10 +59,25 @@ class Runtime(RuntimeBase):
 
     # --- making ---
 
-    def create_app(self, name: str, app_class: AppClass, **options: Unpack[AppOptions]) -> App:
-        """A new app: an owner of tasks with its class and its targets. Names are unique in the runtime."""
+    def create_app(self, name: str, app_class: AppClass, *, worst_cases: Sequence[tuple[int, int]] = (),
+                   **options: Unpack[AppOptions]) -> App:
+        """A new app: an owner of tasks with its class and its targets. Names are unique in the runtime.
+
+        worst_cases: of a periodic app (period_ns, deadline_ns), pairs of SMs and the longest ns of a job on so many.
+        """
         self._release_leftovers()
-        return App(self, name, app_class, options)
+        return App(self, name, app_class, options, worst_cases)
+
+    def plan_partitions(self, **options: Unpack[PartitionOptions]) -> PartitionPlan:
+        """Plans a partition of the SMs for each periodic app, under the policy 'partitioned'.
+
+        Yes: the plan is in force, and guarantee() of each app has its bound. No: ResourceExhaustedError with the
+        reason, and the plan before stays.
+        """
+        struct, plan = init(abi.gpushare_partition_options, options), init(abi.gpushare_partition_plan)
+        with self._use as handle:
+            check(library().gpushare_plan_partitions(handle, ctypes.byref(struct), ctypes.byref(plan)))
+        return PartitionPlan.from_c(plan)
 
     def register_kernel(self, name: str, *, capture: Capture | None = None, ptx: Ptx | None = None,
                         simulation: abi.gpushare_simulation_record | None = None,
