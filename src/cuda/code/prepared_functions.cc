@@ -16,6 +16,7 @@
 #include "gpushare/device/fused_variants.h"
 #include "gpushare/device/launch.h"
 #include "gpushare/device/shared_memory_split.h"
+#include "src/core/base/status.h"
 #include "src/core/checks/claim_batch.h"
 #include "src/cuda/driver/errors.h"
 
@@ -44,6 +45,20 @@ absl::Status AllowSharedMemory(const DriverApi& api, CUfunction function, int32_
   if (bytes <= kDefaultSharedBytesMax) return absl::OkStatus();
   return GPUSHARE_CU(
       api, cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes));
+}
+
+// Asks for the most shared memory unless the caller chose a split. An SM changes its split only
+// when it is empty; otherwise LC blocks that need shared memory would wait until the last BE block
+// leaves.
+absl::Status AskForSharedMemory(const DriverApi& api, CUfunction function) {
+  int preferred = kDefaultCarveOut;
+  GPUSHARE_CU_RETURN(
+      api,
+      cuFuncGetAttribute(&preferred, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, function));
+  if (preferred != kDefaultCarveOut) return absl::OkStatus();
+  return GPUSHARE_CU(
+      api, cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                              kCarveOutMax));
 }
 
 // How many blocks of the function fit on an SM. Sets `threads_per_block` to the most that the
@@ -123,17 +138,7 @@ absl::Status PreparedFunctions::LoadFunction(const core::KernelDesc& kernel, voi
                      "' has ", parameters.header_bytes(), " bytes, and it is a launch header of ",
                      sizeof(gpushare_worker_launch), "."));
   }
-  // Ask for the most shared memory unless the caller chose a split. An SM changes its split only
-  // when it is empty; otherwise LC blocks that need shared memory would wait until the last BE
-  // block leaves.
-  int preferred = kDefaultCarveOut;
-  GPUSHARE_CU_RETURN(
-      api, cuFuncGetAttribute(&preferred, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-                              prepared.function));
-  if (preferred != kDefaultCarveOut) return absl::OkStatus();
-  return GPUSHARE_CU(
-      api, cuFuncSetAttribute(prepared.function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-                              kCarveOutMax));
+  return AskForSharedMemory(api, prepared.function);
 }
 
 // kDefaultCarveOut where another one gains nothing, is the caller's choice, or is not known.
@@ -260,6 +265,8 @@ absl::Status PreparedFunctions::LoadFused(core::FusedKernelDesc& fused,
       BlocksPerSm(api, function, absl::StrCat("fused kernel '", fused.name, "'"),
                   fused.dynamic_shared_memory_bytes, fused.threads_per_block);
   if (!blocks.ok()) return blocks.status();
+  // Compiled fused kernels have asked already (fused.cuh); nobody has for those of PTX.
+  GPUSHARE_RETURN_IF_ERROR(AskForSharedMemory(api, function));
   if (fused.blocks_per_sm == 0) fused.blocks_per_sm = *blocks;
   prepared.tensor_arguments_bytes = bytes[1];
   prepared.cuda_arguments_bytes = bytes[3];

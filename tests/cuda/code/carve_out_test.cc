@@ -1,4 +1,5 @@
-// Which ordinary grids are launched with a carve-out of their own, with a fake driver.
+// Which ordinary grids are launched with a carve-out of their own, and which one a fused function
+// gets, with a fake driver.
 
 #include <gtest/gtest.h>
 
@@ -6,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "gpushare/device/launch.h"
 #include "src/cuda/code/prepared_functions.h"
@@ -20,12 +22,14 @@ namespace {
 
 constexpr uintptr_t kGridFunction = 1;
 constexpr uintptr_t kWorkerFunction = 2;
+constexpr uintptr_t kFusedFunction = 3;
 
 // What the driver knows of a kernel of which eight blocks of 4 KB fit into an SM of 228 KB, and of
 // its launches.
 struct FakeFunctions {
   int of_grid = kDefaultCarveOut;  // preferred carve-outs, as somebody set them
   int of_workers = kDefaultCarveOut;
+  int of_fused = kDefaultCarveOut;
   int blocks_per_sm = 0;
   int plain_launches = 0;
   std::optional<CUlaunchConfig> config;  // of the last other launch
@@ -39,26 +43,36 @@ bool IsWorker(CUfunction function) {
   return reinterpret_cast<uintptr_t>(function) == kWorkerFunction;
 }
 
+bool IsFused(CUfunction function) {
+  return reinterpret_cast<uintptr_t>(function) == kFusedFunction;
+}
+int& CarveOutOf(CUfunction function) {
+  FakeFunctions& functions = Functions();
+  if (IsFused(function)) return functions.of_fused;
+  return IsWorker(function) ? functions.of_workers : functions.of_grid;
+}
+
 DriverApi ApiWithFunctions() {
   DriverApi api = MakeFakeGraphs();
   api.cuFuncLoad = [](CUfunction) { return CUDA_SUCCESS; };
   api.cuFuncSetAttribute = [](CUfunction function, CUfunction_attribute, int value) {
-    (IsWorker(function) ? Functions().of_workers : Functions().of_grid) = value;
+    CarveOutOf(function) = value;
     return CUDA_SUCCESS;
   };
   api.cuFuncGetParamInfo = [](CUfunction function, size_t index, size_t* offset, size_t* size) {
     *offset = 0;
     *size = sizeof(gpushare_worker_launch);
+    if (IsFused(function) && index < 4) return CUDA_SUCCESS;  // (header, tensor, header, cuda)
     return IsWorker(function) && index == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   };
   api.cuFuncGetAttribute = [](int* value, CUfunction_attribute attribute, CUfunction function) {
     const bool carve_out = attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
-    *value = !carve_out ? 4096 : IsWorker(function) ? Functions().of_workers : Functions().of_grid;
+    *value = carve_out ? CarveOutOf(function) : 4096;
     return CUDA_SUCCESS;
   };
   api.cuOccupancyMaxActiveBlocksPerMultiprocessor = [](int* blocks, CUfunction function, int,
                                                        size_t) {
-    *blocks = IsWorker(function) ? 8 : Functions().blocks_per_sm;
+    *blocks = IsWorker(function) || IsFused(function) ? 8 : Functions().blocks_per_sm;
     return CUDA_SUCCESS;
   };
   api.cuDeviceGetAttribute = [](int* value, CUdevice_attribute attribute, CUdevice /*gpu*/) {
@@ -160,6 +174,23 @@ TEST_F(CarveOutTest, AGridWithoutOneIsLaunchedPlainly) {
   Register(100);
   Launch(true);
   EXPECT_EQ(Functions().plain_launches, 1);
+}
+
+// A fused twin of PTX comes from an assembler, where nobody has asked for its shared memory. With
+// the driver's choice its blocks would divide an SM's memory otherwise than workers do.
+TEST_F(CarveOutTest, AFusedFunctionAsksForTheMostUnlessItsCallerChose) {
+  for (const auto& [chosen, expected] : {std::pair{kDefaultCarveOut, 100}, std::pair{50, 50}}) {
+    Functions() = FakeFunctions();
+    Functions().of_fused = chosen;
+    core::FusedKernelDesc fused;
+    fused.id = core::KernelId{1};
+    fused.threads_per_block = 256;
+    fused.function = reinterpret_cast<void*>(kFusedFunction);
+    PreparedFunctions functions(context_);
+    const absl::Status status = functions.PrepareFused(fused);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(Functions().of_fused, expected);
+  }
 }
 
 }  // namespace
