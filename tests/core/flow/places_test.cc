@@ -148,7 +148,7 @@ TEST_F(PlacesTest, AllPlacesAreMadeAtStartWhereThatIsAskedFor) {
   options.places = PlacesMode::kEager;
   options.place_idle_ns = kMs;
   Start(options);
-  EXPECT_EQ(asked_.made.size(), size_t{kMaxPlaces} - 1) << "both sides of each split";
+  EXPECT_EQ(asked_.made.size(), size_t{2} * kMaxSplits) << "both sides of each split";
   Sleep(100 * kMs);
   RunBe();
   EXPECT_TRUE(asked_.ended.empty());
