@@ -24,8 +24,7 @@
 
 namespace gpushare::models::placement {
 
-// A network simplex of 65,536 arcs takes about 0.1 s, of a million 8 s (flow_benchmark rows of
-// placement_benchmark).
+// A network simplex of 65,536 arcs takes about 0.1 s, of 1.3 million 8 s (docs/decisions/0020).
 inline constexpr size_t kPairsOfBlockMax = 65'536;
 // Values in a flow are whole millionths.
 inline constexpr double kValueUnits = 1e6;
@@ -44,7 +43,7 @@ std::vector<Item> Assign(const Problem& problem, std::vector<Item> items,
 
 // No placement of BE instances has a larger value, where the LC apps stand as they do in `state`,
 // which has no BE. On each GPU the mean is at most the best of its instances, so this is the best
-// choice of at most one instance a GPU; of large clusters the best of each GPU by itself.
+// choice of at most one instance a GPU. Of a cluster that is cut into blocks it is 1 a GPU.
 double UpperBound(const Problem& problem, const State& state, const std::vector<Item>& items);
 
 }  // namespace gpushare::models::placement

@@ -373,7 +373,7 @@ TEST(PlacerTest, WhatCannotRunIsAnError) {
 }
 
 // 20,000 apps of which no two are alike: cut into blocks, within seconds.
-// benchmarks/host/placement_benchmark.cc has 100,000.
+// benchmarks/host/placement_benchmark.cc has a million instances of few kinds.
 TEST(PlacerTest, ManyAppsThatAreAllDifferentEndSoon) {
   Cluster cluster;
   cluster.gpus = {{"g", 1'000'000, 10'000}};
