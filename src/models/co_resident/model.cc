@@ -10,6 +10,9 @@ namespace gpushare::models::co_resident {
 namespace {
 
 constexpr size_t kVector = 8;  // floats
+// What an estimated saturating occupancy adds to the relative error of a speed: of an H200's
+// kernels, each registered by its counters (docs/models.md).
+constexpr double kUntimedError = 0.2;
 
 }  // namespace
 
@@ -64,7 +67,11 @@ void Model::AddOwnSums(size_t kernel, View& view) const {
 
 View Model::ViewOf(const Kernel& kernel) const {
   View view;
-  if (!state_.known() || !MakeFeatures(kernel, view.features)) return view;
+  view.timed = kernel.saturating_occupancy != 0;
+  Kernel known_kernel = kernel;
+  if (!view.timed) known_kernel.saturating_occupancy = 1;
+  if (!state_.known() || !MakeFeatures(known_kernel, view.features)) return view;
+  if (!view.timed) view.features.values.back() = OccupancyOfLike(view.features, state_.kernels);
   view.known = true;
   view.likeness.resize(stride_);
   view.as_timed.resize(kProducts * stride_);
@@ -125,8 +132,9 @@ Speeds Model::Predict(const Side& first, const Side& second) const {
   const WorkerValues own = functions_.Of(a.features, first.workers_per_sm);
   const WorkerValues others = functions_.Of(b.features, second.workers_per_sm);
   const bool both = a.measured && b.measured;
+  const double error = both ? state_.error : state_.new_kernel_error;
   return {{alone_a * RatioBeside(a, own, b, others), alone_b * RatioBeside(b, others, a, own)},
-          both ? state_.error : state_.new_kernel_error,
+          a.timed && b.timed ? error : std::min(1.0, std::hypot(error, kUntimedError)),
           true};
 }
 

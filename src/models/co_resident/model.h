@@ -63,6 +63,7 @@ struct State {
 struct View {
   bool known = false;
   bool measured = false;  // it is one of the fit
+  bool timed = true;      // its saturating occupancy was timed; else like kernels tell it
   KernelFeatures features;
   // Rows have one number for each kernel of the fit, in the order of State::kernels, and zeros up
   // to the stride.

@@ -17,6 +17,11 @@ constexpr double kScale = 0.33;
 // Distance of two numbers of workers, as shares of the most, over which their speeds differ.
 constexpr double kWorkersLength = 0.5;
 
+// Distance of counters over which saturating occupancies differ. Of an H200's 45 kernels, each left
+// out with a fifth of them, the estimate is off by 25 % in the mean; by 25 to 27 % from 0.05 to
+// 0.6.
+constexpr double kOccupancyLength = 0.4;
+
 // Square of a distance. A profile keeps features to six digits after the point.
 constexpr double kRounding = 1e-9;
 
@@ -96,6 +101,22 @@ double Likeness(const KernelFeatures& a, const KernelFeatures& b) {
 
 bool IsSame(const KernelFeatures& a, const KernelFeatures& b) {
   return a.workers_per_sm_max == b.workers_per_sm_max && DistanceSquared(a, b) < kRounding;
+}
+
+double OccupancyOfLike(const KernelFeatures& kernel, absl::Span<const KernelFeatures> kernels) {
+  double weights = 0;
+  double sum = 0;
+  for (const KernelFeatures& other : kernels) {
+    double distance = 0;
+    for (size_t i = 0; i + 1 < kFeatures; ++i) {  // all but the occupancy
+      distance += Square(kernel.values[i] - other.values[i]);
+    }
+    const double weight = std::exp(-distance / Square(kOccupancyLength) / 2);
+    weights += weight;
+    sum += weight * std::log(other.values.back());
+  }
+  // Beside kernels that are all far away, none counts.
+  return weights > 0 ? std::exp(sum / weights) : 1;
 }
 
 double Product(const WorkerValues& a, const WorkerValues& b) {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/types/span.h"
 #include "src/core/seams/kernel.h"
 
 namespace gpushare::models::co_resident {
@@ -18,7 +19,7 @@ namespace gpushare::models::co_resident {
 // Of core::KernelDesc what the process compares.
 struct Kernel {
   core::KernelCounters counters;
-  double saturating_occupancy = 1;  // of core::SimulationRecord
+  double saturating_occupancy = 1;  // of core::SimulationRecord; 0, in a view: nobody timed it
   int32_t workers_per_sm_max = 0;
 };
 
@@ -38,6 +39,10 @@ double SpeedAlone(const KernelFeatures& kernel, int32_t workers_per_sm);
 double Likeness(const KernelFeatures& a, const KernelFeatures& b);
 // Rounding aside, only a kernel itself has its counters.
 bool IsSame(const KernelFeatures& a, const KernelFeatures& b);
+
+// The saturating occupancy of a kernel of which nobody timed it, from its counters: the mean of the
+// logarithms of what kernels have, by how alike their counters are.
+double OccupancyOfLike(const KernelFeatures& kernel, absl::Span<const KernelFeatures> kernels);
 
 // Two numbers of workers are as alike as the product of their functions.
 inline constexpr size_t kWorkerFunctions = 5;

@@ -231,6 +231,22 @@ TEST(CoResidentModel, AFitStaysWithinItsBounds) {
   EXPECT_LT(state.pairs.size(), samples.size());
 }
 
+// All kernels of the fit saturate at half of their workers.
+TEST_F(CoResidentModelTest, AnOccupancyThatNobodyTimedIsThatOfLikeKernels) {
+  Kernel untimed = compute_.kernel;
+  untimed.saturating_occupancy = 0;
+  const View view = model_.ViewOf(untimed);
+  ASSERT_TRUE(view.known);
+  EXPECT_NEAR(view.features.values.back(), 0.5, 1e-9);
+  const View timed = model_.ViewOf(compute_.kernel);
+  const View other = model_.ViewOf(memory_.kernel);
+  const Speeds by_like = model_.Predict({&view, 2}, {&other, 2});
+  const Speeds by_time = model_.Predict({&timed, 2}, {&other, 2});
+  EXPECT_NEAR(by_like.speed[0], by_time.speed[0], 1e-6);
+  EXPECT_GT(by_like.error, by_time.error + 0.05);
+  EXPECT_LE(by_like.error, 1);
+}
+
 TEST_F(CoResidentModelTest, APredictionAllocatesNothing) {
   if (!gpushare_test::CanFailAllocations()) GTEST_SKIP() << "A sanitizer replaces the allocator.";
   const View one = model_.ViewOf(compute_.kernel);
