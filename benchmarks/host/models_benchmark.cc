@@ -139,6 +139,44 @@ void CoResidentFromCounters(benchmark::State& state) {
   }
 }
 
+// Runs of 30 pairs of these kernels, at one number of workers.
+void ObserveCoRuns(const Trained& trained, int64_t rounds) {
+  for (uint32_t i = 0; i < kKernels * rounds; ++i) {
+    const KernelDesc& own = trained.kernels[i % kKernels];
+    const core::CoRun run{{&own, 4, 500}, {&trained.kernels[(i + 1) % kKernels], 4, 0}, 1};
+    Observation observation = Trained::Solo(own, 500);
+    observation.form = core::Form::kWorkers;
+    observation.measured_ns *= 2;
+    observation.co_run = &run;
+    trained.model->Observe(observation);
+  }
+}
+
+// Corrected by runs with the same workers, or with others: then the pair is predicted twice.
+void CoResidentWithRuns(benchmark::State& state) {
+  const Trained trained;
+  for (KernelDesc kernel : trained.kernels) {
+    kernel.resources.workers_per_sm_max = 8;
+    kernel.counters.fma = 0.02 * (kernel.id.value - 1);
+    trained.model->AddKernel(kernel);
+  }
+  if (!trained.model->Load(LearnedPairs(true)).ok()) std::abort();
+  ObserveCoRuns(trained, 8);
+  const auto workers = static_cast<int32_t>(state.range(0));
+  uint32_t next = 0;
+  for (auto _ : state) {
+    const CoResidentSide first{&trained.kernels[next % kKernels], workers, 500};
+    const CoResidentSide second{&trained.kernels[++next % kKernels], 4, 500};
+    benchmark::DoNotOptimize(trained.model->overlaps().PredictCoResident(first, second));
+  }
+}
+
+void ObserveCoRun(benchmark::State& state) {
+  const Trained trained;
+  for (auto _ : state) ObserveCoRuns(trained, 1);
+  state.SetItemsProcessed(state.iterations() * kKernels);
+}
+
 // What the pairs add to a runtime's start: the text, and a view of each of thirty kernels.
 void LoadPairs(benchmark::State& state) {
   const Trained trained;
@@ -186,6 +224,8 @@ BENCHMARK(Duration);
 BENCHMARK(Fused);
 BENCHMARK(CoResident);
 BENCHMARK(CoResidentFromCounters)->ArgName("measured")->Arg(0)->Arg(1);
+BENCHMARK(CoResidentWithRuns)->ArgName("workers")->Arg(4)->Arg(3);
+BENCHMARK(ObserveCoRun);
 BENCHMARK(LoadPairs)->ArgName("pairs")->Arg(0)->Arg(1);
 BENCHMARK(Beside);
 BENCHMARK(ObserveDuration);

@@ -87,7 +87,8 @@ void UserCostModel::TakePairChanges(core::PairChanges& out) {
 }
 
 void UserCostModel::Observe(const core::Observation& observation) {
-  if (calls_ != nullptr) calls_->Observe(observation);
+  // The launch of a co-run is another observation too.
+  if (calls_ != nullptr && observation.co_run == nullptr) calls_->Observe(observation);
   built_in_->Observe(observation);
 }
 
@@ -100,6 +101,12 @@ uint64_t UserCostModel::version() const {
 uint64_t UserCostModel::co_schedule_version() const {
   return built_in_->overlaps().co_schedule_version() + past_changes_ +
          (calls_ == nullptr ? 0 : calls_->changes());
+}
+
+void UserCostModel::TakeCoScheduleChanges(core::PairChanges& out) {
+  built_in_->overlaps().TakeCoScheduleChanges(out);
+  const uint64_t changes = past_changes_ + (calls_ == nullptr ? 0 : calls_->changes());
+  out.all = out.all || std::exchange(changes_taken_, changes) != changes;
 }
 
 std::string UserCostModel::TakeReport() {

@@ -46,6 +46,7 @@ class UserCostModel final : public core::CostModel,
   uint64_t version() const override;
   uint64_t fused_version() const override { return built_in_->overlaps().fused_version(); }
   uint64_t co_schedule_version() const override;
+  void TakeCoScheduleChanges(core::PairChanges& out) override;
   std::string TakeReport() override;
   int64_t AnswersRefused() const override;
 
@@ -92,6 +93,7 @@ class UserCostModel final : public core::CostModel,
   const int32_t sm_count_;
   std::unique_ptr<CostModelCalls> calls_;  // null: the built-in model alone
   bool exchanged_ = false;                 // since the last TakePairChanges
+  uint64_t changes_taken_ = 0;             // of the tables, at the last TakeCoScheduleChanges
   // The counts and the report of the tables that were replaced.
   uint64_t past_changes_ = 0;
   int64_t past_refused_ = 0;

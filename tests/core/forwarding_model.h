@@ -41,6 +41,9 @@ class ForwardingModel : public CostModel,
   }
   uint64_t fused_version() const override { return model_->overlaps().fused_version(); }
   uint64_t co_schedule_version() const override { return model_->overlaps().co_schedule_version(); }
+  void TakeCoScheduleChanges(PairChanges& out) override {
+    model_->overlaps().TakeCoScheduleChanges(out);
+  }
   Prediction PredictSolo(const TaskFeatures& features) const override {
     return model_->durations().PredictSolo(features);
   }

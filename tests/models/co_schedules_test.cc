@@ -152,6 +152,56 @@ TEST_F(CoSchedulesTest, AnErrorAboveThatOfTheChainDoesNotCount) {
   EXPECT_EQ(Predict(compute_, 4, other_, 4).error, chain.error);
 }
 
+TEST_F(CoSchedulesTest, RunsCorrectThePairAndItsErrorBarShrinks) {
+  const CoScheduleSpeeds chain = Predict(compute_, 4, other_, 4);
+  for (int i = 0; i < 8; ++i) schedules_.Observe({&compute_, 4, 100}, {&other_, 4, 0}, 0.3);
+  const CoScheduleSpeeds half = Predict(compute_, 4, other_, 4);
+  EXPECT_NEAR(half.speed[0], 0.3, 0.01);
+  EXPECT_EQ(half.speed[1], chain.speed[1]);
+  EXPECT_EQ(half.error, chain.error) << "nothing is known of the other one yet";
+  for (int i = 0; i < 8; ++i) schedules_.Observe({&other_, 4, 100}, {&compute_, 4, 0}, 0.6);
+  const CoScheduleSpeeds both = Predict(compute_, 4, other_, 4);
+  EXPECT_NEAR(both.speed[1], 0.6, 0.01);
+  EXPECT_LT(both.error, 0.03);
+  const CoScheduleSpeeds swapped = Predict(other_, 4, compute_, 4);
+  EXPECT_EQ(swapped.speed[0], both.speed[1]);
+  EXPECT_EQ(swapped.speed[1], both.speed[0]);
+  EXPECT_EQ(Predict(compute_, 6, memory_, 2).speed[0], 0.7) << "another pair";
+}
+
+// The chain is as wrong at other numbers of workers, or about so.
+TEST_F(CoSchedulesTest, RunsTellOfOtherWorkersTooWithALargerErrorBar) {
+  const CoScheduleSpeeds chain = Predict(compute_, 3, other_, 5);
+  const CoScheduleSpeeds at = Predict(compute_, 4, other_, 4);
+  for (int i = 0; i < 8; ++i) {
+    schedules_.Observe({&compute_, 4, 100}, {&other_, 4, 0}, 0.8 * at.speed[0]);
+    schedules_.Observe({&other_, 4, 100}, {&compute_, 4, 0}, 0.8 * at.speed[1]);
+  }
+  const CoScheduleSpeeds speeds = Predict(compute_, 3, other_, 5);
+  EXPECT_NEAR(speeds.speed[0], 0.8 * chain.speed[0], 0.02);
+  EXPECT_NEAR(speeds.speed[1], 0.8 * chain.speed[1], 0.02);
+  EXPECT_LT(speeds.error, 0.2);
+  EXPECT_GT(speeds.error, 2 * Predict(compute_, 4, other_, 4).error);
+}
+
+TEST_F(CoSchedulesTest, RunsOfAPairThatNothingPredictsTellAfterAFew) {
+  KernelDesc uncounted = Kernel(4, "uncounted", 0);
+  uncounted.counters = {};
+  schedules_.Add(uncounted);
+  for (int i = 0; i < 3; ++i) {
+    schedules_.Observe({&uncounted, 4, 100}, {&compute_, 4, 0}, 0.5);
+    schedules_.Observe({&compute_, 4, 100}, {&uncounted, 4, 0}, 0.7);
+  }
+  EXPECT_EQ(Predict(uncounted, 4, compute_, 4).error, 1);
+  schedules_.Observe({&uncounted, 4, 100}, {&compute_, 4, 0}, 0.5);
+  EXPECT_EQ(Predict(uncounted, 4, compute_, 4).error, 1) << "one side has too few";
+  schedules_.Observe({&compute_, 4, 100}, {&uncounted, 4, 0}, 0.7);
+  EXPECT_NEAR(Predict(uncounted, 4, compute_, 4).speed[1], 0.7, 1e-9);
+  EXPECT_LT(Predict(uncounted, 4, compute_, 4).error, 0.05);
+  schedules_.Add(uncounted);
+  EXPECT_EQ(Predict(uncounted, 4, compute_, 4).error, 1) << "another kernel has its identifier";
+}
+
 // 100 us at half speed, 300 us at a quarter: after 200 us the first is done and 250 us of the
 // second are left, which run on with the workers that it has.
 TEST(FinishTimes, TheOneThatIsLeftRunsOnAlone) {

@@ -125,6 +125,106 @@ TEST_F(FusedPredictionTest, AnUnknownFusedKernelTakesBothPartsOneAfterTheOther) 
   EXPECT_FALSE(prediction.trained);
 }
 
+// --- two kernels on the same SMs -----------------------------------------------------------------
+
+class CoRunPredictionTest : public ::testing::Test {
+ protected:
+  void SetUp() override { Fill(*model_); }
+  void Fill(CostModel& model) const {
+    model.AddKernel(one_);
+    model.AddKernel(other_);
+  }
+  void TrainSolo() {
+    for (int64_t i = 0; i < 50; ++i) {
+      model_->Observe(Solo(one_, 100 + 100 * (i % 20)));
+      model_->Observe(Solo(other_, 100 + 100 * (i % 20)));
+    }
+  }
+  // A run of 1,000 block tasks, 1 ms alone, for this part of its time beside the other kernel.
+  void Run(const KernelDesc& own, const KernelDesc& neighbour, double ms, double share = 1) {
+    const core::CoRun run{{&own, 4, 1000}, {&neighbour, 4, 0}, share};
+    Observation observation = Solo(own, 1000);
+    observation.form = core::Form::kWorkers;
+    observation.measured_ns = static_cast<int64_t>(ms * 1e6);
+    observation.co_run = &run;
+    model_->Observe(observation);
+  }
+  core::CoResidentPrediction Predict(const CostModel& model) const {
+    return model.overlaps().PredictCoResident({&one_, 4, 1000}, {&other_, 4, 1000});
+  }
+
+  KernelDesc one_ = Kernel(1, "one");
+  KernelDesc other_ = Kernel(2, "other");
+  std::unique_ptr<CostModel> model_ = MakeOnlineModel(DeviceProfile());
+};
+
+TEST_F(CoRunPredictionTest, RunsTeachThePairAndAProfileKeepsThem) {
+  TrainSolo();
+  const Prediction alone = model_->durations().PredictSolo(Solo(one_, 1000).features);
+  const uint64_t version = model_->overlaps().co_schedule_version();
+  core::PairChanges changes;
+  model_->overlaps().TakeCoScheduleChanges(changes);
+  for (int i = 0; i < 8; ++i) {
+    Run(one_, other_, 2);
+    Run(other_, one_, 1.25);
+  }
+  EXPECT_GT(model_->overlaps().co_schedule_version(), version);
+  model_->overlaps().TakeCoScheduleChanges(changes);
+  EXPECT_FALSE(changes.all);
+  EXPECT_GE(changes.pairs.size(), 1);
+  const core::CoResidentPrediction predicted = Predict(*model_);
+  ASSERT_TRUE(predicted.known);
+  EXPECT_NEAR(predicted.speed[0], 0.5, 0.01);
+  EXPECT_NEAR(predicted.speed[1], 0.8, 0.01);
+  EXPECT_LT(predicted.speed_error, 0.03);
+  EXPECT_EQ(model_->durations().PredictSolo(Solo(one_, 1000).features), alone)
+      << "such runs are no solo samples";
+  const std::unique_ptr<CostModel> next = MakeOnlineModel(DeviceProfile());
+  ASSERT_TRUE(next->Load(model_->Save()).ok());
+  Fill(*next);
+  EXPECT_NEAR(Predict(*next).speed[0], predicted.speed[0], 1e-9);
+  EXPECT_NEAR(Predict(*next).speed[1], predicted.speed[1], 1e-9);
+  EXPECT_NEAR(Predict(*next).speed_error, predicted.speed_error, 1e-9);
+  EXPECT_EQ(next->Save(), model_->Save());
+  // Of kernels that never came, too.
+  const std::unique_ptr<CostModel> empty = MakeOnlineModel(DeviceProfile());
+  ASSERT_TRUE(empty->Load(model_->Save()).ok());
+  EXPECT_EQ(ParseLearned(empty->Save())->co_runs.size(), 2U);
+}
+
+// Half of the workers have half of the speed for the fifth of the time that the neighbour was away.
+TEST_F(CoRunPredictionTest, TheTimeWithoutTheNeighbourDoesNotCount) {
+  TrainSolo();
+  const double rate = 0.8 * 0.3 + 0.2 * 0.5;
+  for (int i = 0; i < 8; ++i) {
+    Run(one_, other_, 1 / rate, 0.8);
+    Run(other_, one_, 1.25);
+  }
+  EXPECT_NEAR(Predict(*model_).speed[0], 0.3, 0.01);
+}
+
+TEST_F(CoRunPredictionTest, AgainstGuessesNothingIsLearned) {
+  for (int i = 0; i < 8; ++i) {
+    Run(one_, other_, 2);
+    Run(other_, one_, 1.25);
+  }
+  EXPECT_FALSE(Predict(*model_).known);
+}
+
+TEST_F(CoRunPredictionTest, ATextWithImpossibleRunsIsRefused) {
+  const auto text = [](const char* point) {
+    return absl::StrCat(R"({"schema_version":1,"co_runs":[{"kernel":"a","neighbour":"b","point":)",
+                        point, "}]}");
+  };
+  const std::string good =
+      R"({"workers":1,"neighbour_workers":1,"mean":{"samples":3,"speed":0.5}})";
+  EXPECT_TRUE(ParseLearned(text(good.c_str())).ok());
+  for (const char* bad : {R"({"workers":0})", R"({"mean":{"samples":0}})",
+                          R"({"mean":{"speed":1.5}})", R"({"mean":{"squared_error":-1}})"}) {
+    EXPECT_FALSE(ParseLearned(text(bad)).ok()) << bad;
+  }
+}
+
 // --- a neighbour that was never met --------------------------------------------------------------
 
 class UnmetNeighbourTest : public ::testing::Test {

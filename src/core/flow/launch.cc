@@ -136,6 +136,7 @@ void KeepWorkers(Flow& flow, const Task& task, Part& part, int32_t workers_to_ke
   flow.ledger.Release(static_cast<int>(task.app->slot), part.workers - workers_to_keep,
                       part.workers_per_sm);
   part.workers = workers_to_keep;
+  flow.co_runs.Spoil(part.launch);
   part.leave_epoch = flow.gate.Epoch(part.lane) + 1;
 }
 

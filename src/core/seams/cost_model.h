@@ -96,6 +96,14 @@ struct CoResident {
   bool same_sms = false;  // on the sample's SMs, so that the sample waited until it had left
 };
 
+// A launch of workers on the whole device that had another kernel's workers on the same SMs for
+// most of its time, and nothing else.
+struct CoRun {
+  CoResidentSide own;        // with the block tasks that it executed
+  CoResidentSide neighbour;  // as many workers whenever it was there; its block tasks do not count
+  double beside_share = 0;   // of the launch's time
+};
+
 struct Observation {
   TaskFeatures features;
   Form form = Form::kOriginal;
@@ -110,6 +118,8 @@ struct Observation {
   LinkUse copies = 0;
   // kFused: both parts ended, and measured_ns is the time of the launch. Null otherwise.
   const FusedFeatures* fused = nullptr;
+  // Not null: measured_ns is the time of this launch, and it trains co-schedules alone.
+  const CoRun* co_run = nullptr;
 };
 
 // An LC query of a busy period of which the first launch evicted a BE kernel from its SMs and met
@@ -223,6 +233,9 @@ class Overlaps {
   // Change whenever a prediction of fused work, or of a co-schedule, may have changed.
   virtual uint64_t fused_version() const = 0;
   virtual uint64_t co_schedule_version() const = 0;
+
+  // Pairs whose co-schedules may have changed since the last call, in any order of the two.
+  virtual void TakeCoScheduleChanges(PairChanges& out) = 0;
 };
 
 class CostModel {
@@ -235,6 +248,7 @@ class CostModel {
   const Neighbours& neighbours() const { return neighbours_; }
   Neighbours& neighbours() { return neighbours_; }
   const Overlaps& overlaps() const { return overlaps_; }
+  Overlaps& overlaps() { return overlaps_; }
 
   // What the model predicts. An app is an LC app, added before its first query; what was learned of
   // an app of this name counts for it.
@@ -266,13 +280,13 @@ class CostModel {
 
  protected:
   // Parts of the derived object, which outlive the calls on it.
-  CostModel(const Durations& durations, Neighbours& neighbours, const Overlaps& overlaps)
+  CostModel(const Durations& durations, Neighbours& neighbours, Overlaps& overlaps)
       : durations_(durations), neighbours_(neighbours), overlaps_(overlaps) {}
 
  private:
   const Durations& durations_;
   Neighbours& neighbours_;
-  const Overlaps& overlaps_;
+  Overlaps& overlaps_;
 };
 
 }  // namespace gpushare::core

@@ -28,6 +28,7 @@
 #include "src/core/seams/snapshot.h"
 #include "src/core/state/capsm_ledger.h"
 #include "src/core/state/lanes.h"
+#include "src/core/state/launches/co_runs.h"
 #include "src/core/state/launches/fused_runs.h"
 #include "src/core/state/launches/kernel_rows.h"
 #include "src/core/state/launches/launch_table.h"
@@ -65,6 +66,7 @@ struct Sample {
   CoResident beside;
   bool has_beside = false;
   FusedFeatures fused;  // of a fused launch; without a kernel: it was none
+  CoRun co_run;         // likewise
 };
 
 // A query that ran alone.
@@ -190,6 +192,7 @@ struct Flow {
   BoundedList<Task*, kMaxInFlightLaunches> running_lc;
   int lanes_busy = 0;
   FusedRuns fused_runs;
+  CoRuns co_runs;
 
   QueryState* first_query = nullptr;  // active queries by arrival
   QueryState* last_query = nullptr;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "src/core/base/status.h"
+#include "src/models/profile/profile_limits.h"
 
 namespace gpushare::models {
 namespace {
@@ -20,7 +21,6 @@ using co_resident::Workers;
 
 // Shares are below it, and so are the scaled logarithms of all doubles.
 constexpr double kFeatureMax = 100;
-constexpr double kWorkersOfSmMax = 1 << 12;
 // Weights are roots of speeds over the variance of a measurement; an H200's are below 3.
 constexpr double kWeightMax = 1e6;
 

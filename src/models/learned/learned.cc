@@ -65,6 +65,33 @@ const Field<LearnedPair> kPairFields[] = {
     {"speed", ObjectField<LearnedPair, FollowedMean, &LearnedPair::speed, kFactorFields>()},
 };
 
+constexpr int64_t kCoRunsMax =
+    static_cast<int64_t>(CoRunSpeeds::kPairsMax * CoRunSpeeds::kPointsMax);
+
+const Field<CoRunMean> kCoRunMeanFields[] = {
+    {"samples", &CoRunMean::samples, 1, kMaxCount},
+    {"speed", &CoRunMean::speed, 1e-3, 1},
+    {"squared_error", &CoRunMean::squared_error, 0, kMaxCount},
+};
+
+const Field<CoRunPoint> kCoRunPointFields[] = {
+    {"workers", &CoRunPoint::workers, 1, kWorkersOfSmMax},
+    {"neighbour_workers", &CoRunPoint::neighbour_workers, 1, kWorkersOfSmMax},
+    {"mean", ObjectField<CoRunPoint, CoRunMean, &CoRunPoint::mean, kCoRunMeanFields>()},
+};
+
+const Field<LearnedCoRun> kCoRunFields[] = {
+    {"kernel", &LearnedCoRun::kernel, 1, core::kMaxNameBytes},
+    {"neighbour", &LearnedCoRun::neighbour, 1, core::kMaxNameBytes},
+    {"point", ObjectField<LearnedCoRun, CoRunPoint, &LearnedCoRun::point, kCoRunPointFields>()},
+};
+
+const Field<Learned>::Custom kCoRunsField = {
+    ListField<Learned, LearnedCoRun, &Learned::co_runs, kCoRunFields, kCoRunsMax>().parse,
+    ListField<Learned, LearnedCoRun, &Learned::co_runs, kCoRunFields, kCoRunsMax>().format,
+    [](const Learned& in) { return in.co_runs.empty(); },
+};
+
 constexpr Field<LearnedKernel>::Custom kSegmentsField = {
     [](const JsonValue& value, const JsonPath& path, LearnedKernel& out) {
       return ReadInteger(value, path, 0, core::kMaxSegments, out.segments);
@@ -285,6 +312,7 @@ const Field<Learned> kLearnedFields[] = {
     {"pairs", ListField<Learned, LearnedPair, &Learned::pairs, kPairFields, kMaxPairs>()},
     {"fused", kFusedListField},
     {"co_resident", kCoResidentField},
+    {"co_runs", kCoRunsField},
     {"library", kLibraryField},
     {"queries", kQueriesField},
 };

@@ -20,6 +20,7 @@
 #include "src/models/durations/size_table.h"
 #include "src/models/json/json_document.h"
 #include "src/models/library/library_state.h"
+#include "src/models/pairs/co_run_speeds.h"
 #include "src/models/pairs/neighbour_model.h"
 #include "src/models/pairs/pair_model.h"
 #include "src/models/profile/calibration_record.h"
@@ -53,6 +54,13 @@ struct LearnedPair {
   FollowedMean speed;
 };
 
+// What runs showed of a kernel beside another one's workers on every SM.
+struct LearnedCoRun {
+  std::string kernel;
+  std::string neighbour;
+  CoRunPoint point;
+};
+
 // Measured over expected time of copies, by their size.
 struct CopyTable {
   int64_t samples = 0;
@@ -71,6 +79,7 @@ struct Learned {
   std::vector<LearnedKernel> kernels;
   std::vector<LearnedCopies> copies;
   std::vector<LearnedPair> pairs;
+  std::vector<LearnedCoRun> co_runs;
   std::vector<LearnedFused> fused;
   co_resident::State co_resident;
   LibraryState library;

@@ -28,6 +28,10 @@ constexpr double kOtherWorkersError = 0.15;
 constexpr double kPipesError = 0.35;
 constexpr double kMarkovError = 0.54;
 
+// How far the error of a prediction at other numbers of workers of the same pair tells that at
+// these, one standard deviation (docs/models.md).
+constexpr double kOtherRunsError = 0.1;
+
 constexpr int32_t kSchedulers = 4;
 constexpr int32_t kThreadsOfWarp = 32;
 constexpr double kSectorsOfRequest = 4;  // 128 bytes
@@ -87,11 +91,22 @@ markov::SideKey KeyOf(const CoResidentSide& side) {
   return {side.kernel->id.value, side.workers_per_sm, 1};
 }
 
+CoRunPair RunsOf(const CoResidentSide& own, const CoResidentSide& neighbour) {
+  return {own.kernel->id.value, neighbour.kernel->id.value};
+}
+
 double SpeedOf(const markov::SidePrediction& side) {
   return side.ipc_alone > 0 ? std::clamp(side.ipc / side.ipc_alone, 0.0, 1.0) : 0;
 }
 
 }  // namespace
+
+double ShareOf(const core::CoResidentSide& side) {
+  const double occupancy = static_cast<double>(side.workers_per_sm) /
+                           std::max(1, side.kernel->resources.workers_per_sm_max);
+  const double saturating = side.kernel->simulation.saturating_occupancy;
+  return std::clamp(occupancy / std::max(1e-3, saturating), 1e-3, 1.0);
+}
 
 std::array<core::Prediction, 2> FinishTimes(const std::array<core::Prediction, 2>& alone,
                                             const std::array<double, 2>& share,
@@ -144,9 +159,13 @@ void CoSchedules::Add(const core::KernelDesc& kernel) {
     return pair.first.first == id || pair.first.second == id;
   });
   calibrated_.erase(id);
+  runs_.Forget(id);
   ids_[kernel.name] = id;
   if (kernel.counters.present()) {
-    const co_resident::Kernel counted = {kernel.counters, kernel.simulation.saturating_occupancy,
+    // Without a record 1 is what nobody timed.
+    const double saturating = kernel.simulation.saturating_occupancy;
+    const bool timed = kernel.simulation.present || saturating < 1;
+    const co_resident::Kernel counted = {kernel.counters, timed ? saturating : 0,
                                          kernel.resources.workers_per_sm_max};
     counted_[kernel.id.value] = counted;
     if (prepared_.model != nullptr) {
@@ -238,8 +257,40 @@ CoScheduleSpeeds CoSchedules::Solved(const CoResidentSide& first,
   return {{SpeedOf(known->sides[0]), SpeedOf(known->sides[1])}, ChainError(first, second)};
 }
 
+bool CoSchedules::Observe(const CoResidentSide& own, const CoResidentSide& neighbour,
+                          double speed) {
+  return runs_.Observe(RunsOf(own, neighbour), own.workers_per_sm, neighbour.workers_per_sm, speed);
+}
+
+// Runs with the same workers count alone; without any, those with the closest ones.
+UncertainSpeed CoSchedules::Corrected(const CoResidentSide& own, const CoResidentSide& neighbour,
+                                      const UncertainSpeed& predicted) const {
+  const CoRunPair pair = RunsOf(own, neighbour);
+  if (const CoRunMean* const runs =
+          runs_.Find(pair, own.workers_per_sm, neighbour.workers_per_sm)) {
+    return Combine(predicted, *runs);
+  }
+  const CoRunPoint* const near = runs_.Nearest(pair, own.workers_per_sm, neighbour.workers_per_sm);
+  if (near == nullptr || predicted.error >= 1) return predicted;
+  const CoScheduleSpeeds there = Predicted({own.kernel, near->workers, own.block_tasks},
+                                           {neighbour.kernel, near->neighbour_workers, 0});
+  if (!(there.error < 1 && there.speed[0] > 0)) return predicted;
+  return Combine(predicted,
+                 UncertainSpeed{std::min(1.0, predicted.speed * near->mean.speed / there.speed[0]),
+                                std::hypot(SpeedOf(near->mean).error, kOtherRunsError)});
+}
+
 CoScheduleSpeeds CoSchedules::Predict(const CoResidentSide& first,
                                       const CoResidentSide& second) const {
+  const CoScheduleSpeeds predicted = Predicted(first, second);
+  if (runs_.empty()) return predicted;
+  const UncertainSpeed one = Corrected(first, second, {predicted.speed[0], predicted.error});
+  const UncertainSpeed other = Corrected(second, first, {predicted.speed[1], predicted.error});
+  return {{one.speed, other.speed}, std::max(one.error, other.error)};
+}
+
+CoScheduleSpeeds CoSchedules::Predicted(const CoResidentSide& first,
+                                        const CoResidentSide& second) const {
   if (first.workers_per_sm <= 0 || second.workers_per_sm <= 0) return {};
   if (const CoScheduleSpeeds speeds = Measured(first, second); speeds.error < 1) return speeds;
   CoScheduleSpeeds swapped = Measured(second, first);

@@ -63,12 +63,33 @@ void CollectPairs(const ModelSet& models, std::vector<LearnedPair>& out) {
   });
 }
 
+void CollectCoRuns(const ModelSet& models, std::vector<LearnedCoRun>& out) {
+  models.co_schedules.runs().ForEach([&](const CoRunPair& pair, const CoRunPoint& point) {
+    const KernelModel* kernel = models.kernels.Find(core::KernelId{pair.kernel});
+    const KernelModel* neighbour = models.kernels.Find(core::KernelId{pair.neighbour});
+    if (kernel == nullptr || neighbour == nullptr) return;
+    out.push_back({kernel->name, neighbour->name, point});
+  });
+  const size_t most = CoRunSpeeds::kPairsMax * CoRunSpeeds::kPointsMax;
+  for (const LearnedCoRun& run : models.pending_co_runs) {
+    const bool registered =
+        models.kernels.IdOf(run.kernel) != 0 && models.kernels.IdOf(run.neighbour) != 0;
+    if (!registered && out.size() < most) out.push_back(run);
+  }
+  const auto key = [](const LearnedCoRun& run) {
+    return std::tie(run.kernel, run.neighbour, run.point.workers, run.point.neighbour_workers);
+  };
+  std::sort(out.begin(), out.end(),
+            [&](const LearnedCoRun& a, const LearnedCoRun& b) { return key(a) < key(b); });
+}
+
 }  // namespace
 
 Learned Collect(const ModelSet& models) {
   Learned learned;
   CollectKernels(models, learned.kernels);
   CollectPairs(models, learned.pairs);
+  CollectCoRuns(models, learned.co_runs);
   learned.copies = models.copies.Save();
   learned.fused = models.fused.Save();
   if (const co_resident::State* state = models.co_schedules.learned()) learned.co_resident = *state;
@@ -107,6 +128,10 @@ void Take(ModelSet& models, Learned learned) {
   models.copies.Restore(learned.copies);
   models.fused.Restore(std::move(fused));
   models.co_schedules.Restore(std::move(pairs));
+  models.pending_co_runs = std::move(learned.co_runs);
+  for (const KernelModel& model : models.kernels.all()) ApplyPendingCoRuns(models, model.name);
+  models.co_schedule_changes.all = true;
+  ++models.co_schedule_version;
   models.pair_changes.all = true;
   ++models.fused_version;
   ++models.version;
@@ -126,6 +151,15 @@ void ApplyPendingPairs(ModelSet& models, const std::string& name) {
     FollowedMean state = pair.speed;
     state.announced = state.mean;
     models.pairs.Restore(key, state);
+  }
+}
+
+void ApplyPendingCoRuns(ModelSet& models, const std::string& name) {
+  for (const LearnedCoRun& run : models.pending_co_runs) {
+    if (run.kernel != name && run.neighbour != name) continue;
+    const CoRunPair pair{models.kernels.IdOf(run.kernel), models.kernels.IdOf(run.neighbour)};
+    if (pair.kernel == 0 || pair.neighbour == 0) continue;
+    models.co_schedules.runs().Restore(pair, run.point);
   }
 }
 

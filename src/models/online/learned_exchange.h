@@ -24,6 +24,8 @@ void Take(ModelSet& models, Learned learned);
 void ApplyPending(const ModelSet& models, KernelModel& model);
 // Restores the loaded pairs of which one kernel has this name, once it is in the set.
 void ApplyPendingPairs(ModelSet& models, const std::string& name);
+// The same of runs on the same SMs, once the co-schedules know both kernels.
+void ApplyPendingCoRuns(ModelSet& models, const std::string& name);
 
 }  // namespace gpushare::models
 

@@ -81,6 +81,7 @@ struct ModelSet {
   KernelModels kernels;
   std::map<std::string, LearnedKernel> pending_kernels;  // loaded, by kernel name
   std::vector<LearnedPair> pending_pairs;                // loaded
+  std::vector<LearnedCoRun> pending_co_runs;             // likewise
   PairModel pairs;
   core::PairChanges pair_changes;
   CopyModel copies;
@@ -91,6 +92,9 @@ struct ModelSet {
   CoSchedules co_schedules;
   uint64_t version = 1;
   uint64_t fused_version = 1;
+  // What the scheduler's table of co-schedules has not read yet, and a number for each such state.
+  core::PairChanges co_schedule_changes;
+  uint64_t co_schedule_version = 0;
 };
 
 // The duration of an unknown kernel is 0, untrained.

@@ -48,14 +48,6 @@ bool HasRoofline(const KernelDesc& kernel, const KernelDesc& neighbour) {
   return kernel.simulation.present || little;
 }
 
-// Speed of the side's workers without a neighbour.
-double ShareOf(const core::CoResidentSide& side) {
-  const double occupancy = static_cast<double>(side.workers_per_sm) /
-                           std::max(1, side.kernel->resources.workers_per_sm_max);
-  const double saturating = side.kernel->simulation.saturating_occupancy;
-  return std::clamp(occupancy / std::max(1e-3, saturating), 1e-3, 1.0);
-}
-
 class OnlineModel final : public CostModel,
                           private core::Durations,
                           private core::Neighbours,
@@ -85,6 +77,7 @@ class OnlineModel final : public CostModel,
     ApplyPendingPairs(models_, kernel.name);
     models_.pair_changes.all = true;
     models_.co_schedules.Add(kernel);
+    ApplyPendingCoRuns(models_, kernel.name);
     ++models_.version;
   }
 
@@ -234,8 +227,12 @@ class OnlineModel final : public CostModel,
   }
 
   uint64_t fused_version() const override { return models_.fused_version; }
-  // A co-schedule changes with version() alone: no sample trains it.
-  uint64_t co_schedule_version() const override { return 0; }
+  // A kernel that is registered has its co-schedules read anyway: only runs and profiles count.
+  uint64_t co_schedule_version() const override { return models_.co_schedule_version; }
+  void TakeCoScheduleChanges(core::PairChanges& out) override {
+    out = models_.co_schedule_changes;
+    models_.co_schedule_changes.Clear();
+  }
 
   // 0: never measured.
   double MeasuredBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour) const {

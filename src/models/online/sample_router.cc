@@ -35,6 +35,9 @@ void SampleRouter::Route(const Observation& observation) {
   if (observation.measured_ns < 0 || observation.measured_ns > core::kMaxDurationNs) return;
   if (observation.evicted) return TrainEviction(observation);
   if (observation.fused != nullptr) return TrainFused(observation);
+  if (observation.co_run != nullptr) {
+    return TrainCoRun(*observation.co_run, observation.measured_ns);
+  }
   if (observation.copies != 0 && TrainBesideCopies(observation)) return;
   if (!observation.beside.empty() && !IsFirstOfBe(observation)) {
     if (TrainBeside(observation, observation.beside.front())) ++models_.version;
@@ -65,6 +68,18 @@ void SampleRouter::TrainFused(const Observation& observation) {
                             observation.measured_ns)) {
     ++models_.fused_version;
   }
+}
+
+// Without its neighbour the launch had the speed of its workers alone, for the rest of its time.
+void SampleRouter::TrainCoRun(const core::CoRun& run, int64_t measured_ns) {
+  const Prediction solo = SoloOf(models_, run.own.kernel->id, run.own.block_tasks);
+  // Against a guess the run would blame the neighbour for the error of the guess.
+  if (!solo.trained || measured_ns <= 0 || !(run.beside_share > 0)) return;
+  const double whole = static_cast<double>(solo.duration_ns) / static_cast<double>(measured_ns);
+  const double speed = (whole - ShareOf(run.own) * (1 - run.beside_share)) / run.beside_share;
+  if (!models_.co_schedules.Observe(run.own, run.neighbour, speed)) return;
+  models_.co_schedule_changes.Note(run.own.kernel->id, run.neighbour.kernel->id);
+  ++models_.co_schedule_version;
 }
 
 // Learns from an LC launch that ran beside copies all along. Returns false where its duration

@@ -1,9 +1,10 @@
 // Which model a measurement trains, and how its error counts.
 //
 // OnlineModel::Observe calls it. A solo sample trains the duration of its work; an eviction, an LC
-// launch beside one neighbour or beside copies, and a fused launch each have a model of their own.
-// Invariants: only samples without co-residents train solo models, except the first ones of a BE
-// kernel of which nothing is known; nothing allocates. Threads: the scheduler's only.
+// launch beside one neighbour or beside copies, a fused launch, and workers beside others on the
+// same SMs each have a model of their own. Invariants: only samples without co-residents train solo
+// models, except the first ones of a BE kernel of which nothing is known; nothing allocates.
+// Threads: the scheduler's only.
 
 #ifndef GPUSHARE_SRC_MODELS_ONLINE_SAMPLE_ROUTER_H_
 #define GPUSHARE_SRC_MODELS_ONLINE_SAMPLE_ROUTER_H_
@@ -37,6 +38,7 @@ class SampleRouter {
 
   void TrainEviction(const core::Observation& observation);
   void TrainFused(const core::Observation& observation);
+  void TrainCoRun(const core::CoRun& run, int64_t measured_ns);
   bool TrainBesideCopies(const core::Observation& observation);
   bool TrainBeside(const core::Observation& observation, const core::CoResident& beside);
   bool TrainPair(const BesideSample& sample);

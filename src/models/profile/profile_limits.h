@@ -22,6 +22,7 @@ inline constexpr double kDurationMaxNs = static_cast<double>(core::kMaxDurationN
 // A latency of more than a second is a unit error on every device.
 inline constexpr double kLatencyMaxNs = 1e9;
 inline constexpr double kSmsMax = 4096;
+inline constexpr double kWorkersOfSmMax = 4096;
 // Counters of a kernel. An SM of 4 GHz that issues 4 instructions a cycle needs 17 hours for so
 // many; 32 threads that read 16 bytes each across sectors ask for 64 sectors.
 inline constexpr double kCountedInstructionsMax = 1e15;

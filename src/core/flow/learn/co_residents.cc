@@ -92,4 +92,11 @@ LinkUse CopiesAllAlong(const Flow& flow, const Task& task) {
   return now == task.progress.copies_beside ? now : LinkUse{0};
 }
 
+WorkersOf CoRunWorkers(const Flow& flow, const Task& task, const Part& part) {
+  if (task.work.kind != TaskKind::kKernel || part.form != Form::kWorkers) return {};
+  const int32_t sms = flow.device->capabilities().profile.sm_count;
+  if (part.place != kWholeDevice || part.workers < sms || part.workers % sms != 0) return {};
+  return {task.record.kernel, part.workers / sms};
+}
+
 }  // namespace gpushare::core

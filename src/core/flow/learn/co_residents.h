@@ -21,6 +21,10 @@ bool IsNarrow(const Flow& flow, const Task& task, const Part& part);
 // else beside it; 0: not the same ones. What came and went in between is not seen.
 LinkUse CopiesAllAlong(const Flow& flow, const Task& task);
 
+// The part's workers, if they are a launch of which co-schedules may learn: a kernel's, equally
+// many on every SM of the device.
+WorkersOf CoRunWorkers(const Flow& flow, const Task& task, const Part& part);
+
 }  // namespace gpushare::core
 
 #endif  // GPUSHARE_SRC_CORE_FLOW_LEARN_CO_RESIDENTS_H_

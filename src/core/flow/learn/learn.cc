@@ -145,6 +145,7 @@ void Learn(Flow& flow) {
   for (Sample& sample : flow.samples) {
     if (sample.has_beside) sample.observation.beside = absl::MakeConstSpan(&sample.beside, 1);
     if (sample.fused.kernel != nullptr) sample.observation.fused = &sample.fused;
+    if (sample.co_run.own.kernel != nullptr) sample.observation.co_run = &sample.co_run;
     flow.model->Observe(sample.observation);
   }
   for (const QuerySample& sample : flow.query_samples) {
@@ -186,6 +187,7 @@ void LearnKernelReplaced(Flow& flow, KernelId id) {
     if (app.eviction.evicted == id || app.eviction.kernel == id) app.eviction = EvictionDelay();
   }
   flow.delayed_queries.Clear();
+  flow.co_runs.Forget(id);
   const int32_t row = flow.pair_kernels.RowOf(id);
   if (row >= 0 && evidence.in_force.trial_kernel == row) evidence.TrialEnded(flow.now_ns);
   flow.pair_kernels.Renew(id);

@@ -89,6 +89,30 @@ void SampleFused(Flow& flow, const Task& task, const Part& part,
   sample->has_beside = false;
 }
 
+// A launch with fewer of its time beside the neighbour says more of its workers without it.
+constexpr double kBesideShareMin = 0.9;
+
+void SampleCoRun(Flow& flow, const Task& task, const Part& part,
+                 const DeviceCompletion& completion) {
+  const bool timed = completion.timed && completion.outcome != Outcome::kFailed;
+  const bool whole =
+      completion.outcome == Outcome::kFinished && completion.block_tasks_done >= part.blocks_asked;
+  CoRunTimes times;
+  if (!flow.co_runs.End(
+          {part.launch, timed ? completion.start_ns : 0, timed ? completion.end_ns : 0, whole},
+          times)) {
+    return;
+  }
+  const double share = static_cast<double>(times.beside_ns) / static_cast<double>(times.ns);
+  const KernelDesc* const neighbour = flow.tables.FindKernel(times.neighbour.kernel);
+  if (share < kBesideShareMin || neighbour == nullptr) return;
+  Sample* const sample = AddSample(flow, task, part, times.ns, false);
+  if (sample == nullptr) return;
+  sample->co_run = {{task.work.kernel, times.own.per_sm, completion.block_tasks_done},
+                    {neighbour, times.neighbour.per_sm, 0},
+                    share};
+}
+
 int64_t LatencyOf(const Flow& flow, const Part& part) {
   const DeviceProfile& profile = flow.device->capabilities().profile;
   return part.form == Form::kGraph ? profile.graph_launch_latency_ns : profile.launch_latency_ns;
@@ -137,6 +161,7 @@ void SampleLaunch(Flow& flow, const Task& task, const Part& part,
   SampleEviction(flow, task, part, completion, eviction_ns);
   SampleSegments(flow, task, part, completion);
   SampleFused(flow, task, part, completion);
+  SampleCoRun(flow, task, part, completion);
 }
 
 bool SampleTask(Flow& flow, const Task& task, const Part& part,

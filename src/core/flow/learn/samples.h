@@ -17,7 +17,8 @@ namespace gpushare::core {
 
 inline constexpr int64_t kNotEvicted = -1;
 
-// A launch has ended: its eviction, its longest segment, or the fused run that it completes.
+// A launch has ended: its eviction, its longest segment, the fused run that it completes, or its
+// speed beside another kernel's workers.
 // `eviction_ns`: how long its eviction took, or kNotEvicted.
 void SampleLaunch(Flow& flow, const Task& task, const Part& part,
                   const DeviceCompletion& completion, int64_t eviction_ns);

@@ -76,6 +76,28 @@ void RefillTaken(Flow& flow, CoScheduleTable& table) {
   ++table.version;
 }
 
+// What runs taught of a few pairs.
+void RefillChanged(Flow& flow, CoScheduleTable& table) {
+  const uint64_t version = flow.model->overlaps().co_schedule_version();
+  if (version == flow.co_schedule_version) return;
+  flow.co_schedule_version = version;
+  PairChanges changes;
+  flow.model->overlaps().TakeCoScheduleChanges(changes);
+  ++table.version;
+  if (changes.all) {
+    flow.buffers.co_schedules.clear();
+    table.kernels = 0;
+    return;
+  }
+  for (const PairChanges::Pair& pair : changes.pairs) {
+    const int32_t one = flow.overlap_kernels.RowOf(pair.kernel);
+    const int32_t other = flow.overlap_kernels.RowOf(pair.neighbour);
+    // A row that is to come is filled when it does.
+    if (std::min(one, other) < 0 || std::max(one, other) >= table.kernels) continue;
+    FillPair(flow, std::max(one, other), std::min(one, other));
+  }
+}
+
 void AddFused(Flow& flow, int index) {
   const FusedKernelDesc& kernel = flow.tables.fused(index);
   flow.buffers.fused.push_back({&kernel, flow.model->overlaps().CurveOf(kernel)});
@@ -99,13 +121,7 @@ void UpdateOverlapTables(Flow& flow) {
     ++snapshot.fused_version;
   }
   CoScheduleTable& table = snapshot.co_schedules;
-  if (const uint64_t version = flow.model->overlaps().co_schedule_version();
-      version != flow.co_schedule_version) {
-    flow.co_schedule_version = version;
-    buffers.co_schedules.clear();
-    table.kernels = 0;
-    ++table.version;
-  }
+  RefillChanged(flow, table);
   RefillTaken(flow, table);
   if (table.kernels < flow.overlap_kernels.size()) {
     AddRow(flow, table.kernels++);
