@@ -30,7 +30,7 @@ constexpr double kMarkovError = 0.54;
 
 // How far the error of a prediction at other numbers of workers of the same pair tells that at
 // these, one standard deviation (docs/models.md).
-constexpr double kOtherRunsError = 0.1;
+constexpr double kOtherRunsError = 0.2;
 
 constexpr int32_t kSchedulers = 4;
 constexpr int32_t kThreadsOfWarp = 32;
@@ -275,9 +275,11 @@ UncertainSpeed CoSchedules::Corrected(const CoResidentSide& own, const CoResiden
   const CoScheduleSpeeds there = Predicted({own.kernel, near->workers, own.block_tasks},
                                            {neighbour.kernel, near->neighbour_workers, 0});
   if (!(there.error < 1 && there.speed[0] > 0)) return predicted;
-  return Combine(predicted,
-                 UncertainSpeed{std::min(1.0, predicted.speed * near->mean.speed / there.speed[0]),
-                                std::hypot(SpeedOf(near->mean).error, kOtherRunsError)});
+  const UncertainSpeed by_ratio = {
+      std::min(1.0, predicted.speed * near->mean.speed / there.speed[0]),
+      std::hypot(SpeedOf(near->mean).error, kOtherRunsError)};
+  // On held-out pairs the speed came closer, but by less than both error bars together say.
+  return {Combine(predicted, by_ratio).speed, predicted.error};
 }
 
 CoScheduleSpeeds CoSchedules::Predict(const CoResidentSide& first,
