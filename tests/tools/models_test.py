@@ -42,6 +42,14 @@ BOUNDS = {
     ('speeds on same SMs', 'the same, kernels never met'): (0.21, 1500),
     ('speeds on same SMs', 'Markov'): (0.34, 700),
     ('speeds on same SMs', 'Markov, older first'): (0.235, 700),
+    # A user's kernel, registered by its counters.
+    ('kernels registered by counters', 'counters and a timed occupancy'): (0.18, 5000),
+    ('kernels registered by counters', 'counters alone'): (0.21, 5000),
+    # What 200 runs of held-out pairs teach, on later repeats of them and at other numbers of workers.
+    ('co-schedules', 'before runs'): (0.062, 100),
+    ('co-schedules', 'after 200 runs'): (0.008, 100),
+    ('co-schedules with other workers', 'before runs'): (0.062, 140),
+    ('co-schedules with other workers', 'after 200 runs'): (0.062, 140),
     # What is lost by choosing a kernel's neighbour by the model.
     ('choice of neighbour', 'Gaussian process over counters'): (0.02, 30),
     ('choice of neighbour', 'Markov'): (0.16, 30),
@@ -52,6 +60,11 @@ AGREEMENT = 0.96  # on whether a neighbour takes more than a twentieth
 # throughput of pairs at least.
 SAME_SMS = {'Gaussian process over counters': (0.02, 0.94), 'Markov': (0.18, 0.48),
             'Markov, pipes': (0.065, 0.60), 'Markov, older first': (0.057, 0.76)}
+
+
+# Of single kernels by Kernelet's chain, the same difference.
+SINGLE = {'Markov': 0.19, 'Markov, blocks': 0.185, 'Markov, two kinds of access': 0.19,
+          'Markov, two kinds of access, blocks': 0.185, 'Markov, all coalesced': 0.32}
 
 
 def evaluated(program: str, samples: pathlib.Path, folder: pathlib.Path) -> dict:
@@ -113,6 +126,10 @@ def main() -> int:
             assert ipc['mean_difference'] <= difference, (model, ipc['mean_difference'])
             assert pairs['rows'] >= 150, (model, pairs['rows'])
             assert pairs['rank_correlation'] >= correlation, (model, pairs['rank_correlation'])
+        for model, difference in SINGLE.items():
+            single = models['IPC of single kernels', model]
+            assert single['rows'] == 45, (model, single['rows'])
+            assert single['mean_difference'] <= difference, (model, single['mean_difference'])
         # A file that is none is an error in one line, and nothing is written.
         samples.write_text('{"samples_version":1,"gpu_model":"a","sm_count":1}\n{"what":"solo"}\n')
         bad = subprocess.run([program, 'evaluate-models', str(samples), '--out', str(folder / 'none')],

@@ -46,10 +46,14 @@ class Fitter {
     }
   }
 
-  State Fit() {
-    if (rows_.size() < kSamplesMin) return {};
+  void MeasureErrors() {
+    if (rows_.size() < kSamplesMin) return;
     state_.error = LeftOutError(HalvesByPair());
     state_.new_kernel_error = LeftOutError(HalvesByKernel());
+  }
+
+  State Fit() {
+    if (rows_.size() < kSamplesMin) return {};
     std::vector<size_t> all(rows_.size());
     std::iota(all.begin(), all.end(), size_t{0});
     const std::vector<double> weights = Solve(all);
@@ -203,6 +207,12 @@ class Fitter {
 
 }  // namespace
 
-State FitPairs(absl::Span<const Sample> samples) { return Fitter(samples).Fit(); }
+State FitPairs(absl::Span<const Sample> samples) {
+  Fitter fitter(samples);
+  fitter.MeasureErrors();
+  return fitter.Fit();
+}
+
+State FitWeights(absl::Span<const Sample> samples) { return Fitter(samples).Fit(); }
 
 }  // namespace gpushare::models::co_resident

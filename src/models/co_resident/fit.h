@@ -29,6 +29,8 @@ struct Sample {
 // Samples with impossible numbers or without counters do not count, nor do those beyond the bounds
 // of a State; of fewer than kSamplesMin nothing is known.
 State FitPairs(absl::Span<const Sample> samples);
+// The same weights without the error bars, for an eighth of the time.
+State FitWeights(absl::Span<const Sample> samples);
 
 inline constexpr size_t kSamplesMin = 24;
 

@@ -1,10 +1,13 @@
-// Judges Kernelet's Markov model by measured pairs: its line of memory latency is fitted to the
-// training pairs of ten kernels, and every held-out pair is judged.
+// Judges Kernelet's Markov model by measured pairs and by the counted IPC of single kernels: its
+// line of memory latency is fitted to the training pairs of ten kernels, and every held-out pair is
+// judged. States of warps and of blocks, and each way to count uncoalesced accesses, are judged
+// apart.
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <memory>
@@ -28,6 +31,8 @@ namespace {
 constexpr int32_t kSchedulers = 4;
 constexpr int32_t kThreadsOfWarp = 32;
 constexpr double kSectorsOfRequest = 4;  // 128 bytes
+// Requests of an access whose 32 threads each read a sector of their own.
+constexpr double kScattered = 8;
 // Kernels whose training pairs fit the line: those with the most of them.
 constexpr size_t kFittedKernels = 10;
 
@@ -57,21 +62,54 @@ markov::GpuShape ShapeOf(const std::map<std::string, CountedKernel>& kernels, in
   return gpu;
 }
 
-markov::KernelCounters CountersOf(const CountedKernel& kernel) {
+// What sectors a request say of the accesses (Kernelet 4.4).
+enum class Accesses : uint8_t {
+  kAlike,      // all of a kernel's make as many requests as their mean
+  kTwoKinds,   // coalesced and fully uncoalesced ones, mixed so that the mean is right
+  kCoalesced,  // none is uncoalesced: Kernelet's figure 10
+};
+
+markov::KernelCounters CountersOf(const CountedKernel& kernel, Accesses accesses) {
   markov::KernelCounters counters;
   counters.instructions_per_block = kernel.counters.instructions;
   counters.memory_share =
       std::min(1.0, kernel.counters.memory_instructions / kernel.counters.instructions);
   const double requests = kernel.counters.sectors_per_request / kSectorsOfRequest;
-  counters.uncoalesced_share = requests > 1 ? 1 : 0;
-  counters.uncoalesced_requests = std::clamp(requests, 1.0, 32.0);
+  switch (accesses) {
+    case Accesses::kAlike:
+      counters.uncoalesced_share = requests > 1 ? 1 : 0;
+      counters.uncoalesced_requests = std::clamp(requests, 1.0, 32.0);
+      break;
+    case Accesses::kTwoKinds:
+      counters.uncoalesced_share = std::clamp((requests - 1) / (kScattered - 1), 0.0, 1.0);
+      counters.uncoalesced_requests = kScattered;
+      break;
+    case Accesses::kCoalesced:
+      counters.uncoalesced_share = 0;
+      break;
+  }
   counters.warps_per_block = std::max(1, kernel.threads_per_block / kThreadsOfWarp);
   return counters;
 }
 
+struct Variant {
+  const char* model = "";
+  markov::Unit unit = markov::Unit::kWarp;
+  Accesses accesses = Accesses::kAlike;
+};
+
+// The first one fits the line. The scheduler asks by blocks.
+constexpr std::array<Variant, 5> kVariants = {
+    {{"Markov", markov::Unit::kWarp, Accesses::kAlike},
+     {"Markov, blocks", markov::Unit::kBlock, Accesses::kAlike},
+     {"Markov, two kinds of access", markov::Unit::kWarp, Accesses::kTwoKinds},
+     {"Markov, two kinds of access, blocks", markov::Unit::kBlock, Accesses::kTwoKinds},
+     {"Markov, all coalesced", markov::Unit::kWarp, Accesses::kCoalesced}}};
+
 class Predictor {
  public:
-  Predictor(const markov::GpuShape& gpu, const Line& line) : gpu_(gpu) {
+  Predictor(const markov::GpuShape& gpu, const Line& line, const Variant& variant)
+      : gpu_(gpu), variant_(variant) {
     gpu_.latency_cycles = line.latency_cycles;
     gpu_.contention_slope = line.slope;
     gpu_.contention_offset = line.offset;
@@ -88,17 +126,7 @@ class Predictor {
     return JudgedSharedSm{shared, together / alone, together / kSchedulers};
   }
 
- private:
-  markov::ResidentKernel Resident(const CountedKernel& kernel, int32_t workers) const {
-    return markov::MakeResident(gpu_, CountersOf(kernel), workers, markov::Unit::kWarp);
-  }
-  // Of the first kernel; 0 where the chain has no answer.
-  double Ipc(std::span<const markov::ResidentKernel> kernels) {
-    const markov::ChainIpc ipc = markov::SolveChain(markov::MakeVirtualSm(gpu_), kernels,
-                                                    markov::kPlannedStatesMax, *workspace_);
-    return ipc.known ? ipc.ipc[0] : 0;
-  }
-  // With all workers that an SM holds.
+  // With all workers that an SM holds; 0 where the chain has no answer.
   double IpcAlone(const CountedKernel& kernel) {
     const auto [found, is_new] = alone_.try_emplace(&kernel, 0);
     if (is_new) {
@@ -108,7 +136,20 @@ class Predictor {
     return found->second;
   }
 
+ private:
+  markov::ResidentKernel Resident(const CountedKernel& kernel, int32_t workers) const {
+    return markov::MakeResident(gpu_, CountersOf(kernel, variant_.accesses), workers,
+                                variant_.unit);
+  }
+  // Of the first kernel; 0 where the chain has no answer.
+  double Ipc(std::span<const markov::ResidentKernel> kernels) {
+    const markov::ChainIpc ipc = markov::SolveChain(markov::MakeVirtualSm(gpu_), kernels,
+                                                    markov::kPlannedStatesMax, *workspace_);
+    return ipc.known ? ipc.ipc[0] : 0;
+  }
+
   markov::GpuShape gpu_;
+  Variant variant_;
   std::unique_ptr<markov::ChainWorkspace> workspace_ = std::make_unique<markov::ChainWorkspace>();
   std::map<const CountedKernel*, double> alone_;
 };
@@ -155,7 +196,7 @@ Line FitLine(const markov::GpuShape& gpu, const std::vector<SharedSm>& rows) {
   Line best;
   double least = std::numeric_limits<double>::max();
   const auto attempt = [&](const Line& line) {
-    Predictor predictor(gpu, line);
+    Predictor predictor(gpu, line, kVariants[0]);
     const double difference = MeanDifference(predictor, rows, gpu.sms);
     if (difference >= least) return;
     least = difference;
@@ -177,16 +218,24 @@ void JudgeMarkov(const Samples& samples, std::vector<Judged>& out) {
   const std::vector<SharedSm> fitted = FittedRows(rows);
   const markov::GpuShape gpu = ShapeOf(kernels, samples.head.sm_count);
   if (fitted.empty() || !(gpu.bandwidth_bytes_per_s > 0)) return;
-  Predictor predictor(gpu, FitLine(gpu, fitted));
-  std::vector<JudgedSharedSm> judged;
-  for (const SharedSm& shared : rows) {
-    if (!shared.held_out) continue;
-    if (const auto one = predictor.Judge(shared)) judged.push_back(*one);
+  const Line line = FitLine(gpu, fitted);
+  for (const Variant& variant : kVariants) {
+    Predictor predictor(gpu, line, variant);
+    std::vector<JudgedSharedSm> judged;
+    for (const SharedSm& shared : rows) {
+      if (!shared.held_out) continue;
+      if (const auto one = predictor.Judge(shared)) judged.push_back(*one);
+    }
+    ReportSpeeds(variant.model, judged, out);
+    ReportIpc(variant.model, judged, samples.head.sm_count, out);
+    ReportThroughput(variant.model, judged, out);
+    for (const auto& [name, kernel] : kernels) {
+      if (const double ipc = predictor.IpcAlone(kernel); ipc > 0) {
+        out.push_back({"IPC of single kernels", variant.model, name, ipc / kSchedulers,
+                       kernel.counters.issue});
+      }
+    }
   }
-  const char* const model = "Markov";
-  ReportSpeeds(model, judged, out);
-  ReportIpc(model, judged, samples.head.sm_count, out);
-  ReportThroughput(model, judged, out);
 }
 
 }  // namespace gpushare::models

@@ -20,6 +20,7 @@ constexpr double kBand = 0.1;
 constexpr size_t kSeriesMax = 8;
 constexpr const char* kPairs = "pairs on partitions";
 constexpr const char* kIpc = "IPC on same SMs";
+constexpr const char* kSingleIpc = "IPC of single kernels";
 constexpr const char* kThroughput = "throughput of pairs";
 
 std::string Percent(double share) { return Format("%.2f %%", 100 * share); }
@@ -127,7 +128,7 @@ std::string NoteOn(const ModelRows& model) {
     return Format("%21swhether the neighbour takes more than a twentieth: right in %s\n", "",
                   Percent(AgreementOnHarm(model)).c_str());
   }
-  if (model.family == kIpc) {
+  if (model.family == kIpc || model.family == kSingleIpc) {
     return Format("%21smean difference, of the peak: %.3f\n", "", MeanDifference(model));
   }
   if (model.family == kThroughput) {
@@ -182,7 +183,9 @@ std::string EvaluationJson(const std::vector<ModelRows>& models, const std::stri
                                   {"p95_error", model.ErrorAt(0.95)},
                                   {"max_error", model.ErrorAt(1)}};
     if (model.family == kPairs) one["agreement_on_harm"] = AgreementOnHarm(model);
-    if (model.family == kIpc) one["mean_difference"] = MeanDifference(model);
+    if (model.family == kIpc || model.family == kSingleIpc) {
+      one["mean_difference"] = MeanDifference(model);
+    }
     if (model.family == kThroughput) one["rank_correlation"] = RankCorrelation(model);
     std::vector<const JudgedRow*> worst;
     for (const JudgedRow& row : model.rows) worst.push_back(&row);
