@@ -58,6 +58,7 @@ uint32_t KernelModels::IdOf(const std::string& name) const {
 ModelSet::ModelSet(const core::DeviceProfile& profile, std::vector<CoResidentRecord> measured)
     : device(profile), co_schedules(profile, std::move(measured)) {
   library.Restore(LibraryDeviceOf(device), {});
+  co_schedule_changes.Clear();  // the first run would empty the table of co-schedules
 }
 
 Prediction SoloOf(const ModelSet& models, core::KernelId kernel, int64_t block_tasks) {
