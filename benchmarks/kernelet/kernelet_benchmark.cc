@@ -1,14 +1,17 @@
 // Kernelet's comparison (5.4, figures 13 and 14): the total time of the mixes CI, MI, MIX and ALL
-// under BASE, kernelet, OPT, adaptive and random schedules, on the simulated device or on a GPU.
+// under BASE, kernelet, OPT, adaptive, adaptive:apart and random schedules, on the simulated device
+// or on a GPU.
 //
 // The gains are throughput: BASE's time over the scheduler's, less 1, of the medians over the
 // rounds. One JSON object on stdout, a table on stderr.
 //
 // Use: kernelet_benchmark [--device sim|cuda] [--mixes CI,MI,MIX,ALL] [--instances N] [--solo-us T]
-//                         [--offered X] [--schedulers base,kernelet,opt,adaptive] [--rounds N]
-//                         [--runs N] [--threads N] [--seed N] [--profile FILE]
+//                         [--offered X] [--schedulers base,kernelet,opt,adaptive,apart]
+//                         [--rounds N] [--runs N] [--random-instances N] [--threads N] [--seed N]
+//                         [--profile FILE]
 //
 // --runs: random schedules; 1,000 on the simulated device and none on a GPU unless it is given.
+// --random-instances: of each kernel in a random schedule, and in kernelet's run beside them.
 // --threads: of the random schedules on the simulated device. On a GPU all runs go one by one.
 
 #include <algorithm>
@@ -60,8 +63,9 @@ std::vector<std::string> SchedulersNamed(const std::vector<std::string>& names) 
     if (benchmarks::IsChosen(names, name)) chosen.push_back(name);
   }
   if (chosen.size() != names.size()) {
-    throw benchmarks::Failure("--schedulers must name some of base, kernelet, opt and adaptive.",
-                              benchmarks::kBadUse);
+    throw benchmarks::Failure(
+        "--schedulers must name some of base, kernelet, opt, adaptive and apart.",
+        benchmarks::kBadUse);
   }
   return chosen;
 }
@@ -87,6 +91,7 @@ Options Parse(Arguments& given) {
   options.contest.schedulers = SchedulersNamed(given.List("--schedulers", SchedulerNames()));
   options.contest.rounds = given.Number("--rounds", 1, 1);
   options.contest.random_runs = given.Number("--runs", device == "sim" ? 1000 : 0, 0);
+  options.contest.random_instances = given.Number("--random-instances", 0, 0);
   options.contest.threads = given.Number("--threads", 2, 1);
   options.rig.profile = given.Text("--profile", "");
   options.rig.seed = options.load.seed;
@@ -106,6 +111,7 @@ Json Percent(int64_t over, int64_t under) { return Rounded(ToPercent(over, under
 void AddGains(const Comparison& comparison, Json& row) {
   const std::pair<const char*, const char*> gains[] = {{kKernelet, "gain_percent"},
                                                        {kAdaptive, "adaptive_gain_percent"},
+                                                       {kApart, "apart_gain_percent"},
                                                        {kOpt, "opt_gain_percent"}};
   for (const auto& [name, key] : gains) {
     if (!comparison.Has(kBase) || !comparison.Has(name)) continue;
@@ -131,15 +137,13 @@ int64_t CountBelow(const std::vector<int64_t>& ascending, int64_t limit) {
 void AddRandom(const Comparison& comparison, Json& row) {
   const std::vector<int64_t>& random = comparison.random_ns;
   if (random.empty()) return;
+  row["kernelet_beside_random_ms"] = Ms(comparison.kernelet_beside_random_ns);
+  row["random_better_than_kernelet"] = CountBelow(random, comparison.kernelet_beside_random_ns);
   row["random_min_ms"] = Ms(random.front());
   row["random_median_ms"] = Ms(Quantile(random, 0.5));
   row["random_max_ms"] = Ms(random.back());
   Json& deciles = row["random_deciles_ms"] = Json::array();
   for (int tenth = 0; tenth <= 10; ++tenth) deciles.push_back(Ms(Quantile(random, tenth / 10.0)));
-  for (const char* name : {kKernelet, kBase}) {
-    if (!comparison.Has(name)) continue;
-    row[std::string("random_better_than_") + name] = CountBelow(random, comparison.MedianNs(name));
-  }
 }
 
 Json RowOf(const Mix& mix, const Contest& contest, const Comparison& comparison) {
@@ -194,6 +198,9 @@ Json HeadOf(const Options& options) {
   head["policies"] = policies;
   head["rounds"] = options.contest.rounds;
   head["random_runs"] = options.contest.random_runs;
+  if (options.contest.random_instances > 0) {
+    head["random_instances"] = options.contest.random_instances;
+  }
   return head;
 }
 

@@ -1,59 +1,48 @@
-// OPT's knowledge (Kernelet 5.1): the speeds of every pair of kernels with every slice ratio that
-// the library considers, executed beforehand on the same device.
+// OPT's knowledge (Kernelet 5.1): the speeds of every pair of kernels with every slice ratio,
+// executed beforehand on the same device, none pruned.
 //
-// Policy kernelet with an Oracle as its cost model is OPT: the same algorithm, which knows instead
-// of predicting. Both kernels run slice after slice beside each other, so that the tails of slices
-// and the gaps between them are in what is known. The algorithm counts a gap of kGapNs by itself,
-// which is taken out of the speeds.
+// Both kernels run slice after slice beside each other, two deep on their lanes, so that ramps,
+// tails and gaps are in what is known.
 
 #ifndef GPUSHARE_BENCHMARKS_KERNELET_ORACLE_H_
 #define GPUSHARE_BENCHMARKS_KERNELET_ORACLE_H_
 
 #include <array>
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <map>
-#include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
+#include "benchmarks/kernelet/pair_schedule.h"
+#include "benchmarks/kernelet/ratios.h"
 #include "benchmarks/kernelet/rig.h"
 
 namespace gpushare::kernelet {
 
+// How many blocks of each kernel an SM holds, as the library says.
+std::vector<SizedKernel> SizesOf(const std::vector<std::string>& kernels,
+                                 const RigOptions& options);
+// All ratios of all pairs, with what is known of none: for MC.
+std::vector<RatedRatio> Unrated(const std::vector<SizedKernel>& kernels);
+
 class Oracle {
  public:
-  static constexpr double kGapNs = 10'000;  // kSliceGapNs of src/core/base/tuning.h
-
-  // Kernel and workers an SM, of the first and of the second.
-  struct Pair {
-    std::array<std::string, 2> kernel;
-    std::array<int32_t, 2> workers = {};
-    bool operator<(const Pair& other) const {
-      return std::tie(kernel, workers) < std::tie(other.kernel, other.workers);
-    }
-  };
-
   // Executes all pairs of `kernels`, which are different ones.
   Oracle(const std::vector<std::string>& kernels, const RigOptions& options);
 
-  const std::map<Pair, std::array<double, 2>>& speeds() const { return speeds_; }
+  // Relative to alone; of slices.
+  const std::map<PairRatio, std::array<double, 2>>& speeds() const { return speeds_; }
   // Of one block task over all SMs.
   const std::map<std::string, double>& alone_ns() const { return alone_ns_; }
-  // Policy kernelet with these speeds. The oracle must outlive the runtime.
-  Scheduler Opt() const;
-  // Questions so far that it could not answer: the library's own model did.
-  int64_t unknown() const { return unknown_; }
+  // By the speeds: OPT's.
+  std::vector<RatedRatio> Rated() const;
 
  private:
   // The speeds of each pair's kernel `side`.
-  void MeasureSide(size_t side, const std::set<Pair>& pairs, const RigOptions& options);
+  void MeasureSide(size_t side, const std::vector<PairRatio>& ratios, const RigOptions& options);
 
   std::map<std::string, double> alone_ns_;
-  std::map<Pair, std::array<double, 2>> speeds_;
-  mutable std::atomic<int64_t> unknown_{0};
+  std::map<PairRatio, std::array<double, 2>> speeds_;
 };
 
 }  // namespace gpushare::kernelet

@@ -4,6 +4,7 @@
 
 #include "benchmarks/harness/failure.h"
 #include "benchmarks/harness/quantiles.h"
+#include "benchmarks/kernelet/slice_queue.h"
 
 namespace gpushare::kernelet {
 
@@ -18,17 +19,20 @@ constexpr int64_t kCancelAgainNs = 20'000;
 
 using MakePlan = void (*)(void* user, const gpushare_snapshot* snapshot, gpushare_plan* plan);
 
-// Each app's tasks in slices, one after another.
+// Each app's tasks in slices, two deep.
 void PlanFixedSlices(void* user, const gpushare_snapshot* snapshot, gpushare_plan* plan) {
   const auto& slices = *static_cast<const PairRig::Slices*>(user);
+  const auto fill = [&](const PendingTask& task) {
+    const int32_t per_sm = slices.per_sm[static_cast<size_t>(task.view->app)];
+    FillSlices(task, int64_t{per_sm} * snapshot->sm_count, *plan);
+  };
+  for (uint32_t i = 0; i < snapshot->running_count; ++i) {
+    const auto* running =
+        GPUSHARE_AT(gpushare_running_view, snapshot->running, snapshot->running_stride, i);
+    fill({&running->task, running->part_count});
+  }
   for (uint32_t i = 0; i < snapshot->head_count; ++i) {
-    const auto* head = GPUSHARE_AT(gpushare_head_view, snapshot->heads, snapshot->head_stride, i);
-    const int32_t per_sm = slices.per_sm[static_cast<size_t>(head->app)];
-    gpushare_planned_launch launch = {};
-    launch.task = head->task;
-    launch.form = per_sm > 0 ? GPUSHARE_FORM_SLICE : GPUSHARE_FORM_ORIGINAL;
-    launch.blocks_max = int64_t{per_sm} * snapshot->sm_count;
-    plan->launches[plan->launch_count++] = launch;
+    fill({GPUSHARE_AT(gpushare_head_view, snapshot->heads, snapshot->head_stride, i), 0});
   }
 }
 

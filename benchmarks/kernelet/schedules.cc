@@ -10,36 +10,43 @@
 
 #include "benchmarks/harness/failure.h"
 #include "benchmarks/harness/quantiles.h"
-#include "benchmarks/kernelet/random_pairs.h"
+#include "benchmarks/kernelet/pair_schedule.h"
 
 namespace gpushare::kernelet {
 
 namespace {
 
-Scheduler SchedulerOf(const std::string& name, const Oracle* oracle) {
-  if (name == kOpt) {
-    if (oracle == nullptr) benchmarks::Fail("OPT needs an oracle.");
-    return oracle->Opt();
-  }
+Scheduler NamedPolicy(const std::string& name) {
   return [policy = PolicyOf(name)](const Runtime& runtime) {
     benchmarks::Require(runtime.SetPolicy(policy));
   };
 }
 
+int64_t TotalNsOf(const std::string& name, const Mix& mix, const Load& load, const Oracle* oracle,
+                  const RigOptions& options) {
+  if (name != kOpt) return TotalNs(mix, load, NamedPolicy(name), options);
+  if (oracle == nullptr) benchmarks::Fail("OPT needs an oracle.");
+  PairSchedule best(PairSchedule::Choice::kBest, oracle->Rated());
+  return TotalNs(mix, load, best.For(mix.kernels), options);
+}
+
 // Random schedules `next`, next + 1, ... until all are done or one fails.
 void RunRandom(const Mix& mix, const Load& load, const RigOptions& options,
-               std::vector<int64_t>& total_ns, std::atomic<size_t>& next) {
+               const std::vector<RatedRatio>& ratios, std::vector<int64_t>& total_ns,
+               std::atomic<size_t>& next) {
   while (true) {
     const size_t run = next.fetch_add(1);
     if (run >= total_ns.size()) return;
-    RandomPairs random(run + 1);
-    total_ns[run] = TotalNs(mix, load, random.Policy(), options);
+    PairSchedule random(PairSchedule::Choice::kRandom, ratios, run + 1);
+    total_ns[run] = TotalNs(mix, load, random.For(mix.kernels), options);
   }
 }
 
 std::vector<int64_t> RandomTotals(const Mix& mix, const Load& load, int runs, int threads,
                                   const RigOptions& options) {
   std::vector<int64_t> total_ns(static_cast<size_t>(runs));
+  if (runs == 0) return total_ns;
+  const std::vector<RatedRatio> ratios = Unrated(SizesOf(mix.kernels, options));
   std::atomic<size_t> next{0};
   std::mutex mutex;
   std::exception_ptr failure;
@@ -47,7 +54,7 @@ std::vector<int64_t> RandomTotals(const Mix& mix, const Load& load, int runs, in
   for (int i = 0; i < threads; ++i) {
     workers.emplace_back([&] {
       try {
-        RunRandom(mix, load, options, total_ns, next);
+        RunRandom(mix, load, options, ratios, total_ns, next);
       } catch (...) {
         next = total_ns.size();
         const std::lock_guard<std::mutex> lock(mutex);
@@ -63,11 +70,13 @@ std::vector<int64_t> RandomTotals(const Mix& mix, const Load& load, int runs, in
 
 }  // namespace
 
-std::vector<std::string> SchedulerNames() { return {kBase, kKernelet, kOpt, kAdaptive}; }
+std::vector<std::string> SchedulerNames() { return {kBase, kKernelet, kOpt, kAdaptive, kApart}; }
 
 const char* PolicyOf(const std::string& scheduler) {
   if (scheduler == kBase) return "kernelet:base";
-  return scheduler == kAdaptive ? "adaptive" : "kernelet";
+  if (scheduler == kAdaptive) return "adaptive";
+  if (scheduler == kApart) return "adaptive:apart";
+  return scheduler == kOpt ? "kernelet's algorithm with measured pairs" : "kernelet";
 }
 
 int64_t TotalNs(const Mix& mix, const Load& load, const Scheduler& scheduler,
@@ -111,18 +120,24 @@ Comparison Compare(const Mix& mix, const Load& load, const Contest& contest, con
   for (size_t round = 0; round < static_cast<size_t>(contest.rounds); ++round) {
     for (size_t turn = 0; turn < count; ++turn) {
       const std::string& name = contest.schedulers[(round + turn) % count];
-      const int64_t ns = TotalNs(mix, load, SchedulerOf(name, oracle), options);
+      const int64_t ns = TotalNsOf(name, mix, load, oracle, options);
       comparison.total_ns[name].push_back(ns);
       if (options.platform->simulated()) continue;
       std::fprintf(stderr, "%s, round %zu, %s: %.1f ms\n", mix.name.c_str(), round + 1,
                    name.c_str(), static_cast<double>(ns) / 1e6);
     }
   }
-  if (oracle != nullptr && oracle->unknown() > 0) {
-    benchmarks::Fail("OPT was asked for a pair that was not executed.");
-  }
-  comparison.random_ns = RandomTotals(mix, load, contest.random_runs, contest.threads, options);
+  if (contest.random_runs == 0) return comparison;
+  Load beside = load;
+  if (contest.random_instances > 0) beside.instances = contest.random_instances;
+  comparison.kernelet_beside_random_ns = TotalNs(mix, beside, NamedPolicy(kKernelet), options);
+  comparison.random_ns = RandomTotals(mix, beside, contest.random_runs, contest.threads, options);
   return comparison;
+}
+
+int64_t RandomNs(const Mix& mix, const Load& load, uint64_t seed, const RigOptions& options) {
+  PairSchedule random(PairSchedule::Choice::kRandom, Unrated(SizesOf(mix.kernels, options)), seed);
+  return TotalNs(mix, load, random.For(mix.kernels), options);
 }
 
 }  // namespace gpushare::kernelet

@@ -427,7 +427,8 @@ static inline const gpushare_co_schedule_option* gpushare_co_schedule_at(
 
 // One launch that the policy decides. It is dropped, and the task waits for the next plan, if
 // - `task` is neither a head nor a running BE task that gets one more part. A part is a launch of
-//   WORKERS beside workers. An LC task has one part, because its lane keeps its queue's order;
+//   WORKERS beside workers, or a SLICE that waits on the lane of slices, which is left out where no
+//   block task is left for it. An LC task has one part, because its lane keeps its queue's order;
 // - the task has no such form: a task that is not a kernel has the form of its kind, an evictable
 //   graph also SEGMENTS; a kernel has ORIGINAL, with a worker function (evictable) WORKERS, with a
 //   worker or slice function SLICE;

@@ -102,13 +102,22 @@ class NameInRegistration {
   bool taken_ = false;
 };
 
+// What a calibration measured of slices of a kernel of this name.
+void FillSlices(const models::CalibrationRecord& calibration, core::KernelDesc& desc) {
+  for (const models::KernelRecord& record : calibration.kernels) {
+    if (record.name == desc.name) desc.slices = {record.slice_block_tasks, record.slice_overhead};
+  }
+}
+
 // The description of a kernel from its options, and from its PTX if it has some.
 absl::StatusOr<core::KernelDesc> GivenDesc(const RuntimeObject& runtime,
                                            const gpushare_kernel_options& options, MadePtx* ptx)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(runtime.mutex) {
   absl::StatusOr<core::KernelDesc> desc =
       KernelDescOf(options, runtime.profile.FindKernel(options.name));
-  if (!desc.ok() || ptx == nullptr) return desc;
+  if (!desc.ok()) return desc;
+  FillSlices(runtime.profile.calibration, *desc);
+  if (ptx == nullptr) return desc;
   GPUSHARE_RETURN_IF_ERROR(TakePtx(options, std::move(*ptx), *desc));
   return desc;
 }

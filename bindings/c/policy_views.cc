@@ -15,7 +15,7 @@ namespace {
 // - QueryView::serial_headroom_ns, which is kept for a policy that asks for it;
 // - HeadView::kernel, of which the head's view has the identifier and what a plan needs;
 // - PlaceView::ready, because the library sends work elsewhere until a place that it names is made;
-// - CoScheduleTable::rows, because heads name their rows.
+// - CoScheduleTable::rows, because heads name their rows, and ::sliced, which kernelet alone reads.
 // Whoever adds a field gives it to gpushare_policy.h, at the end of its struct, converts it below,
 // and counts it here; docs/write-a-policy.md names it.
 GPUSHARE_ALL_FIELDS_CONVERTED(core::PlaceView, 3);
@@ -34,7 +34,7 @@ GPUSHARE_ALL_FIELDS_CONVERTED(core::PairTable, 5);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::FusedView, 2);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::FusedCurveView, 6);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::CoScheduleOption, 4);
-GPUSHARE_ALL_FIELDS_CONVERTED(core::CoScheduleTable, 4);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::CoScheduleTable, 5);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::ArrangementInForce, 3);
 // All but `partitions`: only the policy `partitioned` carries a plan of partitions out.
 GPUSHARE_ALL_FIELDS_CONVERTED(core::Snapshot, 27);

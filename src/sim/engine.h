@@ -284,6 +284,7 @@ class Engine {
   void Enqueue(int32_t queue, int32_t command);
   void Dispatch(int32_t queue);
   int32_t& NextOf(int32_t command);
+  int64_t SliceGapNs(const Launch& launch) const;
   void Issue(int32_t slot);
   void Ready(int32_t slot);
   void ApplyEvictionWord(Launch& launch) const;

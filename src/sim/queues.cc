@@ -410,11 +410,24 @@ void Engine::Dispatch(int32_t queue) {
   fifo.tail = -1;
 }
 
+// What a calibration measured that a slice costs alone, less the tail that block_tasks.cc gives it.
+int64_t Engine::SliceGapNs(const Launch& launch) const {
+  const core::KernelDesc& kernel = launch.kernel->desc;
+  const double task_ns = static_cast<double>(kernel.simulation.block_task_ns);
+  const double wave = static_cast<double>(launch.kernel->workers_per_sm) *
+                      static_cast<double>(capabilities_.profile.sm_count);
+  const double cost_ns =
+      kernel.slices.overhead * static_cast<double>(kernel.slices.block_tasks) * task_ns / wave;
+  const double tail_ns = kernel.simulation.block_task_spread * task_ns;
+  return std::max(kSliceSuccessorGapNs, static_cast<int64_t>(cost_ns - tail_ns));
+}
+
 void Engine::Issue(int32_t slot) {
   Launch& launch = launches_[slot];
   Lane& lane = lanes_[launch.lane];
   core::TimeNs ready = std::max(launch.issued_until_ns, now_);
-  if (lane.had_predecessor) ready = std::max(ready, now_ + kSuccessorGapNs);
+  const int64_t gap_ns = launch.form == core::Form::kSlice ? SliceGapNs(launch) : kSuccessorGapNs;
+  if (lane.had_predecessor) ready = std::max(ready, now_ + gap_ns);
   lane.had_predecessor = false;
   launch.phase = LaunchPhase::kIssued;
   AddTimer(ready, TimerKind::kReady, slot, launch.generation);

@@ -12,20 +12,15 @@
 #include "benchmarks/kernelet/mixes.h"
 #include "benchmarks/kernelet/oracle.h"
 #include "benchmarks/kernelet/pair_rig.h"
-#include "benchmarks/kernelet/random_pairs.h"
+#include "benchmarks/kernelet/pair_schedule.h"
+#include "benchmarks/kernelet/ratios.h"
 #include "benchmarks/kernelet/schedules.h"
-#include "src/core/base/tuning.h"
 
 namespace gpushare::kernelet {
 namespace {
 
 const Mix kMix = {"two", {"spmv", "tea"}};
 constexpr Load kLoad = {4, 4'000'000, 8, 1};
-
-int64_t RandomNs(uint64_t seed) {
-  RandomPairs random(seed);
-  return TotalNs(kMix, kLoad, random.Policy(), {});
-}
 
 TEST(KerneletComparisonTest, ArrivalsAscendAndEachKernelHasItsInstances) {
   for (const Mix& mix : PaperMixes()) {
@@ -43,14 +38,32 @@ TEST(KerneletComparisonTest, ArrivalsAscendAndEachKernelHasItsInstances) {
   }
 }
 
+TEST(KerneletComparisonTest, EveryRatioFitsAnSmAndNoneIsLeftOut) {
+  std::set<std::array<int32_t, 2>> found;
+  for (const PairRatio& ratio : RatiosOf({"b", 4}, {"a", 6})) {
+    EXPECT_EQ(ratio.kernel, (std::array<std::string, 2>{"a", "b"}));
+    EXPECT_LE(ratio.workers[0] / 6.0 + ratio.workers[1] / 4.0, 1.0);
+    found.insert(ratio.workers);
+  }
+  for (int32_t of_a = 1; of_a < 6; ++of_a) {
+    for (int32_t of_b = 1; of_a / 6.0 + of_b / 4.0 <= 1; ++of_b) {
+      const bool is_covered = std::any_of(found.begin(), found.end(), [&](const auto& workers) {
+        return workers[0] >= of_a && workers[1] >= of_b;
+      });
+      EXPECT_TRUE(is_covered) << of_a << ", " << of_b;
+    }
+  }
+  EXPECT_EQ(RatiosOf({"a", 4}, {"a", 4}).size(), 2U) << "1 and 3, 2 and 2";
+  EXPECT_EQ(AllRatios({{"a", 2}, {"b", 2}, {"c", 2}}).size(), 6U) << "pairs with themselves too";
+}
+
 // sgemm computes and stencil streams; spmv waits for the same bandwidth as stencil.
 TEST(KerneletComparisonTest, TheOracleKnowsWhichPairsGain) {
-  static_assert(Oracle::kGapNs == core::kSliceGapNs);
   const Oracle oracle({"spmv", "stencil", "sgemm"}, {});
   const auto best = [&](const std::set<std::string>& kernels) {
     double sum = 0;
-    for (const auto& [pair, speed] : oracle.speeds()) {
-      const std::set<std::string> of_it = {pair.kernel[0], pair.kernel[1]};
+    for (const auto& [ratio, speed] : oracle.speeds()) {
+      const std::set<std::string> of_it = {ratio.kernel[0], ratio.kernel[1]};
       if (of_it == kernels) sum = std::max(sum, speed[0] + speed[1]);
     }
     return sum;
@@ -59,53 +72,33 @@ TEST(KerneletComparisonTest, TheOracleKnowsWhichPairsGain) {
   EXPECT_GT(best({"sgemm", "stencil"}), best({"spmv", "stencil"}) + 0.1);
 }
 
-// A model that expects a gain of every pair runs the two side by side, to their harm.
-TEST(KerneletComparisonTest, OptDecidesByTheOraclesSpeeds) {
-  const auto all_gain = [](const Runtime& runtime) {
-    CostModelTable table;
-    table.version = GPUSHARE_COST_MODEL_VERSION;
-    table.name = "all gain";
-    table.predict_co_resident = [](void* /*user*/, const gpushare_co_resident_side* /*first*/,
-                                   const gpushare_co_resident_side* /*second*/,
-                                   gpushare_co_resident_prediction* prediction) {
-      prediction->speed[0] = prediction->speed[1] = 1;
-      prediction->finish[0].duration_ns = prediction->finish[1].duration_ns = 1;
-      return gpushare_bool{1};
-    };
-    EXPECT_TRUE(runtime.SetCostModel(table).ok());
-    EXPECT_TRUE(runtime.SetPolicy("kernelet").ok());
-  };
+// Knowledge that expects a gain of every pair runs the two side by side, to their harm.
+TEST(KerneletComparisonTest, OptDecidesByWhatWasExecuted) {
   const Mix mix = {"alike", {"mriq", "black_scholes"}};
-  const Oracle oracle(mix.kernels, {});
-  const auto harmed_ns = static_cast<double>(TotalNs(mix, kLoad, all_gain, {}));
-  EXPECT_LT(static_cast<double>(TotalNs(mix, kLoad, oracle.Opt(), {})), 0.9 * harmed_ns);
-}
-
-// Which of two kernels comes first decides with how many workers the library asks.
-TEST(KerneletComparisonTest, TheOracleAnswersAlsoWhereKernelsComeInAnotherOrder) {
-  const Oracle oracle({kMix.kernels[1], kMix.kernels[0]}, {});
-  TotalNs(kMix, kLoad, oracle.Opt(), {});
-  EXPECT_EQ(oracle.unknown(), 0);
-  const Oracle smaller({kMix.kernels[1]}, {});
-  TotalNs(kMix, kLoad, smaller.Opt(), {});
-  EXPECT_GT(smaller.unknown(), 0);
+  std::vector<RatedRatio> all_gain = Unrated(SizesOf(mix.kernels, {}));
+  for (RatedRatio& rated : all_gain) rated.speeds = 2;
+  PairSchedule harmed(PairSchedule::Choice::kBest, all_gain);
+  PairSchedule opt(PairSchedule::Choice::kBest, Oracle(mix.kernels, {}).Rated());
+  const auto harmed_ns = static_cast<double>(TotalNs(mix, kLoad, harmed.For(mix.kernels), {}));
+  EXPECT_LT(static_cast<double>(TotalNs(mix, kLoad, opt.For(mix.kernels), {})), 0.95 * harmed_ns);
 }
 
 TEST(KerneletComparisonTest, ARandomScheduleFollowsItsSeed) {
-  const int64_t first_ns = RandomNs(1);
-  EXPECT_EQ(RandomNs(1), first_ns);
+  const int64_t first_ns = RandomNs(kMix, kLoad, 1, {});
+  EXPECT_EQ(RandomNs(kMix, kLoad, 1, {}), first_ns);
   std::set<int64_t> times;
-  for (uint64_t seed = 1; seed <= 6; ++seed) times.insert(RandomNs(seed));
+  for (uint64_t seed = 1; seed <= 6; ++seed) times.insert(RandomNs(kMix, kLoad, seed, {}));
   EXPECT_GT(times.size(), 3U) << "seeds choose other ratios";
 }
 
 TEST(KerneletComparisonTest, AComparisonIsTheSameOnAnyNumberOfThreads) {
   const Oracle oracle(kMix.kernels, {});
-  const Comparison one = Compare(kMix, kLoad, {SchedulerNames(), 1, 4, 1}, &oracle, {});
-  const Comparison three = Compare(kMix, kLoad, {SchedulerNames(), 1, 4, 3}, &oracle, {});
+  const Comparison one = Compare(kMix, kLoad, {SchedulerNames(), 1, 4, 2, 1}, &oracle, {});
+  const Comparison three = Compare(kMix, kLoad, {SchedulerNames(), 1, 4, 2, 3}, &oracle, {});
   EXPECT_EQ(one.random_ns, three.random_ns);
   EXPECT_TRUE(std::is_sorted(one.random_ns.begin(), one.random_ns.end()));
   EXPECT_EQ(one.total_ns, three.total_ns);
+  EXPECT_LT(one.kernelet_beside_random_ns, one.MedianNs(kKernelet)) << "fewer instances";
 }
 
 TEST(KerneletComparisonTest, EachRoundRunsAllChosenSchedulers) {

@@ -6,6 +6,7 @@
 
 #include "src/core/flow/learn/learn.h"
 #include "src/core/flow/learn/samples.h"
+#include "src/core/flow/learn/slices.h"
 #include "src/core/flow/loss/hangs.h"
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/finish.h"
@@ -133,6 +134,7 @@ void HandleCompletion(Flow& flow, const DeviceCompletion& completion) {
   }
   const int64_t eviction_ns = CountEviction(flow, *task, part, completion);
   SampleLaunch(flow, *task, part, completion, eviction_ns);
+  LearnSlice(flow, *task, part, completion);
   DropPart(flow, *task, index);
   const PartWork work = Account(flow, *task, part, completion);
   LearnPartEnded(flow, *task, part, completion, work);

@@ -9,6 +9,7 @@
 #include "src/core/flow/verbs/late_queries.h"
 #include "src/core/flow/verbs/launch_task.h"
 #include "src/core/flow/verbs/plan_entry.h"
+#include "src/core/flow/verbs/request.h"
 #include "src/core/log/events.h"
 #include "src/core/promise/tuning.h"
 #include "src/core/queueing/first_late.h"
@@ -122,6 +123,8 @@ void LaunchPlanned(Flow& flow, const PlannedLaunch& planned) {
   const TaskState state = task->state.load(std::memory_order_relaxed);
   if (state == TaskState::kRunning || state == TaskState::kEvicting) {
     if (!MayHaveMoreParts(*task, planned)) return CountDropped(flow);
+    // A policy does not see how much the slices on the device leave.
+    if (planned.form == Form::kSlice && BlocksLaunched(*task) >= task->work.block_tasks) return;
     LaunchTask(flow, *task, planned);
     return;
   }

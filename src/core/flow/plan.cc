@@ -193,14 +193,20 @@ void ViewRunning(Flow& flow, double tail_rate) {
     ViewBeTask(flow, *task, tail_rate, view.task);
     view.draining = task->progress.draining;
     int64_t spent_ns = 0;
+    bool slice_counts = false;  // of slices behind each other one runs
     for (const Part& part : task->progress.parts) {
       PartView& out = view.parts.Add();
       ViewPart(flow, part, out);
       if (!out.evicting) view.places |= uint64_t{1} << part.place;
+      TimeNs since_ns = part.launched_ns;
+      if (part.form == Form::kSlice) {
+        if (std::exchange(slice_counts, true)) continue;
+        since_ns = std::max(since_ns, flow.lanes.lane(part.lane).progress_ns);
+      }
       const int32_t sms = flow.lanes.place(part.place).sms;
       const double share =
           RoomShare(part, sms) * sms / flow.device->capabilities().profile.sm_count;
-      spent_ns += static_cast<int64_t>(static_cast<double>(flow.now_ns - part.launched_ns) * share);
+      spent_ns += static_cast<int64_t>(static_cast<double>(flow.now_ns - since_ns) * share);
     }
     view.task.remaining.duration_ns =
         std::max<int64_t>(0, view.task.remaining.duration_ns - spent_ns);

@@ -94,6 +94,15 @@ inline constexpr int32_t kDefaultThreadsPerBlock = 256;
 inline constexpr int32_t kDefaultRegistersPerThread = 32;
 inline constexpr int32_t kDefaultWorkersPerSm = 8;
 
+// What slices of the kernel cost, measured alone, slice behind slice in one stream (Kernelet 4.1).
+struct SliceRecord {
+  // The smallest slice whose overhead is within the calibration's limit, 2 %; 0: unknown.
+  int64_t block_tasks = 0;
+  double overhead = 0;  // there, over one launch of all block tasks
+
+  bool present() const { return block_tasks > 0; }
+};
+
 // What a block of the kernel takes of an SM, and how many workers an SM holds.
 struct KernelResources {
   // 0 in these, shared memory and workers: unknown. Scheduler::RegisterKernel asks the device, and
@@ -121,6 +130,7 @@ struct KernelDesc {
   int64_t yield_interval_ns = 0;  // distance of yield points inside a block task, 0: none
   int64_t solo_hint_ns = 0;       // the caller's own estimate of one launch alone, 0: none
   KernelCounters counters;
+  SliceRecord slices;
   SimulationRecord simulation;
 
   TaskKind kind() const { return KindOf(code); }

@@ -292,11 +292,19 @@ struct CoScheduleOption {
 // A quarter, half and three quarters of the SM for the second kernel.
 inline constexpr int32_t kCoScheduleRatios = 3;
 
+// What slices of an option's two kernels did beside each other: speeds with the gaps between slices,
+// their ramps and their tails, which workers do not have (evidence/slice_runs.h).
+struct SlicedPair {
+  std::array<float, 2> speed = {};
+  std::array<int32_t, 2> runs = {};  // slices that it is of
+};
+
 struct CoScheduleTable {
   // options[(row * (row + 1) / 2 + column) * kCoScheduleRatios + ratio], row >= column. The row's
   // kernel is the first of the option.
   absl::Span<const CoScheduleOption> options;
   absl::Span<const KernelDesc* const> rows;  // the kernel of each row
+  absl::Span<const SlicedPair> sliced;       // by option; empty: nothing was seen
   int32_t kernels = 0;
   uint64_t version = 0;  // changes when any option changed, or one was added
 
@@ -311,6 +319,10 @@ struct CoScheduleTable {
     const int32_t column = std::min(a, b);
     if (column < 0 || row >= kernels) return {};
     return options.subspan(IndexOf(row, column), kCoScheduleRatios);
+  }
+  absl::Span<const SlicedPair> SlicedOf(int32_t a, int32_t b) const {
+    if (sliced.empty() || Of(a, b).empty()) return {};
+    return sliced.subspan(IndexOf(std::max(a, b), std::min(a, b)), kCoScheduleRatios);
   }
 };
 

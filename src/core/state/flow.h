@@ -91,6 +91,7 @@ struct PlanBuffers {
     hoped.reserve(size_t{kMaxApps} * kMaxPairKernels * kMaxSplits);
     fused.reserve(kMaxKernels);
     co_schedules.reserve(CoScheduleTable::IndexOf(kMaxOverlapKernels, 0));
+    sliced.reserve(CoScheduleTable::IndexOf(kMaxOverlapKernels, 0));
   }
 
   BoundedList<LcAppView, kMaxApps> lc_apps;
@@ -104,6 +105,7 @@ struct PlanBuffers {
   std::vector<float> hoped;  // PairTable::hoped
   std::vector<FusedView> fused;
   std::vector<CoScheduleOption> co_schedules;
+  std::vector<SlicedPair> sliced;  // of each of them (flow/learn/slices.h)
   Snapshot snapshot;
   Plan plan;
 };

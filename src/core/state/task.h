@@ -147,6 +147,13 @@ enum class RegionLeave : uint8_t {
 };
 enum class RegionPhase : uint8_t { kNone = 0, kOpen = 1, kEnded = 2 };
 
+// The end of a BE task's last slice, and the slices that ran beside it then.
+struct SliceMark {
+  TimeNs end_ns = 0;   // 0: none has ended
+  int32_t row = -1;    // of the neighbour's kernel, in `co_schedules`; -1: it had none, or several
+  int64_t blocks = 0;  // of a slice of the neighbour
+};
+
 // Progress of a task. Submit resets it by assignment when a slot takes a new task.
 struct Progress {
   bool adopted = false;        // in the flow's tables
@@ -177,6 +184,7 @@ struct Progress {
   uint64_t sequence = 0;        // order of admission
   TimeNs ready_ns = 0;
   int64_t blocks_done = 0;
+  SliceMark slice_mark;
   double whole_device_ns = 0;  // BE: what its launches would have taken alone on the whole device
   int64_t claims_seen = 0;     // what ReadClaims last answered
   int32_t claims_looks = 0;    // at ReadClaims without an answer, in a row

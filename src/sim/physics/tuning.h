@@ -23,6 +23,11 @@ inline constexpr double kEvictionWriteJitter = 0.25;
 // graph node, 0.52 us (docs/hardware.md). Range: 0 to 1500 ns.
 inline constexpr int64_t kSuccessorGapNs = 500;
 
+// The same between two slices, which are reported one by one: a word that the device writes, or an
+// event with a time, takes 1 to 2 us of the stream (docs/hardware.md). Where a calibration measured
+// slices of the kernel, what that says counts, ramp and tail with it. Range: 1000 to 3000 ns.
+inline constexpr int64_t kSliceSuccessorGapNs = 1500;
+
 // Time that a cut between two segments costs, with two of them outstanding: 0.95 us at segments of
 // 25 us, 1.3 us at 50 us, 1.8 us at 100 us (docs/hardware.md). Range: 500 to 3000 ns.
 inline constexpr double kSegmentGapNs = 1600;

@@ -93,6 +93,46 @@ TEST_F(LaunchTest, EachSliceBeginsWhereTheOneBeforeItEnded) {
   }
 }
 
+// Two slices of a head, and one more for each that has ended.
+void QueueTwoSlices(const Snapshot& snapshot, Plan& plan) {
+  for (const HeadView& head : snapshot.heads) {
+    for (int i = 0; i < 2; ++i) Add(plan, head.task, Form::kSlice).blocks_max = 300;
+  }
+  for (const RunningView& running : snapshot.running) {
+    if (running.parts.size() > 1) continue;
+    Add(plan, running.task.task, Form::kSlice).blocks_max = 300;
+  }
+}
+
+TEST_F(LaunchTest, ASliceWaitsOnTheLaneOfTheOneBeforeIt) {
+  StartWith(QueueTwoSlices);
+  const CompletionRecord record = RunBe();
+  EXPECT_EQ(record.launches, 4);
+  EXPECT_EQ(record.block_tasks, 1000);
+  ASSERT_EQ(requests_.size(), 4u);
+  for (size_t i = 0; i < requests_.size(); ++i) {
+    EXPECT_EQ(requests_[i].block_begin, static_cast<int64_t>(i) * 300);
+    EXPECT_EQ(requests_[i].parts[0].block_count, i < 3 ? 300 : 100);
+    EXPECT_EQ(requests_[i].parts[0].lane, requests_[0].parts[0].lane);
+  }
+  EXPECT_EQ(scheduler_->Stats().plan_entries_dropped, 0) << "also where no block task was left";
+}
+
+TEST_F(LaunchTest, NoTimeOfTheHostStandsBetweenSlicesThatWaitOnALane) {
+  StartWith([this](const Snapshot& snapshot, Plan& plan) {
+    if (orders_.form == Form::kSlice) return QueueTwoSlices(snapshot, plan);
+    for (const HeadView& head : snapshot.heads) {
+      Add(plan, head.task, Form::kSlice).blocks_max = 300;
+    }
+  });
+  const auto span_ns = [](const CompletionRecord& record) {
+    return record.end_ns - record.start_ns;
+  };
+  const int64_t one_by_one_ns = span_ns(RunBe());
+  orders_.form = Form::kSlice;
+  EXPECT_LT(span_ns(RunBe()), one_by_one_ns - 3 * kUs);
+}
+
 TEST_F(LaunchTest, EachPieceOfACopyBeginsWhereTheOneBeforeItEnded) {
   StartWith([](const Snapshot& snapshot, Plan& plan) {
     for (const HeadView& head : snapshot.heads) {

@@ -1,11 +1,13 @@
 // kernelet: pruning by PUR and MUR with the paper's kernels (table 4, C2050), the pair with the
-// largest CP, the balanced ratio (eq. 8), and algorithm 1 from plan to plan.
+// largest CP, the balanced ratio (eq. 8), what slices cost, and algorithm 1 from plan to plan.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdlib>
+#include <vector>
 
 #include "src/core/base/tuning.h"
 #include "src/core/policies/papers/co_schedule.h"
@@ -86,9 +88,10 @@ class KerneletTest : public ::testing::Test {
     head.blocks_left = 20'000;
     return head;
   }
-  HeadView& AddRunning(const Kernel& kernel) {
-    RunningView& running =
-        builder.AddRunningBe(be, kernel.kernel, 10 * kMs, {{kWholeDevice, Form::kSlice, false, 0}});
+  HeadView& AddRunning(const Kernel& kernel, size_t slices = 1) {
+    RunningView& running = builder.AddRunningBe(
+        be, kernel.kernel, 10 * kMs,
+        std::vector<BePart>(slices, BePart{kWholeDevice, Form::kSlice, false, 0}));
     running.task.overlap_index = kernel.row;
     running.task.blocks_left = 20'000;
     return running.task;
@@ -111,17 +114,45 @@ class KerneletTest : public ::testing::Test {
   }
 };
 
-TEST_F(KerneletTest, LaunchesOneWaveOfEachKernelOfThePairWithTheLargestProfit) {
+int LaunchesOf(const Plan& plan, const HeadView& head) {
+  return static_cast<int>(
+      std::count_if(plan.launches.begin(), plan.launches.end(),
+                    [&](const PlannedLaunch& launch) { return launch.task == head.task; }));
+}
+
+TEST_F(KerneletTest, QueuesTwoWavesOfEachKernelOfThePairWithTheLargestProfit) {
   Speeds(0.6F, 0.8F, 0.7F);
   const HeadView& of_a = AddHead(a);
   const HeadView& of_b = AddHead(b);
   const HeadView& of_c = AddHead(c);
   const Plan plan = PlanOf("kernelet", builder);
-  ASSERT_EQ(plan.launches.size(), 2);
+  ASSERT_EQ(plan.launches.size(), 4);
   for (const HeadView* head : {&of_a, &of_c}) {
     EXPECT_TRUE(IsLaunched(plan, *head, {.form = Form::kSlice, .blocks_max = 4 * 132}));
+    EXPECT_EQ(LaunchesOf(plan, *head), kSlicesAhead);
   }
   EXPECT_TRUE(IsHeld(plan, of_b, Reason::kHoldWindow));
+}
+
+// Nothing of the pair is a head any more, and the lanes must not run empty.
+TEST_F(KerneletTest, ASliceThatEndedIsReplacedWhileTheOneBehindItRuns) {
+  Speeds(0.8F, 0.6F, 0.6F);
+  const HeadView& of_a = AddRunning(a, 1);
+  const HeadView& of_b = AddRunning(b, 2);
+  const Plan plan = PlanOf("kernelet", builder);
+  ASSERT_EQ(plan.launches.size(), 1);
+  EXPECT_TRUE(IsLaunched(plan, of_a, {.form = Form::kSlice, .blocks_max = 4 * 132}));
+  EXPECT_EQ(LaunchesOf(plan, of_b), 0);
+}
+
+TEST_F(KerneletTest, BesideAnLcAppOneSliceOfAKernelIsOnTheDevice) {
+  builder.AddLcApp(0.3, 500 * kUs, 1 * kMs, 1.05);
+  Speeds(0.9F, 0.6F, 0.6F);
+  const HeadView& of_b = AddHead(b);
+  const HeadView& of_a = AddRunning(a);
+  const Plan plan = PlanOf("kernelet", builder);
+  EXPECT_EQ(LaunchesOf(plan, of_a), 0);
+  EXPECT_EQ(LaunchesOf(plan, of_b), 1);
 }
 
 TEST_F(KerneletTest, TheChoiceHasTheNextPairThatGains) {
@@ -161,8 +192,16 @@ TEST_F(KerneletTest, TheRatioIsTheOneWhoseSlicesEndTogether) {
   EXPECT_EQ(FindLaunch(plan, of_b)->blocks_max, 3 * 132);
 }
 
+// What nobody measured.
+void Predict(CoScheduleOption& option) { option.speed_error = 0.2F; }
+
 TEST_F(KerneletTest, KernelsThatAreAlikeArePairedOnlyWhereNoOthersAre) {
   Speeds(0.9F, 0.7F, 0.6F);
+  for (int32_t ratio = 0; ratio < kCoScheduleRatios; ++ratio) {
+    Predict(builder.CoSchedule(b.row, a.row, ratio));
+    Predict(builder.CoSchedule(c.row, a.row, ratio));
+    Predict(builder.CoSchedule(c.row, b.row, ratio));
+  }
   const HeadView& of_a = AddHead(a);
   const HeadView& of_b = AddHead(b);
   builder.Counters(a.kernel) = {.instructions = 1, .issue = 0.9, .dram = 0.1};
@@ -174,6 +213,24 @@ TEST_F(KerneletTest, KernelsThatAreAlikeArePairedOnlyWhereNoOthersAre) {
   EXPECT_NE(FindLaunch(plan, of_a), nullptr);
   EXPECT_NE(FindLaunch(plan, of_c), nullptr);
   EXPECT_EQ(FindLaunch(plan, of_b), nullptr) << "a and b are alike";
+  builder.CoSchedule(b.row, a.row, 0).speed_error = 0.03F;
+  EXPECT_NE(FindLaunch(PlanOf("kernelet", builder), of_b), nullptr) << "measured: no pruning";
+}
+
+// b and c are alike too, and were measured to gain: on this GPU likeness says less.
+TEST_F(KerneletTest, ThresholdsFitTheMeasuredPairsOfTheGpu) {
+  Speeds(0.9F, 0.7F, 0.6F);
+  Predict(builder.CoSchedule(b.row, a.row, 0));
+  builder.Counters(a.kernel) = {.instructions = 1, .issue = 0.9, .dram = 0.1};
+  builder.Counters(b.kernel) = {.instructions = 1, .issue = 0.7, .dram = 0.15};
+  builder.Counters(c.kernel) = {.instructions = 1, .issue = 0.6, .dram = 0.17};
+  const PruningThresholds fitted = ThresholdsFor(builder.Get().co_schedules);
+  EXPECT_DOUBLE_EQ(fitted.pur, 0.1);
+  EXPECT_DOUBLE_EQ(fitted.mur, 0.025);
+  Pair(b, c, 0.45F);
+  Pair(a, b, 0.45F);
+  Pair(a, c, 0.45F);
+  EXPECT_DOUBLE_EQ(ThresholdsFor(builder.Get().co_schedules).pur, PruningThresholds().pur);
 }
 
 TEST_F(KerneletTest, TheSameCoScheduleGoesOnUntilABetterOneArrives) {
@@ -181,34 +238,69 @@ TEST_F(KerneletTest, TheSameCoScheduleGoesOnUntilABetterOneArrives) {
   AddRunning(a);
   const HeadView& of_b = AddHead(b);
   Plan plan = PlanOf("kernelet", builder);
-  ASSERT_EQ(plan.launches.size(), 1);
-  EXPECT_EQ(plan.launches[0].task, of_b.task);
-  EXPECT_EQ(plan.launches[0].blocks_max, 4 * 132);
+  ASSERT_EQ(plan.launches.size(), 3);
+  EXPECT_EQ(LaunchesOf(plan, of_b), 2);
+  EXPECT_TRUE(IsLaunched(plan, of_b, {.form = Form::kSlice, .blocks_max = 4 * 132}));
   // b and c are better: the slice of a ends before they start.
-  AddHead(c);
+  const HeadView& of_c = AddHead(c);
   EXPECT_EQ(PlanOf("kernelet", builder).launches.size(), 0);
+  // A kernel that is of both pairs goes on meanwhile.
+  const HeadView& running_c = AddRunning(c);
+  plan = PlanOf("kernelet", builder);
+  EXPECT_EQ(LaunchesOf(plan, running_c), 1);
+  EXPECT_EQ(LaunchesOf(plan, of_b) + LaunchesOf(plan, of_c), 0);
   builder.running.clear();
-  EXPECT_EQ(PlanOf("kernelet", builder).launches.size(), 2);
+  EXPECT_EQ(PlanOf("kernelet", builder).launches.size(), 4);
 }
 
-// 2 % of overhead: the gap of 10 us is that share of 500 us, ten waves of 1,056 block tasks.
+// 2 % of overhead: a gap of 1.5 us is that share of 75 us, two waves of 1,056 block tasks.
 TEST_F(KerneletTest, AKernelThatGainsBesideNoneRunsByItselfInLongSlices) {
   Pair(a, b, 0.45F);
   const HeadView& of_a = AddHead(a, 1 * kMs);  // a wave of 52.8 us
   AddHead(b);
   const Plan plan = PlanOf("kernelet", builder);
-  ASSERT_EQ(plan.launches.size(), 1);
-  EXPECT_EQ(plan.launches[0].task, of_a.task);
+  ASSERT_EQ(plan.launches.size(), 2);
+  EXPECT_EQ(LaunchesOf(plan, of_a), 2);
   EXPECT_EQ(plan.launches[0].form, Form::kSlice);
-  EXPECT_EQ(plan.launches[0].blocks_max, 10 * 8 * 132);
+  EXPECT_EQ(plan.launches[0].blocks_max, 2 * 8 * 132);
+  // Measured, a slice costs 5 us: 250 us.
+  builder.Slices(a.kernel) = {.block_tasks = 5000, .overhead = 0.02};
+  EXPECT_EQ(PlanOf("kernelet", builder).launches[0].blocks_max, 5 * 8 * 132);
+  // It goes on while no other one is overdue.
+  builder.heads.pop_front();
+  const HeadView& running = AddRunning(a, 1);
+  EXPECT_EQ(LaunchesOf(PlanOf("kernelet", builder), running), 1);
+  builder.snapshot.now_ns = 2 * kBeWaitNsMax;
+  EXPECT_EQ(LaunchesOf(PlanOf("kernelet", builder), running), 0);
 }
 
-// Slices of 26 us with gaps of 10 us lose more than a CP of 0.17 gains.
-TEST_F(KerneletTest, ShortSlicesLoseToTheGapsBetweenThem) {
+// Slices of 26 us that cost 10 us lose more than a CP of 0.17 gains.
+TEST_F(KerneletTest, ShortSlicesLoseToTheirGapsRampsAndTails) {
   Pair(a, b, 0.6F);
-  AddHead(a, 600 * kUs);
-  AddHead(b, 600 * kUs);
-  EXPECT_EQ(PlanOf("kernelet", builder).launches.size(), 1);
+  const HeadView& of_a = AddHead(a, 600 * kUs);
+  const HeadView& of_b = AddHead(b, 600 * kUs);
+  EXPECT_EQ(PlanOf("kernelet", builder).launches.size(), 4) << "a gap of 1.5 us";
+  builder.Slices(a.kernel) = builder.Slices(b.kernel) = {.block_tasks = 16'700, .overhead = 0.02};
+  const Plan plan = PlanOf("kernelet", builder);
+  EXPECT_EQ(LaunchesOf(plan, of_a), 2);
+  EXPECT_EQ(LaunchesOf(plan, of_b), 0);
+}
+
+TEST_F(KerneletTest, WhatSlicesDidCountsMoreThanWhatThePairPromised) {
+  Speeds(0.9F, 0.7F, 0.4F);
+  AddHead(a);
+  const HeadView& of_b = AddHead(b);
+  const HeadView& of_c = AddHead(c);
+  for (int32_t ratio = 0; ratio < kCoScheduleRatios; ++ratio) {
+    builder.Sliced(b.row, a.row, ratio) = {{0.6F, 0.6F}, {kSliceRunsMin, kSliceRunsMin - 1}};
+  }
+  EXPECT_EQ(LaunchesOf(PlanOf("kernelet", builder), of_b), 2) << "one slice is missing";
+  for (int32_t ratio = 0; ratio < kCoScheduleRatios; ++ratio) {
+    builder.Sliced(b.row, a.row, ratio).runs[1] = kSliceRunsMin;
+  }
+  const Plan plan = PlanOf("kernelet", builder);
+  EXPECT_EQ(LaunchesOf(plan, of_b), 0);
+  EXPECT_EQ(LaunchesOf(plan, of_c), 2);
 }
 
 TEST_F(KerneletTest, QueriesComeFirst) {

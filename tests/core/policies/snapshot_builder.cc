@@ -120,11 +120,16 @@ int32_t SnapshotBuilder::AddKernel(int64_t eviction_ns) {
 int32_t SnapshotBuilder::AddOverlapRow(int32_t kernel) {
   rows_.push_back(&kernels_[static_cast<size_t>(kernel)]);
   co_schedules_.resize(CoScheduleTable::IndexOf(static_cast<int32_t>(rows_.size()), 0));
+  sliced_.resize(co_schedules_.size());
   return static_cast<int32_t>(rows_.size()) - 1;
 }
 
 CoScheduleOption& SnapshotBuilder::CoSchedule(int32_t row, int32_t column, int32_t ratio) {
   return co_schedules_[CoScheduleTable::IndexOf(row, column) + static_cast<size_t>(ratio)];
+}
+
+SlicedPair& SnapshotBuilder::Sliced(int32_t row, int32_t column, int32_t ratio) {
+  return sliced_[CoScheduleTable::IndexOf(row, column) + static_cast<size_t>(ratio)];
 }
 
 FusedView& SnapshotBuilder::Fuse(int32_t tensor, int32_t cuda, double r0, double t0) {
@@ -299,6 +304,7 @@ const Snapshot& SnapshotBuilder::Get() {
   snapshot.pairs.options = options_;
   snapshot.fused = fused;
   snapshot.co_schedules.options = co_schedules_;
+  snapshot.co_schedules.sliced = sliced_;
   snapshot.co_schedules.rows = rows_;
   snapshot.co_schedules.kernels = static_cast<int32_t>(rows_.size());
   return snapshot;

@@ -52,6 +52,7 @@ class SnapshotBuilder {
   SimulationRecord& Simulation(int32_t kernel) {
     return kernels_[static_cast<size_t>(kernel)].simulation;
   }
+  SliceRecord& Slices(int32_t kernel) { return kernels_[static_cast<size_t>(kernel)].slices; }
   void KeepL1(int32_t kernel) { kernels_[static_cast<size_t>(kernel)].resources.keeps_l1 = true; }
   int32_t AddQuery(int32_t lc_app, int64_t headroom_ns);
 
@@ -62,6 +63,7 @@ class SnapshotBuilder {
   // A row of the co-schedule table; the head's overlap_index is the caller's to set.
   int32_t AddOverlapRow(int32_t kernel);
   CoScheduleOption& CoSchedule(int32_t row, int32_t column, int32_t ratio);
+  SlicedPair& Sliced(int32_t row, int32_t column, int32_t ratio);
 
   HeadView& AddLcHead(int32_t lc_app, int32_t ready_count = 1);
   HeadView& AddLcKernelHead(int32_t query, int32_t kernel, int64_t duration_ns,
@@ -108,6 +110,7 @@ class SnapshotBuilder {
   std::deque<FusedKernelDesc> fused_kernels_;
   std::vector<const KernelDesc*> rows_;
   std::vector<CoScheduleOption> co_schedules_;
+  std::vector<SlicedPair> sliced_;
   std::vector<int64_t> eviction_ns_;
   std::deque<PairAt> pairs_;
   std::vector<PairOption> options_;

@@ -49,12 +49,14 @@ void FillPair(Flow& flow, int32_t row, int32_t column) {
   for (int32_t ratio = 0; ratio < kCoScheduleRatios; ++ratio) {
     flow.buffers.co_schedules[at + static_cast<size_t>(ratio)] =
         OptionOf(flow, first, second, ratio + 1);
+    flow.buffers.sliced[at + static_cast<size_t>(ratio)] = {};
   }
 }
 
 void AddRow(Flow& flow, int32_t row) {
   // Within what PlanBuffers reserves.
-  flow.buffers.co_schedules.resize(static_cast<size_t>(CoScheduleTable::IndexOf(row + 1, 0)));
+  flow.buffers.co_schedules.resize(CoScheduleTable::IndexOf(row + 1, 0));
+  flow.buffers.sliced.resize(CoScheduleTable::IndexOf(row + 1, 0));
   for (int32_t column = 0; column <= row; ++column) FillPair(flow, row, column);
 }
 
@@ -86,6 +88,7 @@ void RefillChanged(Flow& flow, CoScheduleTable& table) {
   ++table.version;
   if (changes.all) {
     flow.buffers.co_schedules.clear();
+    flow.buffers.sliced.clear();
     table.kernels = 0;
     return;
   }
@@ -129,6 +132,7 @@ void UpdateOverlapTables(Flow& flow) {
   }
   snapshot.fused = buffers.fused;
   table.options = buffers.co_schedules;
+  table.sliced = buffers.sliced;
   table.rows = flow.overlap_kernels.span().first(static_cast<size_t>(table.kernels));
 }
 

@@ -122,6 +122,11 @@ LanePick PickLane(const Flow& flow, const Task& task, const PlannedLaunch& plann
     if (task.queue->in_flight.load(std::memory_order_acquire) > 0) return {};
     return {flow.lanes.PickForYielding(), kNoLane};
   }
+  if (RunsInSlices(task)) {
+    const LaneIndex lane = task.progress.parts[0].lane;
+    const bool usable = flow.lanes.lane(lane).usable.load(std::memory_order_relaxed);
+    return {usable ? lane : kNoLane, kNoLane};
+  }
   const LaneIndex behind = LaneInOrder(flow, task);
   if (behind == kNoLane) return {PickFreely(flow, task, planned), kNoLane};
   const Lane& lane = flow.lanes.lane(behind);

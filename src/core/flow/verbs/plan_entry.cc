@@ -2,6 +2,8 @@
 
 #include "src/core/flow/verbs/plan_entry.h"
 
+#include <algorithm>
+
 #include "src/core/seams/ordinary_form.h"
 #include "src/core/seams/sliceable.h"
 
@@ -17,7 +19,15 @@ bool HasForm(const Task& task, Form form) {
          task.work.kernel->evictable;
 }
 
+bool RunsInSlices(const Task& task) {
+  const auto& parts = task.progress.parts;
+  return !IsLc(task) && !parts.empty() &&
+         std::all_of(parts.begin(), parts.end(),
+                     [](const Part& part) { return part.form == Form::kSlice; });
+}
+
 bool MayHaveMoreParts(const Task& task, const PlannedLaunch& planned) {
+  if (planned.form == Form::kSlice) return RunsInSlices(task);
   return !IsLc(task) && task.progress.counter >= 0 && planned.form == Form::kWorkers &&
          HasForm(task, Form::kWorkers);
 }

@@ -19,6 +19,14 @@ void ReportEnqueueFailure(const Flow& flow, TicketId ticket, const std::string& 
   if (!sentence.empty()) flow.Report(sentence);
 }
 
+int64_t BlocksLaunched(const Task& task) {
+  int64_t blocks = task.progress.blocks_done;
+  for (const Part& part : task.progress.parts) {
+    if (part.form == Form::kSlice) blocks += part.blocks_asked;
+  }
+  return blocks;
+}
+
 void FillLaunchPart(const Task& task, const Part& part, LaunchPart& launch) {
   launch.launch = part.launch;
   launch.lane = part.lane;
@@ -38,7 +46,7 @@ LaunchRequest MakeRequest(const Task& task, const Part& part) {
   LaunchRequest request;
   request.form = part.form;
   FillLaunchPart(task, part, request.parts[0]);
-  request.block_begin = part.form == Form::kSlice ? task.progress.blocks_done : 0;
+  request.block_begin = part.form == Form::kSlice ? BlocksLaunched(task) : 0;
   request.workers = part.form == Form::kWorkers ? part.workers : 0;
   request.after_lane = part.after_lane;
   request.wait_events = task.wait_events.span();

@@ -14,6 +14,9 @@ namespace gpushare::core {
 // The request for `part` of `task`, arguments and all.
 LaunchRequest MakeRequest(const Task& task, const Part& part);
 
+// Block tasks of the task that are done or in slices on the device: its next slice begins there.
+int64_t BlocksLaunched(const Task& task);
+
 // The part of a request that is this task's. A fused launch has two.
 void FillLaunchPart(const Task& task, const Part& part, LaunchPart& launch);
 

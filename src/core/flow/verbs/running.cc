@@ -11,6 +11,7 @@
 #include "src/core/flow/verbs/predict_task.h"
 #include "src/core/flow/verbs/queries/idle.h"
 #include "src/core/flow/verbs/queries/queries.h"
+#include "src/core/flow/verbs/request.h"
 #include "src/core/flow/verbs/spin_window.h"
 #include "src/core/log/label.h"
 #include "src/core/state/query_waits.h"
@@ -92,7 +93,7 @@ void SizePart(const Flow& flow, const Task& task, const PlannedLaunch& planned, 
   part.workers_per_sm =
       task.work.kernel == nullptr ? 1 : task.work.kernel->resources.workers_per_sm_max;
   const int64_t holds = int64_t{flow.lanes.place(part.place).sms} * part.workers_per_sm;
-  const int64_t left = std::max<int64_t>(1, task.work.block_tasks - task.progress.blocks_done);
+  const int64_t left = std::max<int64_t>(1, task.work.block_tasks - BlocksLaunched(task));
   int64_t workers = planned.workers > 0 ? planned.workers : holds;
   if (task.work.kind == TaskKind::kMemcpy || task.work.kind == TaskKind::kOpaque) workers = 0;
   part.workers = static_cast<int32_t>(std::min({workers, holds, left}));

@@ -105,6 +105,7 @@ TimeNs NextBeLook(const Flow& flow, const Task& task, TimeNs now_ns, int64_t wak
       continue;
     }
     if (part.form == Form::kSlice) {
+      if (part.launched_ns != first_ns) continue;  // behind another one
       next_ns = std::min(next_ns, LookForSlice(flow, task, part, now_ns, wake_latency_ns));
       continue;
     }

@@ -17,111 +17,159 @@ struct Side {
   double block_ns = 0;  // alone on the whole device, for one block task of all
 };
 
-double BlockNs(const HeadView& task) {
-  return static_cast<double>(task.remaining.duration_ns) /
+double BlockNs(const HeadView& task, int64_t spent_ns) {
+  return static_cast<double>(task.remaining.duration_ns + spent_ns) /
          static_cast<double>(std::max<int64_t>(task.blocks_left, 1));
 }
 
-// Times of both slices while both run: P_i / speed_i (eq. 8, where I_i / IPC_i is a block's time).
-struct SliceTimes {
-  double first_ns = 0;
-  double second_ns = 0;
-  double Difference() const { return std::abs(first_ns - second_ns); }
-};
+// What a slice takes beyond its blocks at the kernel's own speed: the gap before it, its ramp and
+// its tail. Behind another slice the host has the time of one slice to launch it.
+double SliceCostNs(const KernelDesc& kernel, double block_ns, double slice_ns, int32_t ahead) {
+  const SliceRecord& measured = kernel.slices;
+  const double queued_ns =
+      measured.present() ? measured.overhead * static_cast<double>(measured.block_tasks) * block_ns
+                         : kQueuedSliceGapNs;
+  const double hidden_ns = static_cast<double>(ahead - 1) * slice_ns;
+  return std::max(queued_ns, kSliceGapNs - hidden_ns);
+}
 
+// One ratio of a pair, as slices: their times while both run, P_i / speed_i (eq. 8, where
+// I_i / IPC_i is a block's time), and the speeds with what slices cost.
 struct Ratio {
   const CoScheduleOption* option = nullptr;
-  SliceTimes times;
+  double difference_ns = 0;
+  double speeds = 0;  // the sum
+
+  double profit() const { return 1 - 1 / speeds; }
 };
 
-// The balanced ratio of a pair; the option's first kernel is sides[0]'s.
-Ratio BalancedRatio(absl::Span<const CoScheduleOption> options, const std::array<Side, 2>& sides,
-                    int32_t sm_count) {
-  Ratio best;
-  for (const CoScheduleOption& option : options) {
-    if (!(option.speed[0] > 0) || !(option.speed[1] > 0)) continue;
-    const auto slice_ns = [&](size_t i) {
+// The pair's options with what its slices did. The option's first kernel is sides[0]'s.
+struct PairOptions {
+  absl::Span<const CoScheduleOption> options;
+  absl::Span<const SlicedPair> sliced;
+  std::array<Side, 2> sides;
+  int32_t sm_count = 0;
+  int32_t ahead = 1;
+
+  Ratio RatioAt(size_t index) const {
+    const CoScheduleOption& option = options[index];
+    if (!(option.speed[0] > 0) || !(option.speed[1] > 0)) return {};
+    std::array<double, 2> slice_ns;
+    Ratio ratio = {.option = &option};
+    for (size_t i = 0; i < 2; ++i) {
       const auto blocks = static_cast<double>(option.workers_per_sm[i] * sm_count);
-      return blocks * sides[i].block_ns / option.speed[i];
-    };
-    const SliceTimes times{slice_ns(0), slice_ns(1)};
-    if (best.option != nullptr && times.Difference() >= best.times.Difference()) continue;
-    best = {&option, times};
+      const double alone_ns = blocks * sides[i].block_ns;
+      slice_ns[i] = HasRun(index) ? alone_ns / sliced[index].speed[i] : alone_ns / option.speed[i];
+      if (!HasRun(index)) {
+        slice_ns[i] += SliceCostNs(*sides[i].task->kernel, sides[i].block_ns, slice_ns[i], ahead);
+      }
+      ratio.speeds += alone_ns / slice_ns[i];
+    }
+    ratio.difference_ns = std::abs(slice_ns[0] - slice_ns[1]);
+    return ratio;
+  }
+
+ private:
+  bool HasRun(size_t index) const {
+    if (sliced.empty()) return false;
+    const SlicedPair& pair = sliced[index];
+    return std::min(pair.runs[0], pair.runs[1]) >= kSliceRunsMin && pair.speed[0] > 0 &&
+           pair.speed[1] > 0;
+  }
+};
+
+Ratio BalancedRatio(const PairOptions& pair) {
+  Ratio best;
+  for (size_t i = 0; i < pair.options.size(); ++i) {
+    const Ratio ratio = pair.RatioAt(i);
+    if (ratio.option == nullptr) continue;
+    if (best.option == nullptr || ratio.difference_ns < best.difference_ns) best = ratio;
   }
   return best;
 }
 
-// Between two slices of a kernel its SMs' room is empty for a gap.
-double ProfitWithGaps(const Ratio& ratio) {
-  const auto with_gaps = [](double speed, double slice_ns) {
-    return speed * slice_ns / (slice_ns + kSliceGapNs);
-  };
-  const double sum = with_gaps(ratio.option->speed[0], ratio.times.first_ns) +
-                     with_gaps(ratio.option->speed[1], ratio.times.second_ns);
-  return 1 - 1 / sum;
+bool WasMeasured(const CoScheduleOption& option) {
+  return option.speed[0] > 0 && option.speed_error < kMeasuredPairError;
+}
+bool WasMeasured(absl::Span<const CoScheduleOption> options) {
+  return std::any_of(options.begin(), options.end(),
+                     [](const CoScheduleOption& option) { return WasMeasured(option); });
 }
 
-// The pairs that are left when the thresholds are loosened enough to leave any.
+constexpr double kLeastThreshold = 1e-3;  // below it counters are noise
+
+// Half of the thresholds; none where they would be noise.
+PruningThresholds Loosened(const PruningThresholds& thresholds) {
+  const double pur = thresholds.pur / 2;
+  if (pur < kLeastThreshold) return {0, 0};
+  return {pur, thresholds.mur / 2};
+}
+
+// The pairs that are left. Nothing is computed where every pair was measured.
 class Pruning {
  public:
-  explicit Pruning(absl::Span<const PendingKernel> kernels) {
+  Pruning(const CoScheduleTable& table, absl::Span<const PendingKernel> kernels) : table_(table) {
     for (const PendingKernel& kernel : kernels) {
       known_.TryAdd(UtilizationOf(*kernel.task->kernel));
+      rows_.TryAdd(kernel.task->overlap_index);
     }
-    while (EveryPairIsPruned()) {
-      thresholds_.pur /= 2;
-      thresholds_.mur /= 2;
-      if (thresholds_.pur < kLeast) thresholds_ = {0, 0};
-    }
+    if (EveryPairWasMeasured()) return;
+    thresholds_ = ThresholdsFor(table);
+    while (EveryPairIsPruned()) thresholds_ = Loosened(thresholds_);
   }
   bool Drops(int i, int j) const {
     const std::optional<Utilization>& a = known_[i];
     const std::optional<Utilization>& b = known_[j];
-    return a && b && IsPruned(*a, *b, thresholds_);
+    return a && b && IsPruned(*a, *b, thresholds_) && !WasMeasured(table_.Of(rows_[i], rows_[j]));
   }
 
  private:
-  static constexpr double kLeast = 1e-3;  // below it counters are noise
-
-  bool EveryPairIsPruned() const {
-    if (known_.size() < 2) return false;
+  template <class Test>
+  bool EveryPair(Test&& test) const {
     for (int i = 0; i < known_.size(); ++i) {
       for (int j = 0; j < i; ++j) {
-        if (!Drops(i, j)) return false;
+        if (!test(i, j)) return false;
       }
     }
     return true;
   }
+  bool EveryPairWasMeasured() const {
+    return EveryPair([&](int i, int j) { return WasMeasured(table_.Of(rows_[i], rows_[j])); });
+  }
+  bool EveryPairIsPruned() const {
+    if (known_.size() < 2) return false;
+    return EveryPair([&](int i, int j) { return Drops(i, j); });
+  }
 
+  const CoScheduleTable& table_;
   BoundedList<std::optional<Utilization>, kMaxOverlapKernels> known_;
-  PruningThresholds thresholds_;
+  BoundedList<int32_t, kMaxOverlapKernels> rows_;
+  PruningThresholds thresholds_ = {0, 0};
 };
 
-bool LargestProfitIsBelow(absl::Span<const CoScheduleOption> options, double profit) {
-  return std::all_of(options.begin(), options.end(),
-                     [&](const CoScheduleOption& option) { return option.profit <= profit; });
-}
-
-void Consider(const Snapshot& snapshot, const HeadView& a, const HeadView& b, CoSchedule& best) {
-  const auto options = snapshot.co_schedules.Of(a.overlap_index, b.overlap_index);
-  // Gaps only make it less.
-  if (LargestProfitIsBelow(options, best.runner_up_profit)) return;
-  const bool a_first = a.overlap_index >= b.overlap_index;
-  const HeadView* const first = a_first ? &a : &b;
-  const HeadView* const second = a_first ? &b : &a;
-  const std::array<Side, 2> sides = {Side{first, BlockNs(*first)}, Side{second, BlockNs(*second)}};
-  const Ratio ratio = BalancedRatio(options, sides, snapshot.sm_count);
+void Consider(const Snapshot& snapshot, const Side& a, const Side& b, int32_t ahead,
+              CoSchedule& best) {
+  const int32_t row = a.task->overlap_index;
+  const int32_t column = b.task->overlap_index;
+  const bool a_first = row >= column;
+  const PairOptions pair = {.options = snapshot.co_schedules.Of(row, column),
+                            .sliced = snapshot.co_schedules.SlicedOf(row, column),
+                            .sides = {a_first ? a : b, a_first ? b : a},
+                            .sm_count = snapshot.sm_count,
+                            .ahead = ahead};
+  const Ratio ratio = BalancedRatio(pair);
   if (ratio.option == nullptr) return;
-  const double profit = ProfitWithGaps(ratio);
+  const double profit = ratio.profit();
+  const std::array<const HeadView*, 2> tasks = {pair.sides[0].task, pair.sides[1].task};
   if (profit <= best.profit) {
     if (profit <= best.runner_up_profit) return;
-    best.runner_up = {first, second};
+    best.runner_up = tasks;
     best.runner_up_profit = profit;
     return;
   }
   best.runner_up = best.tasks;
   best.runner_up_profit = best.profit;
-  best.tasks = {first, second};
+  best.tasks = tasks;
   best.blocks_per_sm = ratio.option->workers_per_sm;
   best.profit = profit;
 }
@@ -139,26 +187,56 @@ bool IsPruned(const Utilization& a, const Utilization& b, const PruningThreshold
   return std::abs(a.pur - b.pur) < thresholds.pur && std::abs(a.mur - b.mur) < thresholds.mur;
 }
 
+PruningThresholds ThresholdsFor(const CoScheduleTable& table) {
+  PruningThresholds thresholds;
+  for (int32_t row = 0; row < table.kernels; ++row) {
+    const std::optional<Utilization> first = UtilizationOf(*table.rows[static_cast<size_t>(row)]);
+    for (int32_t column = 0; column < row; ++column) {
+      const std::optional<Utilization> second =
+          UtilizationOf(*table.rows[static_cast<size_t>(column)]);
+      if (!first || !second) continue;
+      const auto options = table.Of(row, column);
+      const bool gains = std::any_of(options.begin(), options.end(), [](const auto& option) {
+        return WasMeasured(option) && option.profit > 0;
+      });
+      while (gains && IsPruned(*first, *second, thresholds)) thresholds = Loosened(thresholds);
+    }
+  }
+  return thresholds;
+}
+
 CoSchedule FindCoSchedule(const Snapshot& snapshot, absl::Span<const PendingKernel> kernels,
-                          const HeadView* must) {
-  const Pruning pruning(kernels);
+                          int32_t ahead, const HeadView* must) {
+  const Pruning pruning(snapshot.co_schedules, kernels);
   CoSchedule best;
   const auto allowed = [&](const HeadView* a, const HeadView* b) {
     return must == nullptr || a == must || b == must;
   };
+  const auto side_of = [](const PendingKernel& kernel) {
+    return Side{kernel.task, BlockNs(*kernel.task, kernel.spent_ns)};
+  };
   for (size_t i = 0; i < kernels.size(); ++i) {
     const PendingKernel& kernel = kernels[i];
-    if (kernel.second != nullptr && allowed(kernel.task, kernel.second) &&
-        !pruning.Drops(static_cast<int>(i), static_cast<int>(i))) {
-      Consider(snapshot, *kernel.task, *kernel.second, best);
+    if (kernel.second != nullptr && allowed(kernel.task, kernel.second)) {
+      const Side second = {kernel.second, BlockNs(*kernel.second, 0)};
+      Consider(snapshot, side_of(kernel), second, ahead, best);
     }
     for (size_t j = 0; j < i; ++j) {
       if (!allowed(kernel.task, kernels[j].task)) continue;
       if (pruning.Drops(static_cast<int>(i), static_cast<int>(j))) continue;
-      Consider(snapshot, *kernel.task, *kernels[j].task, best);
+      Consider(snapshot, side_of(kernel), side_of(kernels[j]), ahead, best);
     }
   }
   return best;
+}
+
+int64_t SliceAlone(const Snapshot& snapshot, const HeadView& task, int32_t ahead) {
+  const int64_t wave = int64_t{task.kernel->resources.workers_per_sm_max} * snapshot.sm_count;
+  const double block_ns = BlockNs(task, 0);
+  const double wave_ns = std::max(1.0, block_ns * static_cast<double>(wave));
+  const double cost_ns = SliceCostNs(*task.kernel, block_ns, wave_ns / kSliceOverheadMax, ahead);
+  const auto waves = static_cast<int64_t>(std::ceil(cost_ns / kSliceOverheadMax / wave_ns));
+  return wave * std::max<int64_t>(1, waves);
 }
 
 }  // namespace gpushare::core

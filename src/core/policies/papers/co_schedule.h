@@ -4,10 +4,13 @@
 // A slice is one wave: its blocks are resident all at once, beside the other kernel's. So the
 // workers of a co-schedule (snapshot.h) are the blocks of an SM. Of a pair the balanced ratio
 // counts (eq. 8): the one with the least difference in the slices' times. Of all pairs the one with
-// the largest CP counts (eq. 1), less what the gap between two slices costs.
+// the largest CP counts (eq. 1), less what slices cost: their gaps, ramps and tails, as a
+// calibration measured them of each kernel alone, and once the pair has run, as it did.
 //
-// Pairs of kernels that are alike are pruned (4.3): PUR and MUR both closer than their thresholds,
-// which are halved until a pair is left. Threads: any. Pure; nothing allocates.
+// Pairs of kernels that are alike are pruned (4.3): PUR and MUR both closer than their thresholds.
+// A pair that was measured never is: its table is there, and pruning saves nothing. The others are
+// pruned with thresholds that fit this GPU: the paper's, halved until no measured pair that gains
+// would be pruned, and until a pair is left. Threads: any. Pure; nothing allocates.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_PAPERS_CO_SCHEDULE_H_
 #define GPUSHARE_SRC_CORE_POLICIES_PAPERS_CO_SCHEDULE_H_
@@ -29,7 +32,7 @@ struct Utilization {
 // From the kernel's counters, else from the demands of its simulation record. None: nobody knows.
 std::optional<Utilization> UtilizationOf(const KernelDesc& kernel);
 
-// alpha_p and alpha_m.
+// alpha_p and alpha_m; of the C2050 where nothing says more.
 struct PruningThresholds {
   double pur = 0.4;
   double mur = 0.1;
@@ -37,26 +40,33 @@ struct PruningThresholds {
 // A pair is pruned when both differences are under their thresholds. The text (4.3) says "or"; only
 // "and" gives the numbers of table 6 (docs/models.md).
 bool IsPruned(const Utilization& a, const Utilization& b, const PruningThresholds& thresholds);
+// The paper's thresholds, halved until they prune no pair of the table that was measured and gains.
+PruningThresholds ThresholdsFor(const CoScheduleTable& table);
 
 // A kernel that is pending: its first task, and whether it has another.
 struct PendingKernel {
   const HeadView* task = nullptr;
   const HeadView* second = nullptr;  // another task of the same kernel
-  bool running = false;              // `task` is on the device
+  int64_t spent_ns = 0;              // what `remaining` leaves out of the slice that runs
 };
 
 struct CoSchedule {
   std::array<const HeadView*, 2> tasks = {};  // null: no pair gains
   std::array<int32_t, 2> blocks_per_sm = {};  // of a slice
-  double profit = 0;                          // CP with the gaps between slices
+  double profit = 0;                          // CP of slices
   // The pair of the next largest CP that gains; null: there is none.
   std::array<const HeadView*, 2> runner_up = {};
   double runner_up_profit = 0;
 };
 
-// `must`: a task that has to be one of the two; null: none has.
+// `ahead`: slices of a task on the device, of which all but one wait behind another. `must`: a task
+// that has to be one of the two; null: none has.
 CoSchedule FindCoSchedule(const Snapshot& snapshot, absl::Span<const PendingKernel> kernels,
-                          const HeadView* must);
+                          int32_t ahead, const HeadView* must);
+
+// Block tasks of a slice by itself: whole waves of all workers, by the calibration as few as cost
+// kSliceOverheadMax, else as many as cost that with the gaps between them.
+int64_t SliceAlone(const Snapshot& snapshot, const HeadView& task, int32_t ahead);
 
 }  // namespace gpushare::core
 

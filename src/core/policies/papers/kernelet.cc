@@ -29,40 +29,40 @@ bool RunsInSlices(const HeadView& task) {
   return task.kind == TaskKind::kKernel && task.kernel != nullptr && task.overlap_index >= 0;
 }
 
-void AddPending(const HeadView& task, bool running, Pending& pending) {
+void AddPending(const HeadView& task, int64_t spent_ns, Pending& pending) {
   if (!RunsInSlices(task)) return;
   for (PendingKernel& known : pending) {
     if (known.task->overlap_index != task.overlap_index) continue;
     if (known.second == nullptr) known.second = &task;
     return;
   }
-  pending.TryAdd({&task, nullptr, running});
+  pending.TryAdd({&task, nullptr, spent_ns});
 }
 
-// A slice of its own: whole waves of all workers, long enough that the gap between two slices is
-// small.
-int64_t SingleSlice(const Snapshot& snapshot, const HeadView& task) {
-  const int64_t wave = int64_t{task.kernel->resources.workers_per_sm_max} * snapshot.sm_count;
-  const double block_ns = static_cast<double>(task.remaining.duration_ns) /
-                          static_cast<double>(std::max<int64_t>(task.blocks_left, 1));
-  const double wave_ns = std::max(1.0, block_ns * static_cast<double>(wave));
-  const auto waves = static_cast<int64_t>(kSliceGapNs / kSliceOverheadMax / wave_ns) + 1;
-  return wave * waves;
+// Of the slice that runs, by which `remaining` of a running task is less.
+int64_t SpentNs(const Snapshot& snapshot, const RunningView& running) {
+  TimeNs launched_ns = snapshot.now_ns;
+  for (const PartView& part : running.parts) launched_ns = std::min(launched_ns, part.launched_ns);
+  return running.task.remaining.duration_ns > 0 ? snapshot.now_ns - launched_ns : 0;
 }
 
 // One plan's BE side.
 class Slices {
  public:
+  // Beside an LC app a query waits for one slice of each kernel, not for two.
   Slices(const Snapshot& snapshot, Plan& plan)
-      : snapshot_(snapshot), shares_(snapshot), plan_(plan) {
+      : snapshot_(snapshot),
+        shares_(snapshot),
+        plan_(plan),
+        ahead_(snapshot.lc_apps.empty() ? kSlicesAhead : 1) {
     shares_.Order(order_);
     for (const RunningView& running : snapshot.running) {
       if (!IsBeCompute(running.task)) continue;
       ++running_;
-      AddPending(running.task, true, pending_);
+      AddPending(running.task, SpentNs(snapshot, running), pending_);
       if (!RunsInSlices(running.task)) alone_ = true;
     }
-    for (const HeadView* head : order_) AddPending(*head, false, pending_);
+    for (const HeadView* head : order_) AddPending(*head, 0, pending_);
   }
 
   void PlanCopies() {
@@ -90,12 +90,17 @@ class Slices {
   // Algorithm 1 without its loop: whatever ends or arrives asks for the next plan.
   void PlanPair() {
     const HeadView* const next = NextByTurn();
-    if (next != nullptr && running_ < kPair && !alone_) {
-      const HeadView* const overdue = IsOverdue(*next) ? next : nullptr;
+    const HeadView* const overdue = next != nullptr && IsOverdue(*next) ? next : nullptr;
+    if (!alone_) {
       if (overdue == nullptr || RunsInSlices(*overdue)) {
-        LaunchCoSchedule(FindCoSchedule(snapshot_, pending_.span(), overdue), *next);
+        const CoSchedule chosen = FindCoSchedule(snapshot_, pending_.span(), ahead_, overdue);
+        if (chosen.tasks[0] != nullptr) {
+          LaunchCoSchedule(chosen);
+        } else {
+          LaunchAlone(next, overdue);
+        }
       } else if (running_ == 0) {
-        LaunchSingle(*next);
+        LaunchWhole(*overdue);
       }
     }
     Hold(Reason::kHoldWindow, running_, kPair);
@@ -126,9 +131,12 @@ class Slices {
     return snapshot_.now_ns - std::max(head.ready_ns, app.served_ns[kSmTime]) > kBeWaitNsMax;
   }
 
-  bool IsRunning(const HeadView* task) const {
-    return std::any_of(snapshot_.running.begin(), snapshot_.running.end(),
-                       [&](const RunningView& running) { return &running.task == task; });
+  // Slices of the task on the device.
+  int32_t SlicesOf(const HeadView* task) const {
+    for (const RunningView& running : snapshot_.running) {
+      if (&running.task == task) return running.parts.size();
+    }
+    return 0;
   }
   bool WasLaunched(const HeadView& head) const {
     return std::any_of(plan_.launches.begin(), plan_.launches.end(),
@@ -149,35 +157,50 @@ class Slices {
     choice.runner_up_value = Millionths(chosen.runner_up_profit);
   }
 
-  // Slices that run and are not of this co-schedule end first.
-  void LaunchCoSchedule(const CoSchedule& chosen, const HeadView& next) {
-    if (chosen.tasks[0] == nullptr) {
-      if (running_ == 0) LaunchSingle(next);
-      return;
-    }
+  // Slices that run and are not of this co-schedule end before others start. Those that are of it
+  // go on meanwhile.
+  void LaunchCoSchedule(const CoSchedule& chosen) {
     NoteChoice(chosen);
     int32_t of_it = 0;
-    for (const HeadView* task : chosen.tasks) of_it += IsRunning(task) ? 1 : 0;
-    if (of_it != running_) return;
+    for (const HeadView* task : chosen.tasks) of_it += SlicesOf(task) > 0 ? 1 : 0;
+    const bool others_run = of_it != running_;
     for (size_t i = 0; i < chosen.tasks.size(); ++i) {
-      if (IsRunning(chosen.tasks[i])) continue;
-      LaunchSlice(*chosen.tasks[i], int64_t{chosen.blocks_per_sm[i]} * snapshot_.sm_count);
+      if (others_run && SlicesOf(chosen.tasks[i]) == 0) continue;
+      Fill(*chosen.tasks[i], int64_t{chosen.blocks_per_sm[i]} * snapshot_.sm_count);
     }
   }
 
-  void LaunchSingle(const HeadView& head) {
-    if (RunsInSlices(head)) {
-      LaunchSlice(head, SingleSlice(snapshot_, head));
-    } else {
-      LaunchWhole(head);
+  // No pair gains. The kernel that runs goes on until it ends or another one is overdue.
+  void LaunchAlone(const HeadView* next, const HeadView* overdue) {
+    if (running_ == 0) {
+      if (next == nullptr) return;
+      if (RunsInSlices(*next)) {
+        Fill(*next, SliceAlone(snapshot_, *next, ahead_));
+      } else {
+        LaunchWhole(*next);
+      }
+      return;
     }
+    if (running_ > 1 || overdue != nullptr) return;
+    for (const RunningView& running : snapshot_.running) {
+      if (IsBeCompute(running.task))
+        Fill(running.task, SliceAlone(snapshot_, running.task, ahead_));
+    }
+  }
+
+  // Slices up to as many as may be on the device. The flow leaves out those for which no block task
+  // is left.
+  void Fill(const HeadView& task, int64_t blocks) {
+    const int32_t there = SlicesOf(&task);
+    if (there == 0) ++running_;
+    for (int32_t i = there; i < ahead_; ++i) LaunchSlice(task, blocks);
   }
 
   void LaunchSlice(const HeadView& head, int64_t blocks) {
     PlannedLaunch launch =
         MakeLaunch(head.task, Form::kSlice, kWholeDevice, LaneClass::kPlain, Reason::kFillsGap);
     launch.blocks_max = blocks;
-    if (plan_.launches.TryAdd(launch)) ++running_;
+    plan_.launches.TryAdd(launch);
   }
 
   void LaunchWhole(const HeadView& head) {
@@ -194,6 +217,7 @@ class Slices {
   Pending pending_;
   int32_t running_ = 0;
   bool alone_ = false;  // something that runs cannot be sliced
+  const int32_t ahead_;
 };
 
 // Slices have the plain streams. There LC work of a lower priority would wait behind them, in the
