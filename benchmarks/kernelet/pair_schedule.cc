@@ -93,11 +93,12 @@ Chosen Random(const PairSchedule::Rigged& schedule, const std::vector<PendingTas
   return choices.empty() ? Chosen() : choices[hash % choices.size()];
 }
 
-// Slices that are not of the pair end first. Those of the pair go on.
+// Slices that are not of the pair get no successor, and others start once each has only its last
+// one. Those of the pair go on.
 void LaunchPair(const Chosen& chosen, const std::vector<PendingTask>& tasks, int32_t sm_count,
                 gpushare_plan& plan) {
   const bool others_run = std::any_of(tasks.begin(), tasks.end(), [&](const PendingTask& task) {
-    return task.slices > 0 && &task != chosen.tasks[0] && &task != chosen.tasks[1];
+    return task.slices > 1 && &task != chosen.tasks[0] && &task != chosen.tasks[1];
   });
   for (size_t i = 0; i < chosen.tasks.size(); ++i) {
     if (others_run && chosen.tasks[i]->slices == 0) continue;
@@ -105,17 +106,20 @@ void LaunchPair(const Chosen& chosen, const std::vector<PendingTask>& tasks, int
   }
 }
 
-// The oldest one by itself, once nothing else runs.
+// Where no pair gains two kernels take turns, those that run first. `whole`: one that is left runs
+// whole.
 void LaunchAlone(bool whole, const std::vector<PendingTask>& tasks, int32_t sm_count,
                  gpushare_plan& plan) {
-  const auto running = std::find_if(tasks.begin(), tasks.end(),
-                                    [](const PendingTask& task) { return task.slices > 0; });
-  const PendingTask& next = running == tasks.end() ? tasks.front() : *running;
-  for (const PendingTask& task : tasks) {
-    if (task.slices > 0 && &task != &next) return;
+  int32_t left = whole ? 1 : 2;
+  for (const bool running : {true, false}) {
+    for (const PendingTask& task : tasks) {
+      if (left == 0) return;
+      if ((task.slices > 0) != running) continue;
+      const int64_t wave = int64_t{task.view->workers_per_sm_max} * sm_count;
+      FillSlices(task, whole ? 0 : kWavesAlone * wave, plan);
+      --left;
+    }
   }
-  const int64_t wave = int64_t{next.view->workers_per_sm_max} * sm_count;
-  FillSlices(next, whole ? 0 : kWavesAlone * wave, plan);
 }
 
 void MakePlan(void* user, const gpushare_snapshot* snapshot, gpushare_plan* plan) {

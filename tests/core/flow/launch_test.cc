@@ -64,6 +64,17 @@ class LaunchTest : public SimulatedSchedulerTest {
     return record;
   }
 
+  // Two slices of a head, and one more for each that has ended.
+  static void QueueTwoSlices(const Snapshot& snapshot, Plan& plan) {
+    for (const HeadView& head : snapshot.heads) {
+      for (int i = 0; i < 2; ++i) Add(plan, head.task, Form::kSlice).blocks_max = 300;
+    }
+    for (const RunningView& running : snapshot.running) {
+      if (running.parts.size() > 1) continue;
+      Add(plan, running.task.task, Form::kSlice).blocks_max = 300;
+    }
+  }
+
   // A test sets these values and its policy reads them. The policy outlives the test's locals.
   struct Orders {
     Form form = Form::kOriginal;
@@ -90,17 +101,6 @@ TEST_F(LaunchTest, EachSliceBeginsWhereTheOneBeforeItEnded) {
     EXPECT_EQ(requests_[i].parts[0].block_count, i < 3 ? 300 : 100);
     EXPECT_EQ(requests_[i].parts[0].counter, -1);
     EXPECT_EQ(requests_[i].workers, 0);
-  }
-}
-
-// Two slices of a head, and one more for each that has ended.
-void QueueTwoSlices(const Snapshot& snapshot, Plan& plan) {
-  for (const HeadView& head : snapshot.heads) {
-    for (int i = 0; i < 2; ++i) Add(plan, head.task, Form::kSlice).blocks_max = 300;
-  }
-  for (const RunningView& running : snapshot.running) {
-    if (running.parts.size() > 1) continue;
-    Add(plan, running.task.task, Form::kSlice).blocks_max = 300;
   }
 }
 

@@ -59,8 +59,11 @@ struct PairOptions {
     for (size_t i = 0; i < 2; ++i) {
       const auto blocks = static_cast<double>(option.workers_per_sm[i] * sm_count);
       const double alone_ns = blocks * sides[i].block_ns;
-      slice_ns[i] = HasRun(index) ? alone_ns / sliced[index].speed[i] : alone_ns / option.speed[i];
-      if (!HasRun(index)) {
+      if (HasRun(index)) {
+        slice_ns[i] = alone_ns / sliced[index].speed[i];
+      } else {
+        // One error bar better than predicted, so that what only a model knows is tried.
+        slice_ns[i] = alone_ns / std::min(1.0F, option.speed[i] * (1 + option.speed_error));
         slice_ns[i] += SliceCostNs(*sides[i].task->kernel, sides[i].block_ns, slice_ns[i], ahead);
       }
       ratio.speeds += alone_ns / slice_ns[i];
@@ -105,22 +108,25 @@ PruningThresholds Loosened(const PruningThresholds& thresholds) {
   return {pur, thresholds.mur / 2};
 }
 
-// The pairs that are left. Nothing is computed where every pair was measured.
+// The pairs that are left. Where every pair was measured none is pruned.
 class Pruning {
  public:
-  Pruning(const CoScheduleTable& table, absl::Span<const PendingKernel> kernels) : table_(table) {
+  Pruning(const CoScheduleTable& table, absl::Span<const PendingKernel> kernels) {
     for (const PendingKernel& kernel : kernels) {
       known_.TryAdd(UtilizationOf(*kernel.task->kernel));
-      rows_.TryAdd(kernel.task->overlap_index);
     }
-    if (EveryPairWasMeasured()) return;
+    const auto was_measured = [&](int i, int j) {
+      return WasMeasured(table.Of(kernels[static_cast<size_t>(i)].task->overlap_index,
+                                  kernels[static_cast<size_t>(j)].task->overlap_index));
+    };
+    if (EveryPair(was_measured)) return;
     thresholds_ = ThresholdsFor(table);
     while (EveryPairIsPruned()) thresholds_ = Loosened(thresholds_);
   }
   bool Drops(int i, int j) const {
     const std::optional<Utilization>& a = known_[i];
     const std::optional<Utilization>& b = known_[j];
-    return a && b && IsPruned(*a, *b, thresholds_) && !WasMeasured(table_.Of(rows_[i], rows_[j]));
+    return a && b && IsPruned(*a, *b, thresholds_);
   }
 
  private:
@@ -133,17 +139,12 @@ class Pruning {
     }
     return true;
   }
-  bool EveryPairWasMeasured() const {
-    return EveryPair([&](int i, int j) { return WasMeasured(table_.Of(rows_[i], rows_[j])); });
-  }
   bool EveryPairIsPruned() const {
     if (known_.size() < 2) return false;
     return EveryPair([&](int i, int j) { return Drops(i, j); });
   }
 
-  const CoScheduleTable& table_;
   BoundedList<std::optional<Utilization>, kMaxOverlapKernels> known_;
-  BoundedList<int32_t, kMaxOverlapKernels> rows_;
   PruningThresholds thresholds_ = {0, 0};
 };
 

@@ -8,9 +8,9 @@
 // calibration measured them of each kernel alone, and once the pair has run, as it did.
 //
 // Pairs of kernels that are alike are pruned (4.3): PUR and MUR both closer than their thresholds.
-// A pair that was measured never is: its table is there, and pruning saves nothing. The others are
-// pruned with thresholds that fit this GPU: the paper's, halved until no measured pair that gains
-// would be pruned, and until a pair is left. Threads: any. Pure; nothing allocates.
+// Where all were measured none is: the table is there, and pruning saves nothing. Else the
+// thresholds fit this GPU: the paper's, halved until they prune no pair that was measured to gain,
+// and until a pair is left. Threads: any. Pure; nothing allocates.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_PAPERS_CO_SCHEDULE_H_
 #define GPUSHARE_SRC_CORE_POLICIES_PAPERS_CO_SCHEDULE_H_

@@ -97,7 +97,7 @@ class Slices {
         if (chosen.tasks[0] != nullptr) {
           LaunchCoSchedule(chosen);
         } else {
-          LaunchAlone(next, overdue);
+          LaunchAlone(overdue);
         }
       } else if (running_ == 0) {
         LaunchWhole(*overdue);
@@ -157,34 +157,45 @@ class Slices {
     choice.runner_up_value = Millionths(chosen.runner_up_profit);
   }
 
-  // Slices that run and are not of this co-schedule end before others start. Those that are of it
-  // go on meanwhile.
+  // Slices that run and are not of this co-schedule get no successor, and others start once each
+  // has only its last one: so their ends overlap. Those that are of it go on meanwhile.
   void LaunchCoSchedule(const CoSchedule& chosen) {
     NoteChoice(chosen);
-    int32_t of_it = 0;
-    for (const HeadView* task : chosen.tasks) of_it += SlicesOf(task) > 0 ? 1 : 0;
-    const bool others_run = of_it != running_;
+    const bool others_run = OthersRun(chosen);
     for (size_t i = 0; i < chosen.tasks.size(); ++i) {
       if (others_run && SlicesOf(chosen.tasks[i]) == 0) continue;
       Fill(*chosen.tasks[i], int64_t{chosen.blocks_per_sm[i]} * snapshot_.sm_count);
     }
   }
 
-  // No pair gains. The kernel that runs goes on until it ends or another one is overdue.
-  void LaunchAlone(const HeadView* next, const HeadView* overdue) {
-    if (running_ == 0) {
-      if (next == nullptr) return;
-      if (RunsInSlices(*next)) {
-        Fill(*next, SliceAlone(snapshot_, *next, ahead_));
-      } else {
-        LaunchWhole(*next);
-      }
-      return;
-    }
-    if (running_ > 1 || overdue != nullptr) return;
-    for (const RunningView& running : snapshot_.running) {
-      if (IsBeCompute(running.task))
+  bool OthersRun(const CoSchedule& chosen) const {
+    return std::any_of(
+        snapshot_.running.begin(), snapshot_.running.end(), [&](const RunningView& running) {
+          const bool of_it =
+              std::count(chosen.tasks.begin(), chosen.tasks.end(), &running.task) > 0;
+          return IsBeCompute(running.task) && !of_it && (running.parts.size() > 1 || ahead_ == 1);
+        });
+  }
+
+  // No pair gains: two kernels take turns, slice by slice, so that the end of one overlaps with the
+  // beginning of the other's as under BASE. They go on until they end or another one is overdue.
+  void LaunchAlone(const HeadView* overdue) {
+    const int32_t most = ahead_ == 1 ? 1 : kPair;
+    if (overdue == nullptr && running_ <= most) {
+      for (const RunningView& running : snapshot_.running) {
+        if (!IsBeCompute(running.task)) continue;
         Fill(running.task, SliceAlone(snapshot_, running.task, ahead_));
+      }
+    }
+    for (const HeadView* head : order_) {
+      if (head->kind == TaskKind::kMemcpy) continue;
+      if (running_ >= most) return;
+      if (RunsInSlices(*head)) {
+        Fill(*head, SliceAlone(snapshot_, *head, ahead_));
+      } else {
+        if (running_ == 0) LaunchWhole(*head);
+        return;
+      }
     }
   }
 
