@@ -133,6 +133,37 @@ TEST_F(LaunchTest, NoTimeOfTheHostStandsBetweenSlicesThatWaitOnALane) {
   EXPECT_LT(span_ns(RunBe()), one_by_one_ns - 3 * kUs);
 }
 
+// What is beside a slice all along is known only while its lane never runs empty.
+TEST_F(LaunchTest, SlicesOfTwoKernelsBesideEachOtherAreSamplesOfTheirPair) {
+  SlicedPair seen;
+  StartWith([&seen](const Snapshot& snapshot, Plan& plan) {
+    plan.replan_at_ns = snapshot.now_ns + 100 * kUs;
+    const auto options = snapshot.co_schedules.Of(1, 0);
+    if (options.empty()) return;  // a kernel has no row yet
+    seen = snapshot.co_schedules.SlicedOf(1, 0)[1];
+    const auto fill = [&](const HeadView& task, int slices) {
+      const size_t side = task.overlap_index == 1 ? 0 : 1;
+      for (int i = slices; i < 2; ++i) {
+        Add(plan, task.task, Form::kSlice).blocks_max =
+            int64_t{options[1].workers_per_sm[side]} * snapshot.sm_count;
+      }
+    };
+    for (const HeadView& head : snapshot.heads) fill(head, 0);
+    for (const RunningView& running : snapshot.running) fill(running.task, running.parts.size());
+  });
+  TaskSpec first = Spec(AddQueue(AppClass::kBestEffort, "one"));
+  TaskSpec second = Spec(AddQueue(AppClass::kBestEffort, "two"));
+  second.kernel = *scheduler_->RegisterKernel(EvictableKernel("other", 40 * kUs));
+  first.work.block_tasks = second.work.block_tasks = 30'000;
+  const TicketId tickets[] = {*scheduler_->SubmitBe(first), *scheduler_->SubmitBe(second)};
+  for (const TicketId ticket : tickets) EXPECT_EQ(RecordOf(ticket).block_tasks, 30'000);
+  for (const size_t side : {size_t{0}, size_t{1}}) {
+    EXPECT_GT(seen.runs[side], 8);
+    EXPECT_GT(seen.speed[side], 0.1);
+    EXPECT_LT(seen.speed[side], 1);
+  }
+}
+
 TEST_F(LaunchTest, EachPieceOfACopyBeginsWhereTheOneBeforeItEnded) {
   StartWith([](const Snapshot& snapshot, Plan& plan) {
     for (const HeadView& head : snapshot.heads) {
