@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "src/core/base/tuning.h"
-#include "src/core/flow/verbs/plan_entry.h"
 
 namespace gpushare::core {
 namespace {
@@ -16,8 +15,8 @@ SliceMark MarkAt(const Flow& flow, const Task& task, TimeNs end_ns) {
   SliceMark mark = {.end_ns = end_ns};
   if (flow.running_be.size() != 2 || !flow.running_lc.empty()) return mark;
   const Task& other = *flow.running_be[flow.running_be[0] == &task ? 1 : 0];
-  if (&other == &task || !RunsInSlices(other)) return mark;
   const auto& parts = other.progress.parts;
+  if (&other == &task || parts.empty() || parts[0].form != Form::kSlice) return mark;
   const auto oldest = std::min_element(
       parts.begin(), parts.end(),
       [](const Part& one, const Part& two) { return one.launched_ns < two.launched_ns; });
