@@ -64,8 +64,8 @@ struct CoSchedule {
 CoSchedule FindCoSchedule(const Snapshot& snapshot, absl::Span<const PendingKernel> kernels,
                           int32_t ahead, const HeadView* must);
 
-// Block tasks of a slice by itself: whole waves of all workers, by the calibration as few as cost
-// kSliceOverheadMax, else as many as cost that with the gaps between them.
+// Block tasks of a slice that is of no pair: whole waves of all workers, as few as cost at most
+// kSliceOverheadMax by the calibration, or by the gaps between them.
 int64_t SliceAlone(const Snapshot& snapshot, const HeadView& task, int32_t ahead);
 
 }  // namespace gpushare::core

@@ -1,10 +1,11 @@
 // kernelet: BE kernels in pairs, slice by slice (Kernelet 4.2 and 4.3).
 //
-// Each plan finds the best co-schedule of all pending kernels (co_schedule.h) and launches a slice
-// of each of its two kernels. The same kernels give the same co-schedule, so it goes on until a
-// kernel ends or another arrives; then the slices that run end before others start. A kernel that
-// gains beside none runs by itself, in longer slices. Work that cannot be sliced has the
-// device for itself. LC queries come first: no slice starts while one is active.
+// Each plan finds the best co-schedule of all pending kernels (co_schedule.h) and queues slices of
+// its two kernels, two deep on their lanes: one runs, one waits. The same kernels give the same
+// co-schedule, so it goes on until a kernel ends or another arrives. Where no pair gains, two
+// kernels take turns in longer slices. Work that cannot be sliced has the device for itself. LC
+// queries come first: no slice starts while one is active, and beside LC apps a kernel has one
+// slice on the device.
 //
 // kernelet:base is the paper's BASE: whole kernels in order, two of them issued at a time, so that
 // the hardware overlaps their ends.
