@@ -177,6 +177,9 @@ struct HeadView {
   uint64_t sequence = 0;  // order of submission
   QueryId query;
   int64_t blocks_left = 0;  // block tasks not yet done; bytes for a copy
+  // One block task, alone on the whole device: the whole prediction over all block tasks. 0: the
+  // task has none, or nothing is predicted.
+  double block_ns = 0;
   // BE, a graph that can run in segments: what it gains beside queries, a share of LC's time
   // (evidence/segment_gain.h); else 0.
   double segment_gain = 0;
@@ -292,8 +295,8 @@ struct CoScheduleOption {
 // A quarter, half and three quarters of the SM for the second kernel.
 inline constexpr int32_t kCoScheduleRatios = 3;
 
-// What slices of an option's two kernels did beside each other: speeds with the gaps between slices,
-// their ramps and their tails, which workers do not have (evidence/slice_runs.h).
+// What slices of an option's two kernels did beside each other: speeds with the gaps between
+// slices, their ramps and their tails, which workers do not have (flow/learn/slices.h).
 struct SlicedPair {
   std::array<float, 2> speed = {};
   std::array<int32_t, 2> runs = {};  // slices that it is of

@@ -327,6 +327,51 @@ TEST_F(KerneletTest, WhatSlicesDidCountsMoreThanWhatThePairPromised) {
   EXPECT_EQ(LaunchesOf(plan, of_c), 2);
 }
 
+// The running time of its slice may exceed the prediction of all that is left.
+TEST_F(KerneletTest, ATaskBehindItsPredictionStillHasItsProfit) {
+  Speeds(0.6F, 0.9F, 0.55F);
+  for (const Kernel& row : {b, c}) {
+    for (int32_t ratio = 0; ratio < kCoScheduleRatios; ++ratio) {
+      const float speed = row.row == b.row ? 0.6F : 0.9F;
+      builder.Sliced(row.row, a.row, ratio) = {{speed, speed}, {kSliceRunsMin, kSliceRunsMin}};
+    }
+  }
+  const HeadView& of_a = AddRunning(a);
+  builder.running.back().task.block_ns = 500;
+  builder.running.back().task.remaining.duration_ns = 0;
+  const HeadView& of_c = AddHead(c);
+  const HeadView& of_b = AddHead(b);
+  const Plan plan = PlanOf("kernelet", builder);
+  EXPECT_EQ(plan.choice.kind, ChoiceKind::kCoSchedule);
+  EXPECT_NEAR(static_cast<double>(plan.choice.value), 1e6 * (1 - 1 / 1.8), 10);
+  EXPECT_EQ(LaunchesOf(plan, of_a), 1);
+  EXPECT_EQ(LaunchesOf(plan, of_c), 2);
+  EXPECT_EQ(LaunchesOf(plan, of_b), 0);
+}
+
+TEST_F(KerneletTest, ATaskWithoutAPredictionIsInNoPair) {
+  Speeds(0.9F, 0.6F, 0.6F);
+  for (int32_t ratio = 0; ratio < kCoScheduleRatios; ++ratio) {
+    builder.Sliced(b.row, a.row, ratio) = {{0.9F, 0.9F}, {kSliceRunsMin, kSliceRunsMin}};
+  }
+  AddHead(a, 0);
+  AddHead(b, 0);
+  EXPECT_EQ(PlanOf("kernelet", builder).choice.kind, ChoiceKind::kNone);
+}
+
+// After a switch of policies a task may run as workers, to which the flow adds no slice.
+TEST_F(KerneletTest, ATaskThatRunsInAnotherFormGetsNoSlice) {
+  Pair(a, b, 0.9F);
+  const HeadView& of_a = AddRunning(a);
+  builder.running.back().parts[0].form = Form::kWorkers;
+  Plan plan = PlanOf("kernelet", builder);
+  EXPECT_EQ(LaunchesOf(plan, of_a), 0) << "alone";
+  AddHead(b);
+  plan = PlanOf("kernelet", builder);
+  EXPECT_EQ(plan.choice.kind, ChoiceKind::kCoSchedule);
+  EXPECT_EQ(LaunchesOf(plan, of_a), 0) << "in a pair";
+}
+
 TEST_F(KerneletTest, QueriesComeFirst) {
   const int32_t lc = builder.AddLcApp(0.3, 500 * kUs, 1 * kMs, 1.05);
   AddHead(a);

@@ -14,6 +14,12 @@ namespace {
 
 constexpr int32_t kSms = 132;
 
+void SetBlockNs(HeadView& task) {
+  if (task.block_ns > 0 || task.blocks_left <= 0) return;
+  task.block_ns =
+      static_cast<double>(task.remaining.duration_ns) / static_cast<double>(task.blocks_left);
+}
+
 // Place p covers [begin, end); overlap is interval overlap.
 struct Range {
   int32_t begin;
@@ -274,6 +280,8 @@ PairOption& SnapshotBuilder::Pair(int32_t app, int32_t kernel, int32_t lc_sms) {
 }
 
 const Snapshot& SnapshotBuilder::Get() {
+  for (HeadView& head : heads) SetBlockNs(head);
+  for (RunningView& view : running) SetBlockNs(view.task);
   const size_t kernels = kernels_.size();
   options_.clear();
   for (size_t i = 0; i < lc_apps.size() * kernels; ++i) {

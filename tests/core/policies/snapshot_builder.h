@@ -83,6 +83,7 @@ class SnapshotBuilder {
   // and undisturbed.
   PairOption& Pair(int32_t app, int32_t kernel, int32_t lc_sms);
 
+  // A task without a `block_ns` gets that of its remaining time and block tasks.
   const Snapshot& Get();
   const HeadView& head(size_t index) const { return heads[index]; }
 

@@ -11,24 +11,14 @@
 namespace gpushare::core {
 namespace {
 
-// What a pair's evaluation needs of each of its two tasks.
-struct Side {
-  const HeadView* task = nullptr;
-  double block_ns = 0;  // alone on the whole device, for one block task of all
-};
-
-double BlockNs(const HeadView& task, int64_t spent_ns) {
-  return static_cast<double>(task.remaining.duration_ns + spent_ns) /
-         static_cast<double>(std::max<int64_t>(task.blocks_left, 1));
-}
-
 // What a slice takes beyond its blocks at the kernel's own speed: the gap before it, its ramp and
 // its tail. Behind another slice the host has the time of one slice to launch it.
-double SliceCostNs(const KernelDesc& kernel, double block_ns, double slice_ns, int32_t ahead) {
-  const SliceRecord& measured = kernel.slices;
+double SliceCostNs(const HeadView& task, double slice_ns, int32_t ahead) {
+  const SliceRecord& measured = task.kernel->slices;
   const double queued_ns =
-      measured.present() ? measured.overhead * static_cast<double>(measured.block_tasks) * block_ns
-                         : kQueuedSliceGapNs;
+      measured.present()
+          ? measured.overhead * static_cast<double>(measured.block_tasks) * task.block_ns
+          : kQueuedSliceGapNs;
   const double hidden_ns = static_cast<double>(ahead - 1) * slice_ns;
   return std::max(queued_ns, kSliceGapNs - hidden_ns);
 }
@@ -43,28 +33,30 @@ struct Ratio {
   double profit() const { return 1 - 1 / speeds; }
 };
 
-// The pair's options with what its slices did. The option's first kernel is sides[0]'s.
+// The pair's options with what its slices did. The option's first kernel is that of tasks[0].
 struct PairOptions {
   absl::Span<const CoScheduleOption> options;
   absl::Span<const SlicedPair> sliced;
-  std::array<Side, 2> sides;
+  std::array<const HeadView*, 2> tasks;
   int32_t sm_count = 0;
   int32_t ahead = 1;
 
   Ratio RatioAt(size_t index) const {
     const CoScheduleOption& option = options[index];
     if (!(option.speed[0] > 0) || !(option.speed[1] > 0)) return {};
+    // Without both times there is no balance, and no profit.
+    if (!(tasks[0]->block_ns > 0) || !(tasks[1]->block_ns > 0)) return {};
     std::array<double, 2> slice_ns;
     Ratio ratio = {.option = &option};
     for (size_t i = 0; i < 2; ++i) {
       const auto blocks = static_cast<double>(option.workers_per_sm[i] * sm_count);
-      const double alone_ns = blocks * sides[i].block_ns;
+      const double alone_ns = blocks * tasks[i]->block_ns;
       if (HasRun(index)) {
         slice_ns[i] = alone_ns / sliced[index].speed[i];
       } else {
         // One error bar better than predicted, so that what only a model knows is tried.
         slice_ns[i] = alone_ns / std::min(1.0F, option.speed[i] * (1 + option.speed_error));
-        slice_ns[i] += SliceCostNs(*sides[i].task->kernel, sides[i].block_ns, slice_ns[i], ahead);
+        slice_ns[i] += SliceCostNs(*tasks[i], slice_ns[i], ahead);
       }
       ratio.speeds += alone_ns / slice_ns[i];
     }
@@ -148,29 +140,28 @@ class Pruning {
   PruningThresholds thresholds_ = {0, 0};
 };
 
-void Consider(const Snapshot& snapshot, const Side& a, const Side& b, int32_t ahead,
+void Consider(const Snapshot& snapshot, const HeadView& a, const HeadView& b, int32_t ahead,
               CoSchedule& best) {
-  const int32_t row = a.task->overlap_index;
-  const int32_t column = b.task->overlap_index;
+  const int32_t row = a.overlap_index;
+  const int32_t column = b.overlap_index;
   const bool a_first = row >= column;
   const PairOptions pair = {.options = snapshot.co_schedules.Of(row, column),
                             .sliced = snapshot.co_schedules.SlicedOf(row, column),
-                            .sides = {a_first ? a : b, a_first ? b : a},
+                            .tasks = {a_first ? &a : &b, a_first ? &b : &a},
                             .sm_count = snapshot.sm_count,
                             .ahead = ahead};
   const Ratio ratio = BalancedRatio(pair);
   if (ratio.option == nullptr) return;
   const double profit = ratio.profit();
-  const std::array<const HeadView*, 2> tasks = {pair.sides[0].task, pair.sides[1].task};
-  if (profit <= best.profit) {
-    if (profit <= best.runner_up_profit) return;
-    best.runner_up = tasks;
+  if (!(profit > best.profit)) {
+    if (!(profit > best.runner_up_profit)) return;
+    best.runner_up = pair.tasks;
     best.runner_up_profit = profit;
     return;
   }
   best.runner_up = best.tasks;
   best.runner_up_profit = best.profit;
-  best.tasks = tasks;
+  best.tasks = pair.tasks;
   best.blocks_per_sm = ratio.option->workers_per_sm;
   best.profit = profit;
 }
@@ -213,19 +204,15 @@ CoSchedule FindCoSchedule(const Snapshot& snapshot, absl::Span<const PendingKern
   const auto allowed = [&](const HeadView* a, const HeadView* b) {
     return must == nullptr || a == must || b == must;
   };
-  const auto side_of = [](const PendingKernel& kernel) {
-    return Side{kernel.task, BlockNs(*kernel.task, kernel.spent_ns)};
-  };
   for (size_t i = 0; i < kernels.size(); ++i) {
     const PendingKernel& kernel = kernels[i];
     if (kernel.second != nullptr && allowed(kernel.task, kernel.second)) {
-      const Side second = {kernel.second, BlockNs(*kernel.second, 0)};
-      Consider(snapshot, side_of(kernel), second, ahead, best);
+      Consider(snapshot, *kernel.task, *kernel.second, ahead, best);
     }
     for (size_t j = 0; j < i; ++j) {
       if (!allowed(kernel.task, kernels[j].task)) continue;
       if (pruning.Drops(static_cast<int>(i), static_cast<int>(j))) continue;
-      Consider(snapshot, side_of(kernel), side_of(kernels[j]), ahead, best);
+      Consider(snapshot, *kernel.task, *kernels[j].task, ahead, best);
     }
   }
   return best;
@@ -233,9 +220,8 @@ CoSchedule FindCoSchedule(const Snapshot& snapshot, absl::Span<const PendingKern
 
 int64_t SliceAlone(const Snapshot& snapshot, const HeadView& task, int32_t ahead) {
   const int64_t wave = int64_t{task.kernel->resources.workers_per_sm_max} * snapshot.sm_count;
-  const double block_ns = BlockNs(task, 0);
-  const double wave_ns = std::max(1.0, block_ns * static_cast<double>(wave));
-  const double cost_ns = SliceCostNs(*task.kernel, block_ns, wave_ns / kSliceOverheadMax, ahead);
+  const double wave_ns = std::max(1.0, task.block_ns * static_cast<double>(wave));
+  const double cost_ns = SliceCostNs(task, wave_ns / kSliceOverheadMax, ahead);
   const auto waves = static_cast<int64_t>(std::ceil(cost_ns / kSliceOverheadMax / wave_ns));
   return wave * std::max<int64_t>(1, waves);
 }

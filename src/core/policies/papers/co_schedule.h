@@ -47,7 +47,6 @@ PruningThresholds ThresholdsFor(const CoScheduleTable& table);
 struct PendingKernel {
   const HeadView* task = nullptr;
   const HeadView* second = nullptr;  // another task of the same kernel
-  int64_t spent_ns = 0;              // what `remaining` leaves out of the slice that runs
 };
 
 struct CoSchedule {

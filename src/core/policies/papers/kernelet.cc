@@ -29,21 +29,14 @@ bool RunsInSlices(const HeadView& task) {
   return task.kind == TaskKind::kKernel && task.kernel != nullptr && task.overlap_index >= 0;
 }
 
-void AddPending(const HeadView& task, int64_t spent_ns, Pending& pending) {
+void AddPending(const HeadView& task, Pending& pending) {
   if (!RunsInSlices(task)) return;
   for (PendingKernel& known : pending) {
     if (known.task->overlap_index != task.overlap_index) continue;
     if (known.second == nullptr) known.second = &task;
     return;
   }
-  pending.TryAdd({&task, nullptr, spent_ns});
-}
-
-// Of the slice that runs, by which `remaining` of a running task is less.
-int64_t SpentNs(const Snapshot& snapshot, const RunningView& running) {
-  TimeNs launched_ns = snapshot.now_ns;
-  for (const PartView& part : running.parts) launched_ns = std::min(launched_ns, part.launched_ns);
-  return running.task.remaining.duration_ns > 0 ? snapshot.now_ns - launched_ns : 0;
+  pending.TryAdd({&task, nullptr});
 }
 
 // One plan's BE side.
@@ -59,10 +52,10 @@ class Slices {
     for (const RunningView& running : snapshot.running) {
       if (!IsBeCompute(running.task)) continue;
       ++running_;
-      AddPending(running.task, SpentNs(snapshot, running), pending_);
+      AddPending(running.task, pending_);
       if (!RunsInSlices(running.task)) alone_ = true;
     }
-    for (const HeadView* head : order_) AddPending(*head, 0, pending_);
+    for (const HeadView* head : order_) AddPending(*head, pending_);
   }
 
   void PlanCopies() {
