@@ -124,10 +124,18 @@ class Slices {
     return snapshot_.now_ns - std::max(head.ready_ns, app.served_ns[kSmTime]) > kBeWaitNsMax;
   }
 
-  // Slices of the task on the device.
+  // Slices of the task on the device, and its launches in other forms.
   int32_t SlicesOf(const HeadView* task) const {
+    return PartsOf(task, [](const PartView& part) { return part.form == Form::kSlice; });
+  }
+  int32_t OthersOf(const HeadView* task) const {
+    return PartsOf(task, [](const PartView& part) { return part.form != Form::kSlice; });
+  }
+  template <class Test>
+  int32_t PartsOf(const HeadView* task, Test&& test) const {
     for (const RunningView& running : snapshot_.running) {
-      if (&running.task == task) return running.parts.size();
+      if (&running.task != task) continue;
+      return static_cast<int32_t>(std::count_if(running.parts.begin(), running.parts.end(), test));
     }
     return 0;
   }
@@ -193,8 +201,9 @@ class Slices {
   }
 
   // Slices up to as many as may be on the device. The flow leaves out those for which no block task
-  // is left.
+  // is left. It adds none to workers: those of another policy, or of a task that has a counter.
   void Fill(const HeadView& task, int64_t blocks) {
+    if (OthersOf(&task) > 0) return;
     const int32_t there = SlicesOf(&task);
     if (there == 0) ++running_;
     for (int32_t i = there; i < ahead_; ++i) LaunchSlice(task, blocks);
