@@ -133,10 +133,15 @@ TEST_F(LaunchTest, NoTimeOfTheHostStandsBetweenSlicesThatWaitOnALane) {
   EXPECT_LT(span_ns(RunBe()), one_by_one_ns - 3 * kUs);
 }
 
-// What is beside a slice all along is known only while its lane never runs empty.
-TEST_F(LaunchTest, SlicesOfTwoKernelsBesideEachOtherAreSamplesOfTheirPair) {
+// What is beside a slice is known only while its lane never runs empty. Against a guess of its
+// time alone its speed would have the error of the guess.
+TEST_F(LaunchTest, SlicesOfTwoKernelsBesideEachOtherAreSamplesOfTheirPairOnceTheyAreKnownAlone) {
   SlicedPair seen;
-  StartWith([&seen](const Snapshot& snapshot, Plan& plan) {
+  StartWith([this, &seen](const Snapshot& snapshot, Plan& plan) {
+    if (orders_.form == Form::kOriginal) {
+      for (const HeadView& head : snapshot.heads) Add(plan, head.task, Form::kOriginal);
+      return;
+    }
     plan.replan_at_ns = snapshot.now_ns + 100 * kUs;
     const auto options = snapshot.co_schedules.Of(1, 0);
     if (options.empty()) return;  // a kernel has no row yet
@@ -154,9 +159,21 @@ TEST_F(LaunchTest, SlicesOfTwoKernelsBesideEachOtherAreSamplesOfTheirPair) {
   TaskSpec first = Spec(AddQueue(AppClass::kBestEffort, "one"));
   TaskSpec second = Spec(AddQueue(AppClass::kBestEffort, "two"));
   second.kernel = *scheduler_->RegisterKernel(EvictableKernel("other", 40 * kUs));
-  first.work.block_tasks = second.work.block_tasks = 30'000;
-  const TicketId tickets[] = {*scheduler_->SubmitBe(first), *scheduler_->SubmitBe(second)};
-  for (const TicketId ticket : tickets) EXPECT_EQ(RecordOf(ticket).block_tasks, 30'000);
+  const auto run_in_slices = [&] {
+    orders_.form = Form::kSlice;
+    first.work.block_tasks = second.work.block_tasks = 30'000;
+    const TicketId tickets[] = {*scheduler_->SubmitBe(first), *scheduler_->SubmitBe(second)};
+    for (const TicketId ticket : tickets) EXPECT_EQ(RecordOf(ticket).block_tasks, 30'000);
+  };
+  run_in_slices();
+  EXPECT_EQ(seen.runs[0] + seen.runs[1], 0) << "guesses";
+  orders_.form = Form::kOriginal;
+  for (int64_t i = 0; i < 16; ++i) {
+    first.work.block_tasks = second.work.block_tasks = (4 + i % 4) * 8 * sms_;
+    RecordOf(*scheduler_->SubmitBe(first));
+    RecordOf(*scheduler_->SubmitBe(second));
+  }
+  run_in_slices();
   for (const size_t side : {size_t{0}, size_t{1}}) {
     EXPECT_GT(seen.runs[side], 8);
     EXPECT_GT(seen.speed[side], 0.1);

@@ -40,12 +40,14 @@ void LearnSlice(Flow& flow, Task& task, const Part& part, const DeviceCompletion
   const bool same = last.row == now.row && last.blocks == now.blocks;
   if (completion.outcome != Outcome::kFinished || last.end_ns == 0 || now.row < 0 || !same) return;
   if (part.launched_ns > last.end_ns || now.end_ns <= last.end_ns) return;
+  const Prediction& alone = task.progress.predicted;
+  if (!alone.trained || alone.duration_ns <= 0) return;
   const int32_t own_row = flow.overlap_kernels.RowOf(task.work.kernel);
   if (own_row < 0) return;
   const auto& options = flow.buffers.co_schedules;
   const size_t first =
       CoScheduleTable::IndexOf(std::max(own_row, now.row), std::min(own_row, now.row));
-  const double alone_ns = static_cast<double>(task.progress.predicted.duration_ns) *
+  const double alone_ns = static_cast<double>(alone.duration_ns) *
                           static_cast<double>(part.blocks_asked) /
                           static_cast<double>(task.work.block_tasks);
   const double speed = alone_ns / static_cast<double>(now.end_ns - last.end_ns);

@@ -2,8 +2,11 @@
 //
 // A table of co-schedules has the speeds of steady workers. A slice also has a gap before it, a
 // ramp and a tail, and the time from the end of a slice to the end of the next one has all of them.
-// So a slice that waited on its lane for the one before it, with slices of one other kernel beside
-// it all along, is a sample of its side of their option (SlicedPair). Other slices teach nothing.
+// So a slice is a sample of its side of their option (SlicedPair) if it waited on its lane for the
+// one before it, and if slices of one other kernel ran beside it at its end and at the end of the
+// one before. What ran between these two ends is not compared. The kernel's duration alone must be
+// known from runs: against a guess the sample would have the error of the guess. Other slices teach
+// nothing.
 //
 // Threads: the one that runs Tick. Nothing allocates.
 
