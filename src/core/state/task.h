@@ -117,6 +117,7 @@ struct Part {
   TimeNs eviction_seen_ns = 0;    // when the flow first saw it evicted; 0: it is not
   bool blocked_eviction = false;  // the eviction took too long, and was counted as blocked
   bool had_co_residents = false;  // before it was evicted: other work ran on another lane
+  bool co_run_seen = true;        // what CoRuns::Begin returned
 };
 
 // The part of each SM's room that the part has: workers may be fewer than an SM holds, and than the

@@ -111,17 +111,43 @@ TEST(CoRuns, FewerWorkersOrAnotherKernelOfTheIdentifierEndIt) {
 TEST(CoRuns, BesideALaunchThatHadNoRoomNothingIsLearned) {
   CoRuns runs;
   CoRunTimes out;
-  for (uint64_t i = 1; i <= kMaxRunning; ++i) runs.Begin(LaunchOf(i, 1, kOwn));
-  runs.Begin(LaunchOf(1000, 2, kOther));
+  for (uint64_t i = 1; i <= kMaxRunning; ++i) EXPECT_TRUE(runs.Begin(LaunchOf(i, 1, kOwn)));
+  EXPECT_FALSE(runs.Begin(LaunchOf(1000, 2, kOther)));
   EXPECT_EQ(runs.size(), kMaxRunning);
   EXPECT_FALSE(runs.End(EndOf(1, 100, 500), out));
   runs.Begin(LaunchOf(1001, 3, kOther));
   EXPECT_FALSE(runs.End(EndOf(1001, 600, 700), out));
   EXPECT_FALSE(runs.End(EndOf(1000, 100, 800), out));
+  runs.Drop(LaunchId{1000}, false);
   for (uint64_t i = 2; i <= kMaxRunning; ++i) runs.End(EndOf(i, 500, 900), out);
   runs.Begin(LaunchOf(1, 1, kOwn));
   runs.Begin(LaunchOf(2, 2, kOther));
   EXPECT_TRUE(runs.End(EndOf(1, 1000, 1500), out)) << "all of it has gone";
+}
+
+// A completion ends a launch before it is dropped: that must not count as two.
+TEST(CoRuns, TheEndOfOneOfTwoLaunchesWithoutRoomLeavesTheOther) {
+  CoRuns runs;
+  CoRunTimes out;
+  for (uint64_t i = 1; i <= kMaxRunning; ++i) runs.Begin(LaunchOf(i, 1, kOwn));
+  runs.Begin(LaunchOf(1000, 2, kOther));
+  runs.Begin(LaunchOf(1001, 3, kOther));
+  EXPECT_FALSE(runs.End(EndOf(1000, 100, 800), out));
+  runs.Drop(LaunchId{1000}, false);
+  for (uint64_t i = 1; i <= kMaxRunning; ++i) {
+    runs.End(EndOf(i, 500, 900), out);
+    runs.Drop(LaunchId{i}, true);
+  }
+  runs.Begin(LaunchOf(1, 1, kOwn));
+  runs.Begin(LaunchOf(2, 2, kOther));
+  EXPECT_FALSE(runs.End(EndOf(1, 1000, 1500), out)) << "launch 1001 is on the device";
+  runs.Drop(LaunchId{1}, true);
+  runs.Drop(LaunchId{2}, true);
+  runs.Drop(LaunchId{1001}, false);
+  EXPECT_EQ(runs.size(), 0);
+  runs.Begin(LaunchOf(3, 1, kOwn));
+  runs.Begin(LaunchOf(4, 2, kOther));
+  EXPECT_TRUE(runs.End(EndOf(3, 2000, 2500), out));
 }
 
 }  // namespace

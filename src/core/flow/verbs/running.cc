@@ -125,8 +125,9 @@ void EnterRunning(Flow& flow, Task& task, Part& part, Reason reason) {
   LearnPartBegan(flow, task, reason, begins);
   // The second part of a fused launch runs in the order of the first part's lane.
   flow.fused_runs.Spoil(part.launch, part.order_lane != kNoLane ? part.order_lane : part.lane);
-  flow.co_runs.Begin({part.launch, part.order_lane != kNoLane ? part.order_lane : part.lane,
-                      CoRunWorkers(flow, task, part), part.launched_ns});
+  part.co_run_seen =
+      flow.co_runs.Begin({part.launch, part.order_lane != kNoLane ? part.order_lane : part.lane,
+                          CoRunWorkers(flow, task, part), part.launched_ns});
   flow.ledger.Charge(static_cast<int>(task.app->slot), part.workers, part.workers_per_sm);
   part.hang_limit_ns = HangLimitNs(flow, task, part);
   flow.hang_check_ns = std::min(flow.hang_check_ns, flow.now_ns + part.hang_limit_ns);
@@ -160,8 +161,7 @@ void DropPart(Flow& flow, Task& task, int index) {
   // A launch may be dropped without a completion: its fused run then ends here, as no sample.
   FusedRun unused;
   flow.fused_runs.End({.launch = part.launch}, unused);
-  CoRunTimes no_times;
-  flow.co_runs.End({.launch = part.launch}, no_times);
+  flow.co_runs.Drop(part.launch, part.co_run_seen);
   flow.launches.Free(part.launch);
   flow.ledger.Release(static_cast<int>(task.app->slot), part.workers, part.workers_per_sm);
   task.progress.parts.RemoveAt(index);

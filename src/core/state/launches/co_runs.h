@@ -1,10 +1,10 @@
 // Launches of workers on the whole device, and which one kernel ran beside each: what the cost
 // model learns of co-schedules.
 //
-// "Enter running" begins every launch here, and the complete stage ends it. A launch tells how fast
-// its kernel is beside another one if it met workers of that kernel alone, always as many an SM, on
-// the same SMs. Times are the device's own. Invariant: a launch is in the list until it ends or is
-// dropped. Threads: the one that runs Tick.
+// "Enter running" begins every launch here, the complete stage ends it, and DropPart drops it. A
+// launch tells how fast its kernel is beside another one if it met workers of that kernel alone,
+// always as many an SM, on the same SMs. Times are the device's own. Invariant: a launch is in the
+// list until it ends or is dropped. Threads: the one that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_STATE_LAUNCHES_CO_RUNS_H_
 #define GPUSHARE_SRC_CORE_STATE_LAUNCHES_CO_RUNS_H_
@@ -50,7 +50,8 @@ struct CoRunTimes {
 
 class CoRuns {
  public:
-  void Begin(const CoRunLaunch& launch) {
+  // Returns whether the list has room for the launch. Drop asks for the answer.
+  bool Begin(const CoRunLaunch& launch) {
     Run run;
     run.launch = launch;
     run.useful = unseen_ == 0;
@@ -59,13 +60,15 @@ class CoRuns {
       Meet(run, other.launch);
       Meet(other, launch);
     }
-    if (runs_.TryAdd(run)) return;
+    if (runs_.TryAdd(run)) return true;
     // More than a device holds: nothing is learned while one is on the device that is not seen.
     ++unseen_;
     for (Run& other : runs_) other.useful = false;
+    return false;
   }
 
-  // Returns whether the launch tells something; `out` is what.
+  // Returns whether the launch tells something; `out` is what. Of a launch that had no room, and of
+  // one that has ended, it tells nothing.
   bool End(const CoRunEnd& end, CoRunTimes& out) {
     for (int i = 0; i < runs_.size(); ++i) {
       if (runs_[i].launch.launch != end.launch) continue;
@@ -73,8 +76,18 @@ class CoRuns {
       runs_.RemoveAt(i);
       return EndRun(run, end, out);
     }
-    unseen_ = std::max(0, unseen_ - 1);
     return false;
+  }
+
+  // The launch leaves the device: after End, or without a completion, which tells nothing. `seen`
+  // is what Begin returned. Each launch that began is dropped once.
+  void Drop(LaunchId launch, bool seen) {
+    if (!seen) {
+      unseen_ = std::max(0, unseen_ - 1);
+      return;
+    }
+    CoRunTimes nothing;
+    End({.launch = launch}, nothing);
   }
 
   // The launch goes on with fewer workers, or its kernel's identifier is another one's.
