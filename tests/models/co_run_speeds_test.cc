@@ -128,5 +128,21 @@ TEST(CoRunSpeeds, RestoredRunsGoOn) {
   EXPECT_EQ(runs.Find(kPair, 3, 5)->samples, 65);
 }
 
+TEST(CoRunSpeeds, AllNumbersOfWorkersOfAPairAreRestored) {
+  CoRunSpeeds runs;
+  const auto most = static_cast<int32_t>(CoRunSpeeds::kPointsMax);
+  for (int32_t workers = 1; workers <= most; ++workers) {
+    runs.Observe(kPair, workers, 8 - workers, 0.1 * workers);
+  }
+  CoRunSpeeds restored;
+  runs.ForEach(
+      [&](const CoRunPair& pair, const CoRunPoint& point) { restored.Restore(pair, point); });
+  for (int32_t workers = 1; workers <= most; ++workers) {
+    const CoRunMean* const mean = restored.Find(kPair, workers, 8 - workers);
+    ASSERT_NE(mean, nullptr) << workers;
+    EXPECT_DOUBLE_EQ(mean->speed, 0.1 * workers);
+  }
+}
+
 }  // namespace
 }  // namespace gpushare::models

@@ -124,18 +124,22 @@ const CoRunPoint* CoRunSpeeds::Nearest(const CoRunPair& pair, int32_t workers,
   return nearest;
 }
 
-// A point without runs, else the one that is longest without one.
+// An empty point, else the least recently observed one. Restored points count as never observed.
 CoRunSpeeds::Point& CoRunSpeeds::PointFor(const CoRunPair& pair, int32_t workers,
                                           int32_t neighbour_workers) {
   if (pairs_.size() >= kPairsMax && !pairs_.contains(pair)) MakeRoom();
   Points& points = pairs_[pair];
+  const auto goes_first = [](const Point& a, const Point& b) {
+    return std::tuple(a.value.mean.samples > 0, a.observed) <
+           std::tuple(b.value.mean.samples > 0, b.observed);
+  };
   Point* oldest = points.data();
   for (Point& point : points) {
     if (point.value.mean.samples > 0 && point.value.workers == workers &&
         point.value.neighbour_workers == neighbour_workers) {
       return point;
     }
-    if (point.observed < oldest->observed) oldest = &point;
+    if (goes_first(point, *oldest)) oldest = &point;
   }
   *oldest = Point();
   oldest->value.workers = workers;

@@ -4,8 +4,8 @@
 // the mean of the runs are two measurements of one speed: each counts by the inverse of its
 // variance (Tacker VI-C for pairs). Runs that are a tenth off three times in a row begin the mean
 // anew, and a prediction that the runs contradict counts no more. Invariants: at most kPairsMax
-// pairs with kPointsMax numbers of workers each, of which the one that is longest without a run
-// makes room; nothing allocates after the constructor, Restore included. Threads: the scheduler's
+// pairs with kPointsMax numbers of workers each; the least recently observed pair is evicted;
+// nothing allocates after the constructor, Restore included. Threads: the scheduler's
 // only.
 
 #ifndef GPUSHARE_SRC_MODELS_PAIRS_CO_RUN_SPEEDS_H_
