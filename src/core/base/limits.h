@@ -131,6 +131,9 @@ inline constexpr int kMaxPairKernels = 64;
 // Kernels with a row in the co-schedule table, LC and BE. A new row costs up to 192
 // predictions.
 inline constexpr int kMaxOverlapKernels = 64;
+// Pairs of that table that one Tick predicts anew after runs: 24 predictions. The rest waits for
+// the next Ticks.
+inline constexpr int kMaxPairRefills = 8;
 
 // Block tasks of one launch: 2^40 at 1 us each is twelve days.
 inline constexpr int64_t kMaxBlockTasks = int64_t{1} << 40;

@@ -248,6 +248,8 @@ struct Flow {
   // Of the model, when the table of fused kernels was made.
   uint64_t fused_version = kNoFusedVersion;
   uint64_t co_schedule_version = 0;
+  // Taken from the model, and not in the table yet.
+  PairChanges co_schedule_changes = {.all = false, .pairs = {}};
   KernelRows<kMaxOverlapKernels> overlap_kernels;
   PlanBuffers buffers;
   // The plan of partitions in force (flow/places/partitioning.h).

@@ -21,8 +21,17 @@ namespace {
 // Predicts what a test can recognise: the speeds are the shares of workers.
 class SharesModel final : public ForwardingModel {
  public:
-  SharesModel(std::unique_ptr<CostModel> model, int& asked)
-      : ForwardingModel(std::move(model)), asked_(asked) {}
+  SharesModel(std::unique_ptr<CostModel> model, int& asked, PairChanges& changes)
+      : ForwardingModel(std::move(model)), asked_(asked), changes_(changes) {}
+  // The pairs that a test names, which has a version of its own for each time.
+  uint64_t co_schedule_version() const override {
+    return changes_.all || !changes_.pairs.empty() ? version_ + 1 : version_;
+  }
+  void TakeCoScheduleChanges(PairChanges& out) override {
+    ++version_;
+    out = changes_;
+    changes_.Clear();
+  }
   CoResidentPrediction PredictCoResident(const CoResidentSide& first,
                                          const CoResidentSide& second) const override {
     ++asked_;
@@ -35,13 +44,15 @@ class SharesModel final : public ForwardingModel {
 
  private:
   int& asked_;
+  PairChanges& changes_;
+  uint64_t version_ = 0;
 };
 
 class OverlapTablesTest : public SimulatedSchedulerTest {
  protected:
   using SimulatedSchedulerTest::Wrap;
   std::unique_ptr<CostModel> Wrap(std::unique_ptr<CostModel> model) override {
-    return std::make_unique<SharesModel>(std::move(model), asked_);
+    return std::make_unique<SharesModel>(std::move(model), asked_, changes_);
   }
   void SetUp() override {
     const auto plan = [this](const Snapshot& snapshot, Plan& out) { PlanFor(snapshot, out); };
@@ -96,6 +107,7 @@ class OverlapTablesTest : public SimulatedSchedulerTest {
   }
 
   int asked_ = 0;
+  PairChanges changes_ = {.all = false, .pairs = {}};
   bool fuse_ = false;
   int apps_ = 0;
   KernelId tensor_, cuda_;
@@ -138,6 +150,55 @@ TEST_F(OverlapTablesTest, EachPairOfKernelsIsPredictedOnce) {
   EXPECT_TRUE(co_.Of(-1, 0).empty());
   EXPECT_EQ(indices_.front(), 0);
   EXPECT_EQ(indices_.back(), 1);
+}
+
+// Many pairs may change between two plans. One Tick predicts a few of them, the next ones the rest.
+TEST_F(OverlapTablesTest, ATickPredictsAFewChangedPairs) {
+  std::vector<KernelId> kernels = {tensor_, cuda_};
+  for (const char* name : {"third", "fourth", "fifth"}) {
+    kernels.push_back(*scheduler_->RegisterKernel(EvictableKernel(name, 20 * kUs)));
+  }
+  for (const KernelId kernel : kernels) {
+    Submit(kernel, 1);
+    Run();
+  }
+  ASSERT_EQ(co_.kernels, 5);
+  const int before = asked_;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    for (size_t j = 0; j <= i; ++j) changes_.Note(kernels[i], kernels[j]);
+  }
+  scheduler_->Tick();
+  EXPECT_EQ(asked_ - before, kMaxPairRefills * kCoScheduleRatios);
+  scheduler_->Tick();
+  EXPECT_EQ(asked_ - before, 15 * kCoScheduleRatios);
+  scheduler_->Tick();
+  EXPECT_EQ(asked_ - before, 15 * kCoScheduleRatios) << "each once";
+}
+
+// What runs of workers teach says nothing of slices.
+TEST_F(OverlapTablesTest, WhatSlicesDidOutlivesTheOptionsOfTheirPair) {
+  for (const KernelId kernel : {tensor_, cuda_}) {
+    Submit(kernel, 1);
+    Run();
+  }
+  ASSERT_EQ(co_.kernels, 2);
+  // The flow's own entry, which nothing writes while no slices run. It stays where it is.
+  auto& sliced = const_cast<SlicedPair&>(co_.SlicedOf(1, 0)[1]);
+  sliced = {{0.5F, 0.5F}, {9, 9}};
+  changes_.Note(tensor_, cuda_);
+  for (int i = 0; i < 4; ++i) {
+    Submit(cuda_, 1);
+    Run();
+  }
+  EXPECT_EQ(sliced.runs[0], 9) << "the pair changed";
+  const int before = asked_;
+  changes_.all = true;
+  for (int i = 0; i < 4; ++i) {
+    Submit(cuda_, 1);
+    Run();
+  }
+  EXPECT_EQ(asked_ - before, 3 * kCoScheduleRatios);
+  EXPECT_EQ(sliced.runs[0], 9) << "all pairs changed";
 }
 
 // The simulated device runs the pair as its registration says; the model learns what it takes.

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "src/core/checks/occupancy.h"
 #include "src/core/flow/planning/head_views.h"
@@ -49,14 +50,15 @@ void FillPair(Flow& flow, int32_t row, int32_t column) {
   for (int32_t ratio = 0; ratio < kCoScheduleRatios; ++ratio) {
     flow.buffers.co_schedules[at + static_cast<size_t>(ratio)] =
         OptionOf(flow, first, second, ratio + 1);
-    flow.buffers.sliced[at + static_cast<size_t>(ratio)] = {};
   }
 }
 
 void AddRow(Flow& flow, int32_t row) {
   // Within what PlanBuffers reserves.
   flow.buffers.co_schedules.resize(CoScheduleTable::IndexOf(row + 1, 0));
-  flow.buffers.sliced.resize(CoScheduleTable::IndexOf(row + 1, 0));
+  // A row that comes again keeps what its slices did.
+  const size_t end = CoScheduleTable::IndexOf(row + 1, 0);
+  if (flow.buffers.sliced.size() < end) flow.buffers.sliced.resize(end);
   for (int32_t column = 0; column <= row; ++column) FillPair(flow, row, column);
 }
 
@@ -67,38 +69,64 @@ void RefillRow(Flow& flow, int32_t row, int32_t rows) {
   }
 }
 
+// `sliced` may have more rows than the table, which may be on its way to them again.
+void ForgetSlices(Flow& flow, int32_t row) {
+  std::vector<SlicedPair>& sliced = flow.buffers.sliced;
+  for (int32_t other = 0; other < flow.overlap_kernels.size(); ++other) {
+    const size_t first = CoScheduleTable::IndexOf(std::max(row, other), std::min(row, other));
+    const size_t end = std::min(first + kCoScheduleRatios, sliced.size());
+    for (size_t i = first; i < end; ++i) sliced[i] = {};
+  }
+}
+
 // A Tick has few: a kernel takes a row with its first task (KernelRows).
 void RefillTaken(Flow& flow, CoScheduleTable& table) {
   if (!flow.overlap_kernels.AnyTaken()) return;
-  for (int32_t row = 0; row < table.kernels; ++row) {
-    if (flow.overlap_kernels.IsTaken(row)) RefillRow(flow, row, table.kernels);
+  for (int32_t row = 0; row < flow.overlap_kernels.size(); ++row) {
+    if (!flow.overlap_kernels.IsTaken(row)) continue;
+    ForgetSlices(flow, row);
+    if (row < table.kernels) RefillRow(flow, row, table.kernels);
   }
   ForgetHeadViews(flow);  // they have the rows of their kernels
   flow.overlap_kernels.ForgetTaken();
   ++table.version;
 }
 
-// What runs taught of a few pairs.
-void RefillChanged(Flow& flow, CoScheduleTable& table) {
+// Adds what the model names to the pairs that wait.
+void TakeChanges(Flow& flow) {
   const uint64_t version = flow.model->overlaps().co_schedule_version();
   if (version == flow.co_schedule_version) return;
   flow.co_schedule_version = version;
   PairChanges changes;
   flow.model->overlaps().TakeCoScheduleChanges(changes);
-  ++table.version;
-  if (changes.all) {
+  PairChanges& waiting = flow.co_schedule_changes;
+  waiting.all = waiting.all || changes.all;
+  for (const PairChanges::Pair& pair : changes.pairs) waiting.Note(pair.kernel, pair.neighbour);
+}
+
+// What runs taught of a few pairs, the oldest first.
+void RefillChanged(Flow& flow, CoScheduleTable& table) {
+  TakeChanges(flow);
+  PairChanges& waiting = flow.co_schedule_changes;
+  if (waiting.all) {
     flow.buffers.co_schedules.clear();
-    flow.buffers.sliced.clear();
     table.kernels = 0;
+    waiting.Clear();
+    ++table.version;
     return;
   }
-  for (const PairChanges::Pair& pair : changes.pairs) {
+  if (waiting.pairs.empty()) return;
+  ++table.version;
+  const absl::Span<const PairChanges::Pair> pairs = waiting.pairs.span();
+  const size_t now = std::min<size_t>(pairs.size(), kMaxPairRefills);
+  for (const PairChanges::Pair& pair : pairs.first(now)) {
     const int32_t one = flow.overlap_kernels.RowOf(pair.kernel);
     const int32_t other = flow.overlap_kernels.RowOf(pair.neighbour);
     // A row that is to come is filled when it does.
     if (std::min(one, other) < 0 || std::max(one, other) >= table.kernels) continue;
     FillPair(flow, std::max(one, other), std::min(one, other));
   }
+  waiting.pairs.Assign(pairs.subspan(now));  // moves them to the front
 }
 
 void AddFused(Flow& flow, int index) {
