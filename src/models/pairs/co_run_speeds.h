@@ -5,8 +5,7 @@
 // variance (Tacker VI-C for pairs). Runs that are a tenth off three times in a row begin the mean
 // anew, and a prediction that the runs contradict counts no more. Invariants: at most kPairsMax
 // pairs with kPointsMax numbers of workers each; the least recently observed pair is evicted;
-// nothing allocates after the constructor, Restore included. Threads: the scheduler's
-// only.
+// nothing allocates after the constructor, Restore included. Threads: the scheduler's only.
 
 #ifndef GPUSHARE_SRC_MODELS_PAIRS_CO_RUN_SPEEDS_H_
 #define GPUSHARE_SRC_MODELS_PAIRS_CO_RUN_SPEEDS_H_
