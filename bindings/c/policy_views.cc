@@ -13,7 +13,8 @@ namespace {
 
 // A user's policy sees every field of these structs but for
 // - QueryView::serial_headroom_ns, which is kept for a policy that asks for it;
-// - HeadView::kernel, of which the head's view has the identifier and what a plan needs;
+// - HeadView::kernel, of which the head's view has the identifier and what a plan needs, and
+//   ::block_ns, which kernelet alone reads;
 // - PlaceView::ready, because the library sends work elsewhere until a place that it names is made;
 // - CoScheduleTable::rows, because heads name their rows, and ::sliced, which kernelet alone reads.
 // Whoever adds a field gives it to gpushare_policy.h, at the end of its struct, converts it below,
@@ -26,7 +27,7 @@ GPUSHARE_ALL_FIELDS_CONVERTED(core::LcAppView, 28);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::BeAppView, 8);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::QueryView, 9);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::Prediction, 3);
-GPUSHARE_ALL_FIELDS_CONVERTED(core::HeadView, 28);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::HeadView, 29);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::PartView, 6);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::RunningView, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::PairOption, 4);
