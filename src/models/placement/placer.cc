@@ -171,7 +171,7 @@ void Placer::AssignWithMoves(const std::vector<Item>& arriving, State& best, Lef
         state);
     const bool drops = std::any_of(left.items.begin(), left.items.end(),
                                    [](const Item& item) { return item.stays != kNone; });
-    if (drops || MovesOf(problem_, now_.gpus, state.loads()) > options_.moves_max) {
+    if (drops || MovesOf(now_, state.loads()) > options_.moves_max) {
       low = at + 1;
       continue;
     }
@@ -312,7 +312,7 @@ Placement Placer::Finish(State state, const std::vector<Item>& left, bool search
   }
   out.upper_bound = UpperBound(problem_, base_, all);
   out.gpus = state.Take();
-  out.moved = MovesOf(problem_, now_.gpus, out.gpus);
+  out.moved = MovesOf(now_, out.gpus);
   return out;
 }
 

@@ -88,21 +88,22 @@ absl::StatusOr<RunningNow> ReadRunning(const Problem& problem) {
   return out;
 }
 
-int64_t MovesOf(const Problem& problem, const std::vector<GpuLoad>& before,
-                const std::vector<GpuLoad>& after) {
+int64_t MovesOf(const RunningNow& before, const std::vector<GpuLoad>& after) {
   // By app: instances that left a GPU, and that came to one.
-  std::vector<int64_t> gone(problem.cluster().be.size(), 0);
-  std::vector<int64_t> come(problem.cluster().be.size(), 0);
-  for (size_t gpu = 0; gpu < before.size(); ++gpu) {
+  std::vector<int64_t> gone(before.be_arriving.size(), 0);
+  std::vector<int64_t> come(before.be_arriving.size(), 0);
+  for (size_t gpu = 0; gpu < before.gpus.size(); ++gpu) {
     absl::flat_hash_map<int32_t, int64_t> change;
-    for (const int32_t be : before[gpu].be) --change[be];
+    for (const int32_t be : before.gpus[gpu].be) --change[be];
     for (const int32_t be : after[gpu].be) ++change[be];
     for (const auto& [be, count] : change) {
       (count < 0 ? gone : come)[static_cast<size_t>(be)] += std::abs(count);
     }
   }
   int64_t moves = 0;
-  for (size_t i = 0; i < gone.size(); ++i) moves += std::min(gone[i], come[i]);
+  for (size_t i = 0; i < gone.size(); ++i) {
+    moves += std::min(gone[i], std::max<int64_t>(0, come[i] - before.be_arriving[i]));
+  }
   return moves;
 }
 

@@ -23,9 +23,9 @@ struct RunningNow {
 absl::StatusOr<RunningNow> ReadRunning(const Problem& problem);
 
 // Running BE instances that changed their GPU from `before` to `after`. Instances of an app are
-// alike: one that ends on a GPU where another began does not count.
-int64_t MovesOf(const Problem& problem, const std::vector<GpuLoad>& before,
-                const std::vector<GpuLoad>& after);
+// alike: one that ends on a GPU where another began does not count, and an arriving one takes a new
+// place before a running one does.
+int64_t MovesOf(const RunningNow& before, const std::vector<GpuLoad>& after);
 
 }  // namespace gpushare::models::placement
 

@@ -339,6 +339,26 @@ TEST(PlacerTest, AnInstanceThatLostItsPlaceMovesOrIsNamed) {
   EXPECT_EQ(moved.gpus[1].be, std::vector<int32_t>{0});
 }
 
+// Four of app 'b' no longer fit beside 'l', and one arrives; each of five other GPUs has room.
+TEST(PlacerTest, AnArrivingInstanceIsNoMove) {
+  for (const int64_t moves : {0, 3}) {
+    Cluster cluster = OnePair(2, 0, 0.5);
+    cluster.gpus = {{"g", 100, 6}};
+    cluster.be[0].instances = 5;
+    cluster.be_per_gpu = 4;
+    cluster.running = {{"g:0", "l"}, {"g:0", "b", 4}};
+    PlaceOptions options;
+    options.moves_max = moves;
+    for (const Algorithm algorithm : kAll) {
+      options.algorithm = algorithm;
+      const Placement placement = MustPlace(cluster, options);
+      ExpectSound(cluster, options, placement);
+      EXPECT_EQ(placement.be_placed, moves + 1);
+      EXPECT_EQ(placement.moved, moves);
+    }
+  }
+}
+
 TEST(PlacerTest, WhatCannotRunIsAnError) {
   const PairTable table({});
   const auto refused = [&](const Cluster& cluster, const std::string& part) {
