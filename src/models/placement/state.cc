@@ -9,6 +9,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace gpushare::models::placement {
 
@@ -22,6 +23,7 @@ constexpr double kRounding = 1e-9;
 Problem::Problem(const Cluster& cluster, const PairSource& pairs, const Valuation& valuation)
     : cluster_(cluster), pairs_(pairs), valuation_(valuation) {
   for (size_t i = 0; i < cluster.gpus.size(); ++i) {
+    group_of_name_.try_emplace(cluster.gpus[i].name, i);
     first_.push_back(gpus());
     group_.insert(group_.end(), static_cast<size_t>(cluster.gpus[i].count),
                   static_cast<int32_t>(i));
@@ -65,11 +67,10 @@ int32_t Problem::GpuOf(const std::string& name) const {
   const size_t colon = name.rfind(':');
   int32_t index = 0;
   if (colon == std::string::npos || !absl::SimpleAtoi(name.substr(colon + 1), &index)) return kNone;
-  for (size_t i = 0; i < cluster_.gpus.size(); ++i) {
-    if (name.compare(0, colon, cluster_.gpus[i].name) != 0) continue;
-    return index >= 0 && index < cluster_.gpus[i].count ? first_[i] + index : kNone;
-  }
-  return kNone;
+  const auto group = group_of_name_.find(absl::string_view(name).substr(0, colon));
+  if (group == group_of_name_.end()) return kNone;
+  const bool exists = index >= 0 && index < cluster_.gpus[group->second].count;
+  return exists ? first_[group->second] + index : kNone;
 }
 
 State::State(const Problem& problem)

@@ -359,6 +359,17 @@ TEST(PlacerTest, AnArrivingInstanceIsNoMove) {
   }
 }
 
+TEST(PlacerTest, AGpuIsFoundByItsName) {
+  Cluster cluster;
+  cluster.gpus = {{"a", 1, 2}, {"b:1", 1, 3}};
+  const PairTable table({});
+  const Problem problem(cluster, table, {});
+  for (int32_t gpu = 0; gpu < 5; ++gpu) EXPECT_EQ(problem.GpuOf(problem.NameOf(gpu)), gpu);
+  for (const char* name : {"", ":", "a", "a:", "a:2", "a:-1", "b:1", "b:1:3", "c:0"}) {
+    EXPECT_EQ(problem.GpuOf(name), kNone) << name;
+  }
+}
+
 TEST(PlacerTest, WhatCannotRunIsAnError) {
   const PairTable table({});
   const auto refused = [&](const Cluster& cluster, const std::string& part) {
