@@ -259,7 +259,8 @@ void Placer::ExplainBe(const State& state, const std::vector<Item>& left, bool s
     const BeApp& app = problem_.cluster().be[static_cast<size_t>(be)];
     std::array<int64_t, 5> answers = {};
     const int32_t asked = std::min(problem_.gpus(), kReasonGpusMax);
-    std::string reason = "Nobody looked for the reason: too many apps have no GPU.";
+    std::string reason = absl::StrCat("Its reason is not known: the search for reasons ends after ",
+                                      kReasonQuestionsMax, " checks of an app on a GPU.");
     if (questions + asked <= kReasonQuestionsMax) {
       questions += asked;
       for (int32_t gpu = 0; gpu < asked; ++gpu) {
@@ -268,17 +269,17 @@ void Placer::ExplainBe(const State& state, const std::vector<Item>& left, bool s
       std::vector<std::string> causes;
       const auto say = [&](State::Answer answer, absl::string_view text) {
         const int64_t gpus = answers[static_cast<size_t>(answer)];
-        if (gpus > 0) causes.push_back(absl::StrCat(gpus, " ", text));
+        if (gpus > 0) causes.push_back(absl::StrCat(gpus, gpus == 1 ? " has " : " have ", text));
       };
-      say(State::Answer::kFull,
-          absl::StrCat("have ", problem_.cluster().be_per_gpu, " BE instances"));
-      say(State::Answer::kMemory,
-          absl::StrCat("have less than its ", app.memory_bytes, " bytes left"));
-      say(State::Answer::kBreaksBound, "have an LC app whose bound would break");
-      say(State::Answer::kUnknown, "have an LC app beside which it is not predicted");
-      say(State::Answer::kFits, search_ended ? "were not reached by the search" : "have room");
-      reason = absl::StrCat("Of ", asked == problem_.gpus() ? "" : "the first ", asked, " GPUs, ",
-                            absl::StrJoin(causes, ", "), ".");
+      const int32_t full = problem_.cluster().be_per_gpu;
+      say(State::Answer::kFull, absl::StrCat(full, full == 1 ? " BE instance" : " BE instances"));
+      say(State::Answer::kMemory, absl::StrCat("less than its ", app.memory_bytes, " bytes left"));
+      say(State::Answer::kBreaksBound, "an LC app whose bound would break");
+      say(State::Answer::kUnknown, "an LC app beside which it is not predicted");
+      say(State::Answer::kFits, search_ended ? "room that the search did not reach"
+                                             : "room that the placement did not use");
+      reason = absl::StrCat("Of ", asked == problem_.gpus() ? "" : "the first ", asked,
+                            asked == 1 ? " GPU, " : " GPUs, ", absl::StrJoin(causes, ", "), ".");
     }
     out.unplaced.push_back({app.name, false, number, std::move(reason)});
   }

@@ -161,7 +161,7 @@ TEST(PlacerTest, TheErrorBarOfAP99CountsAgainstItsBound) {
   const Placement refused = MustPlace(OnePair(1.04, 0.02, 0.5));
   EXPECT_EQ(refused.be_placed, 0);
   ASSERT_EQ(refused.unplaced.size(), 1U);
-  EXPECT_EQ(refused.unplaced[0].reason, "Of 1 GPUs, 1 have an LC app whose bound would break.");
+  EXPECT_EQ(refused.unplaced[0].reason, "Of 1 GPU, 1 has an LC app whose bound would break.");
   PlaceOptions options;
   options.valuation.error_bars = 0;
   EXPECT_EQ(MustPlace(OnePair(1.04, 0.02, 0.5), options).be_placed, 1);
@@ -194,7 +194,7 @@ TEST(PlacerTest, APairThatNobodyPredictsIsNotAllowed) {
   const Placement placement = MustPlace(cluster);
   ASSERT_EQ(placement.unplaced.size(), 1U);
   EXPECT_EQ(placement.unplaced[0].reason,
-            "Of 1 GPUs, 1 have an LC app beside which it is not predicted.");
+            "Of 1 GPU, 1 has an LC app beside which it is not predicted.");
 }
 
 TEST(PlacerTest, TheRiskPrefersTheSurerPair) {
