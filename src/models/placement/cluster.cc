@@ -3,6 +3,7 @@
 #include "src/models/placement/cluster.h"
 
 #include <cmath>
+#include <cstdint>
 #include <set>
 #include <string>
 
@@ -27,6 +28,15 @@ absl::Status CheckNumber(absl::string_view what, absl::string_view name, absl::s
                              high, "."));
 }
 
+// A count, so that the sentence has its digits and no exponent.
+absl::Status CheckCount(absl::string_view what, absl::string_view name, absl::string_view field,
+                        int64_t value, int64_t low, int64_t high) {
+  if (value >= low && value <= high) return absl::OkStatus();
+  return Refuse(what, name,
+                absl::StrCat("has the ", field, " ", value, ", and it must be from ", low, " to ",
+                             high, "."));
+}
+
 absl::Status CheckGpus(const Cluster& cluster) {
   int64_t count = 0;
   absl::flat_hash_set<absl::string_view> names;
@@ -36,10 +46,9 @@ absl::Status CheckGpus(const Cluster& cluster) {
       return Refuse("The group of GPUs", group.name, "is stated twice.");
     }
     for (const auto& status :
-         {CheckNumber("The group of GPUs", group.name, "memory in bytes",
-                      static_cast<double>(group.memory_bytes), 1,
-                      static_cast<double>(kMemoryBytesMax)),
-          CheckNumber("The group of GPUs", group.name, "count", group.count, 1, kGpusMax)}) {
+         {CheckCount("The group of GPUs", group.name, "memory in bytes", group.memory_bytes, 1,
+                     kMemoryBytesMax),
+          CheckCount("The group of GPUs", group.name, "count", group.count, 1, kGpusMax)}) {
       if (!status.ok()) return status;
     }
     count += group.count;
@@ -57,13 +66,10 @@ absl::Status CheckLc(const LcApp& app) {
   if (app.kind.empty()) return Refuse("LC app", app.name, "has no kind.");
   for (const auto& status :
        {CheckNumber("LC app", app.name, "load", app.load, 0, 1),
-        CheckNumber("LC app", app.name, "memory in bytes", static_cast<double>(app.memory_bytes), 0,
-                    static_cast<double>(kMemoryBytesMax)),
-        CheckNumber("LC app", app.name, "target in ns", static_cast<double>(app.target_ns), 0,
-                    static_cast<double>(kTargetNsMax)),
-        CheckNumber("LC app", app.name, "p99 alone in ns", static_cast<double>(app.p99_alone_ns), 0,
-                    static_cast<double>(kTargetNsMax)),
-        CheckNumber("LC app", app.name, "number of replicas", app.replicas, 0, kGpusMax)}) {
+        CheckCount("LC app", app.name, "memory in bytes", app.memory_bytes, 0, kMemoryBytesMax),
+        CheckCount("LC app", app.name, "target in ns", app.target_ns, 0, kTargetNsMax),
+        CheckCount("LC app", app.name, "p99 alone in ns", app.p99_alone_ns, 0, kTargetNsMax),
+        CheckCount("LC app", app.name, "number of replicas", app.replicas, 0, kGpusMax)}) {
     if (!status.ok()) return status;
   }
   if (app.p99_bound != 0) {
@@ -81,11 +87,9 @@ absl::Status CheckLc(const LcApp& app) {
 absl::Status CheckBe(const BeApp& app) {
   if (app.kind.empty()) return Refuse("BE app", app.name, "has no kind.");
   for (const auto& status :
-       {CheckNumber("BE app", app.name, "memory in bytes", static_cast<double>(app.memory_bytes), 0,
-                    static_cast<double>(kMemoryBytesMax)),
+       {CheckCount("BE app", app.name, "memory in bytes", app.memory_bytes, 0, kMemoryBytesMax),
         CheckNumber("BE app", app.name, "weight", app.weight, 1e-3, 1e3),
-        CheckNumber("BE app", app.name, "number of instances", app.instances, 0,
-                    static_cast<double>(kInstancesMax))}) {
+        CheckCount("BE app", app.name, "number of instances", app.instances, 0, kInstancesMax)}) {
     if (!status.ok()) return status;
   }
   return absl::OkStatus();

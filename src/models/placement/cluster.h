@@ -62,7 +62,7 @@ struct Running {
   int32_t instances = 1;
 };
 
-// What several BE instances on one GPU do (evaluate.h).
+// What several BE instances on one GPU do (state.h).
 enum class Together : uint8_t {
   kInTurns = 0,  // pair by pair, as in Baymax 7.6
   kAtOnce = 1,

@@ -73,6 +73,14 @@ TEST(ClusterFileTest, RefusalsNameThePlaceAndTheValue) {
                 "'g' is stated twice.");
 }
 
+TEST(ClusterTest, ARefusedCountHasItsDigits) {
+  Cluster cluster;
+  cluster.gpus = {{"g", kMemoryBytesMax + 1, 1}};
+  EXPECT_EQ(Check(cluster).message(),
+            "The group of GPUs 'g' has the memory in bytes 1125899906842625, and it must be from 1 "
+            "to 1125899906842624.");
+}
+
 TEST(PairTableTest, InterpolatesBetweenLoadsAndKnowsNothingAbove) {
   const PairTable table({{"s", "k", 0.6, 1.2, 0.02, 0.4, 0.03},
                          {"s", "k", 0.2, 1.0, 0.01, 0.8, 0.05},
