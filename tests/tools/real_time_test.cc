@@ -83,6 +83,28 @@ TEST_F(RealTimeTest, EveryQueryCompletesOnceBesideBusyQueues) {
   }
 }
 
+// 16 BE tasks of 0.1 s: more than the 10 queries of the warm-up wait for under any policy.
+TEST_F(RealTimeTest, NoRoundFollowsAWarmUpThatDoesNotEnd) {
+  LcApp app = Chain(1);
+  app.arrivals.kind = ArrivalKind::kAfterBe;
+  BeApp be = Background();
+  be.tasks = {Kernel("sincos_27us", int64_t{1056} * 3'700)};
+  be.queues = 1;
+  be.depth = 16;
+  RunPlan plan = Plan("priority");
+  plan.device.device = "sim:realtime";
+  plan.round_ns_max = 10'000'000;
+  LcPlan lc;
+  lc.app = &app;
+  lc.solo_ns = 20'000;
+  lc.closed_queries = 5;
+  plan.lc.push_back(lc);
+  plan.be.push_back({&be, false});
+  const RunOutcome outcome = ExecuteRun(plan);
+  EXPECT_TRUE(outcome.lc[0].latencies_ns.empty());
+  EXPECT_LE(outcome.be[0].tasks, 16) << "those of the warm-up";
+}
+
 TEST_F(RealTimeTest, AClosedLoopAsksAgainAfterItsAnswers) {
   LcApp app = Chain(2);
   app.arrivals.kind = ArrivalKind::kClosedLoop;

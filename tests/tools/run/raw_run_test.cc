@@ -349,6 +349,33 @@ TEST_F(RawRunTest, InRoundsAQueryComesAfterTheBeTasksOfItsRound) {
   EXPECT_GE(outcome.span_ns, 5 * 2'100'000);
 }
 
+// Two BE tasks of 22 ms end within the warm-up, and not within a round.
+TEST_F(RawRunTest, ARoundThatDoesNotEndIsTheLast) {
+  lc_.arrivals.kind = ArrivalKind::kAfterBe;
+  plan_.lc[0].closed_queries = 5;
+  be_.depth = 2;
+  workloads_.task_ns["be"] = 22'000'000;
+  plan_.be.push_back({&be_, false});
+  plan_.round_ns_max = 20'000'000;
+  const RunOutcome outcome = ExecuteRun(plan_);
+  EXPECT_EQ(outcome.lc[0].latencies_ns.size(), 1u);
+  EXPECT_LE(workloads_.launches["be"], 2 * 2) << "one round behind that of the warm-up";
+  EXPECT_EQ(workloads_.verified["be"], workloads_.launches["be"]);
+}
+
+TEST_F(RawRunTest, NoRoundFollowsAWarmUpThatDoesNotEnd) {
+  lc_.arrivals.kind = ArrivalKind::kAfterBe;
+  plan_.lc[0].closed_queries = 5;
+  be_.depth = 2;
+  workloads_.task_ns["be"] = 100'000'000;
+  plan_.be.push_back({&be_, false});
+  plan_.round_ns_max = 10'000'000;
+  const RunOutcome outcome = ExecuteRun(plan_);
+  EXPECT_TRUE(outcome.lc[0].latencies_ns.empty());
+  EXPECT_EQ(workloads_.launches["be"], 2);
+  EXPECT_EQ(workloads_.verified["be"], 2);
+}
+
 TEST_F(RawRunTest, BestEffortAloneCountsItsSpanOnly) {
   plan_.lc.clear();
   plan_.be.push_back({&be_, false});

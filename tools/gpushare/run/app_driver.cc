@@ -286,9 +286,9 @@ void BeDriver::StartRound(int64_t now_ns) {
 
 void BeDriver::Stop(int64_t end_ns) {
   // What is left of a round that does not end was held all along.
+  const std::lock_guard<std::mutex> lock(records_mutex_);
   if (in_rounds_ && !RoundEnded()) {
-    const std::lock_guard<std::mutex> lock(records_mutex_);
-    rounds_ns_ += end_ns - round_start_ns_;
+    rounds_ns_ += end_ns - std::max(round_start_ns_, start_ns_);
   }
   end_ns_ = end_ns;
   stopped_.store(true, std::memory_order_release);
@@ -324,8 +324,10 @@ void BeDriver::Complete(Slot& slot, const gpushare_completion_record& record) {
 }
 
 void BeDriver::EndOfRoundTask(int64_t complete_ns) {
-  if (round_left_.load(std::memory_order_relaxed) == 1 && round_start_ns_ >= start_ns_) {
-    const std::lock_guard<std::mutex> lock(records_mutex_);
+  const std::lock_guard<std::mutex> lock(records_mutex_);
+  const bool last = round_left_.load(std::memory_order_relaxed) == 1;
+  // Stop has counted the time of a round that was open then.
+  if (last && !stopped_.load() && round_start_ns_ >= start_ns_) {
     rounds_ns_ += complete_ns - round_start_ns_;
   }
   round_left_.fetch_sub(1, std::memory_order_release);

@@ -145,6 +145,7 @@ class BeDriver {
   bool RoundEnded() const { return round_left_.load(std::memory_order_acquire) == 0; }
   // Work from start_ns on counts. Before Stop.
   void CountFrom(int64_t start_ns) {
+    const std::lock_guard<std::mutex> lock(records_mutex_);  // a round may still be open
     start_ns_ = start_ns;
     rounds_ns_ = 0;
   }

@@ -368,8 +368,9 @@ class RawRun {
     return true;
   }
 
-  void EndRound() {
-    SpinUntil(WallNs() + kRawDrainNs, [&] {
+  // False if it does not end; then tasks of it are in flight, and no other round may begin.
+  bool EndRound() {
+    return SpinUntil(WallNs() + plan_.round_ns_max, [&] {
       return LcIdle() &&
              std::all_of(be_.begin(), be_.end(), [](auto& be) { return be->RoundEnded(); });
     });
@@ -381,7 +382,8 @@ class RawRun {
     const auto after_ns = [](const RawLc* lc) { return lc->plan().app->arrivals.after_ns; };
     std::stable_sort(in_order.begin(), in_order.end(),
                      [&](const RawLc* a, const RawLc* b) { return after_ns(a) < after_ns(b); });
-    for (int64_t round = 0; round < lc_.front()->plan().closed_queries; ++round) {
+    const int64_t rounds = lc_.front()->plan().closed_queries;
+    for (int64_t round = 0; round_ended_ && round < rounds; ++round) {
       const int64_t begin_ns = WallNs();
       for (auto& be : be_) be->StartRound(begin_ns);
       for (RawLc* lc : in_order) {
@@ -389,9 +391,9 @@ class RawRun {
         SpinUntil(arrival_ns, [] { return false; });
         lc->Ask(arrival_ns);
       }
-      EndRound();
+      round_ended_ = EndRound();
       const int64_t pause_ns = lc_.front()->plan().app->arrivals.pause_ns;
-      SpinUntil(WallNs() + pause_ns, [] { return false; });
+      if (round_ended_) SpinUntil(WallNs() + pause_ns, [] { return false; });
     }
   }
 
@@ -408,7 +410,7 @@ class RawRun {
       }
     }
     SpinUntil(begin_ns + kWarmUpNs, [] { return false; });
-    if (InRounds(plan_)) EndRound();
+    if (InRounds(plan_)) round_ended_ = EndRound();
     start_ns_ = WallNs() + kLeadNs;
     for (auto& lc : lc_) lc->Start(start_ns_);
     SpinUntil(start_ns_, [] { return false; });
@@ -444,6 +446,7 @@ class RawRun {
   std::vector<std::unique_ptr<RawLc>> lc_;
   std::vector<std::unique_ptr<RawBe>> be_;
   int64_t start_ns_ = 0;
+  bool round_ended_ = true;  // in rounds: the last one, of the warm-up too
 };
 
 }  // namespace

@@ -53,6 +53,9 @@ struct RawForm {
   bool carveout_max = false;  // BE kernels prefer the maximum shared-memory carve-out
 };
 
+// Longest round: a policy may hold BE tasks for ever. Then no further round begins.
+inline constexpr int64_t kRoundNsMax = int64_t{10} * 1'000'000'000;
+
 struct RunPlan {
   DeviceChoice device;
   Workloads* workloads = nullptr;  // must be given; not owned
@@ -60,6 +63,7 @@ struct RunPlan {
   std::vector<LcPlan> lc;
   std::vector<BePlan> be;
   const std::vector<FusedPair>* fused = nullptr;  // of kernels that the apps use; null: none
+  int64_t round_ns_max = kRoundNsMax;             // in rounds: tests have shorter ones
   int64_t span_ns = 0;  // without LC apps: length of the run; with closed loops: its limit
   TraceWindow trace;
   bool raw = false;  // bare launches without the library (raw_run.h): the policy is only a name

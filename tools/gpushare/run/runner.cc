@@ -28,9 +28,6 @@ constexpr int64_t kDrainStepNs = 1'000'000'000;
 // Closed loops: the largest step of the clock while only answers can cause new queries.
 constexpr int64_t kAnswerStepNs = 1'000'000;
 
-// Longest round: a policy may hold BE tasks for ever. Then no further round begins.
-constexpr int64_t kRoundNsMax = int64_t{10} * 1'000'000'000;
-
 // Real time: after a drain of five minutes an unstable baseline is given up. Callbacks may run a
 // little after the drain that waited for their tasks.
 constexpr int64_t kRealDrainNs = int64_t{300} * 1'000'000'000;
@@ -189,7 +186,7 @@ class Run {
       }
     }
     SpinUntil(begin_ns + kWarmUpNs, [] { return false; });
-    if (InRounds(plan_)) EndRound();
+    if (InRounds(plan_)) round_ended_ = EndRound();
     if (!plan_.trace.event_log_path.empty()) BeginTrace();
     start_ns_ = NowNs(runtime_.get()) + kLeadNs;
     SpinUntil(start_ns_, [] { return false; });
@@ -250,9 +247,9 @@ class Run {
            std::all_of(be_.begin(), be_.end(), [](auto& be) { return be->RoundEnded(); });
   }
 
-  // False if it does not end.
+  // False if it does not end; then tasks of it are in flight, and no other round may begin.
   bool EndRound() {
-    const int64_t give_up_ns = NowNs(runtime_.get()) + kRoundNsMax;
+    const int64_t give_up_ns = NowNs(runtime_.get()) + plan_.round_ns_max;
     while (!RoundEnded()) {
       const int64_t now_ns = NowNs(runtime_.get());
       if (now_ns >= give_up_ns) return false;
@@ -271,7 +268,8 @@ class Run {
     std::stable_sort(in_order.begin(), in_order.end(), [&](const auto* a, const auto* b) {
       return spec(a).after_ns < spec(b).after_ns;
     });
-    for (int64_t round = 0; round < lc_.front()->plan().closed_queries; ++round) {
+    const int64_t rounds = lc_.front()->plan().closed_queries;
+    for (int64_t round = 0; round_ended_ && round < rounds; ++round) {
       const int64_t begin_ns = NowNs(runtime_.get());
       for (auto& be : be_) be->StartRound(begin_ns);
       for (LcDriver* lc : in_order) {
@@ -279,8 +277,8 @@ class Run {
         WaitUntil(arrival_ns);
         lc->Ask(arrival_ns);
       }
-      if (!EndRound()) break;
-      WaitUntil(NowNs(runtime_.get()) + spec(lc_.front().get()).pause_ns);
+      round_ended_ = EndRound();
+      if (round_ended_) WaitUntil(NowNs(runtime_.get()) + spec(lc_.front().get()).pause_ns);
     }
     for (auto& lc : lc_) lc->StopNewQueries();
   }
@@ -400,6 +398,7 @@ class Run {
   std::vector<gpushare_app_guarantee> lc_guarantees_;
   std::vector<gpushare_app_guarantee> be_guarantees_;
   int64_t start_ns_ = 0;
+  bool round_ended_ = true;  // in rounds: the last one, of the warm-up too
   TraceState trace_state_ = TraceState::kBefore;
   gpushare_trace_summary trace_summary_ = GPUSHARE_TRACE_SUMMARY_INIT;
   bool traced_ = false;
