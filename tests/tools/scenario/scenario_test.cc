@@ -55,6 +55,17 @@ TEST(ScenarioTest, AQueryMayComeAfterTheBeTasksOfARound) {
   // The good scenario has a case of both its LC apps.
   ExpectSentence(Changed(poisson, after), "lc mixes apps whose arrivals are after_be with others");
   ExpectSentence(Changed(poisson, R"({"type": "after_be", "after_ns": -1})"), "after_ns");
+  const auto both = [&](const std::string& first) {
+    std::string text = Changed(poisson, after);
+    const std::string last_key = R"("target_solo_factor": 10)";
+    return text.replace(
+        text.find(last_key), last_key.size(),
+        last_key + R"(, "arrivals": {"type": "after_be", "pause_ns": )" + first + "}");
+  };
+  EXPECT_EQ(ErrorOf(both("5")), "");
+  ExpectSentence(both("7"),
+                 "lc has app 'a' with the pause_ns 7 and app 'b' with 5, and all apps of a round "
+                 "have the same");
   ExpectSentence(Changed(poisson, R"({"type": "after_be", "clients": 2})"), "clients");
   ArrivalSpec spec;
   spec.kind = ArrivalKind::kAfterBe;

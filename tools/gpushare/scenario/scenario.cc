@@ -295,7 +295,8 @@ std::vector<int> Resolve(const std::vector<std::string>& names, const std::vecto
   return indices;
 }
 
-// A round begins when all apps of the case are idle, so it has a query of each.
+// A round begins when all apps of the case are idle, so it has a query of each, and one pause
+// follows it. The number of rounds is that of the case for each of them.
 void RequireRoundsOfAll(const Scenario& scenario, const Case& one, const ObjectReader& in) {
   const auto in_rounds = [&](int index) {
     return scenario.lc[static_cast<size_t>(index)].arrivals.kind == ArrivalKind::kAfterBe;
@@ -303,6 +304,16 @@ void RequireRoundsOfAll(const Scenario& scenario, const Case& one, const ObjectR
   const auto count = std::count_if(one.lc.begin(), one.lc.end(), in_rounds);
   if (count != 0 && count != static_cast<std::ptrdiff_t>(one.lc.size())) {
     in.Fail("lc", "mixes apps whose arrivals are after_be with others");
+  }
+  if (count == 0) return;
+  const LcApp& first = scenario.lc[static_cast<size_t>(one.lc.front())];
+  for (const int index : one.lc) {
+    const LcApp& app = scenario.lc[static_cast<size_t>(index)];
+    if (app.arrivals.pause_ns == first.arrivals.pause_ns) continue;
+    in.Fail("lc", "has app '" + first.name + "' with the pause_ns " +
+                      std::to_string(first.arrivals.pause_ns) + " and app '" + app.name +
+                      "' with " + std::to_string(app.arrivals.pause_ns) +
+                      ", and all apps of a round have the same");
   }
 }
 
