@@ -1,6 +1,6 @@
 // N_tr: how many BE copies may run in each direction (Baymax eq. 5), counted over one plan.
 //
-// Eq. 5 takes it that copies of pageable memory gain from each other until the link is full. What
+// Eq. 5 assumes that copies of pageable memory gain from each other until the link is full. What
 // was measured says otherwise (its fig. 8): the rate of pageable copies is that of all of them
 // together (DeviceProfile). One gets all of it, so one runs at a time, and its N_tr is 1.
 //
