@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "src/models/partition/task_set.h"
 
 namespace gpushare::models::partition {
 namespace {
@@ -70,6 +71,22 @@ TEST(LayoutPlannerTest, TheOverheadIsChargedToEachJobAndNotToItsBudget) {
   const auto refused = PlanOf(request);
   EXPECT_FALSE(refused.admitted);
   EXPECT_NE(refused.reason.find("'a' takes up to 1001 ns"), std::string::npos) << refused.reason;
+}
+
+TEST(LayoutPlannerTest, TheOverheadMakesNoStatedWorstCaseIllegal) {
+  auto request = Request({Job("a", kTaskNsMax, {{8, kTaskNsMax}, {16, 1000}})});
+  request.overhead_ns = 100;
+  const auto layout = PlanOf(request);
+  ASSERT_TRUE(layout.admitted) << layout.reason;
+  EXPECT_EQ(layout.partitions[0].sms, 16);
+  EXPECT_EQ(layout.partitions[0].jobs[0].worst_ns, 1000);
+}
+
+TEST(LayoutPlannerTest, WorstCasesBeyondTheDeviceAreCheckedToo) {
+  const auto refused = LayoutPlanner().Plan(Request({Job("a", 1000, {{8, 100}, {72, -5}})}));
+  EXPECT_TRUE(absl::IsInvalidArgument(refused.status())) << refused.status();
+  EXPECT_NE(refused.status().message().find("-5"), std::string::npos) << refused.status();
+  EXPECT_FALSE(LayoutPlanner().Plan(Request({Job("a", 1000, {{72, 90}, {8, 100}})})).ok());
 }
 
 TEST(LayoutPlannerTest, ANoSaysWhatIsMissing) {
