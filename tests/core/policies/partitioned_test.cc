@@ -3,6 +3,7 @@
 
 #include "src/core/policies/papers/partitioned.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -224,6 +225,54 @@ TEST_F(PartitionedTest, AppWithoutAPartitionIsFirstOnTheRest) {
   EXPECT_TRUE(IsLaunched(plan, query, {.place = view_.rest}));
   EXPECT_NE(FindEviction(plan, task, view_.rest), nullptr);
   EXPECT_NE(FindHold(plan, head), nullptr);
+}
+
+TEST_F(PartitionedTest, UnconfinableWorkOfAnAppWithoutAPartitionWaits) {
+  AddApp(AddPartition(false), 10 * kMs);
+  HeadView& query = AddJob(AddApp(RealTimeView::kNoPartition, 0));
+  query.confinable = false;
+  const HeadView& be = builder_.AddBeHead(builder_.AddBeApp(), evictable_, 50 * kMs);
+  EXPECT_TRUE(IsHeld(MakePlan(), query, Reason::kHoldLane)) << "it would be on the partition too";
+  EXPECT_TRUE(IsLaunched(plan_, be, {.place = view_.rest})) << "nothing of LC runs there";
+  view_.rest = kNoPlace;
+  EXPECT_TRUE(IsHeld(MakePlan(), query, Reason::kHoldLane));
+}
+
+TEST_F(PartitionedTest, AnIdlePartitionHasOneBeLaunch) {
+  AddApp(AddPartition(false), 10 * kMs);
+  view_.rest = kNoPlace;
+  view_.slack_eviction_ns = 50 * kUs;
+  const int32_t be = builder_.AddBeApp();
+  const HeadView& first = builder_.AddBeHead(be, evictable_, 50 * kMs);
+  const HeadView& second = builder_.AddBeHead(be, evictable_, 50 * kMs);
+  EXPECT_TRUE(IsLaunched(MakePlan(), first, {.place = PlaceOf(0)}));
+  EXPECT_TRUE(IsHeld(plan_, second, Reason::kHoldWindow));
+}
+
+TEST_F(PartitionedTest, AwaitedWorkThatNoPlaceHoldsRunsWhileNoJobDoes) {
+  const int32_t app = AddApp(AddPartition(false), 10 * kMs);
+  HeadView& opaque = builder_.AddBeTask(builder_.AddBeApp(), TaskKind::kOpaque, kMs);
+  opaque.confinable = false;
+  opaque.awaited_by_lc = true;
+  EXPECT_TRUE(IsLaunched(MakePlan(), opaque, {.place = kWholeDevice}));
+  AddJob(app);
+  EXPECT_TRUE(IsHeld(MakePlan(), opaque, Reason::kHoldLane));
+}
+
+TEST_F(PartitionedTest, AwaitedWorkRunsOnTheRestOfTheQueryThatWaits) {
+  AddApp(AddPartition(false), 10 * kMs);
+  const int32_t service = AddApp(RealTimeView::kNoPartition, 0);
+  builder_.lc_apps[static_cast<size_t>(service)].active_queries = 1;
+  const int32_t be = builder_.AddBeApp();
+  HeadView& head = builder_.AddBeHead(be, evictable_, 50 * kMs);
+  EXPECT_EQ(FindLaunch(MakePlan(), head), nullptr) << "a query may go on at any time";
+  head.awaited_by_lc = true;
+  EXPECT_TRUE(IsLaunched(MakePlan(), head, {.place = view_.rest}));
+  RunningView& running = builder_.AddRunningBe(be, evictable_, 50 * kMs, {{view_.rest}});
+  running.task.awaited_by_lc = true;
+  EXPECT_EQ(FindEviction(MakePlan(), running.task, view_.rest), nullptr);
+  AddJob(service);
+  EXPECT_NE(FindEviction(MakePlan(), running.task, view_.rest), nullptr);
 }
 
 TEST_F(PartitionedTest, WithoutAPlanItPlansAsAdaptiveDoes) {

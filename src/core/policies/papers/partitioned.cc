@@ -18,8 +18,11 @@
 namespace gpushare::core {
 namespace {
 
-// BE launches on a place: one fills its SMs, a second hides the launch latency.
-constexpr int32_t kLaunchesOnPlace = 2;
+// BE launches on the rest: one fills its SMs, a second hides the launch latency.
+constexpr int32_t kLaunchesOnRest = 2;
+// On an idle partition. Two would lengthen each other's block tasks, and so the eviction that the
+// plan charged.
+constexpr int32_t kLaunchesInSlack = 1;
 
 // What one partition has at the time of a plan.
 struct PartitionState {
@@ -40,7 +43,7 @@ class PartitionedPlan {
     PublishPartitionRoutes();
     LaunchJobs();
     const uint64_t open = OpenToBe();
-    EvictBeParts(snapshot_, ~open, Reason::kEvictForLc, plan_);
+    EvictBeParts(snapshot_, ~(open | PlacesOfAwaited()), Reason::kEvictForLc, plan_);
     LaunchBe(open);
     for (const PartitionView& partition : view_.partitions) {
       plan_.places_wanted |= PlaceBit(partition.place);
@@ -68,10 +71,12 @@ class PartitionedPlan {
   }
 
   void FindStates() {
+    FindHeld();
     for (size_t app = 0; app < snapshot_.lc_apps.size(); ++app) {
       const LcAppView& lc = snapshot_.lc_apps[app];
       const RealTimeView& job = AppOf(app);
-      const bool active = lc.active_queries > 0 || lc.tasks_in_flight > 0;
+      const bool active = (lc.active_queries > 0 && !held_[app]) || lc.tasks_in_flight > 0;
+      if (lc.tasks_in_flight > 0) NoteWork(job);
       if (job.partition < 0) {
         rest_has_lc_ = rest_has_lc_ || active;
         continue;
@@ -83,6 +88,8 @@ class PartitionedPlan {
     for (const HeadView& head : snapshot_.heads) {
       if (head.app_class != AppClass::kLatencyCritical) break;  // LC heads come first
       const RealTimeView& job = AppOf(head);
+      if (!MayLaunch(head)) continue;
+      NoteWork(job);
       if (job.partition < 0) {
         rest_has_lc_ = true;
         continue;
@@ -97,6 +104,24 @@ class PartitionedPlan {
         state.next_deadline_ns = deadline_ns;
       }
     }
+  }
+
+  void FindHeld() {
+    for (const HeadView& head : snapshot_.heads) {
+      if (head.app_class != AppClass::kLatencyCritical) break;
+      if (!MayLaunch(head)) held_[static_cast<size_t>(head.app)] = true;
+    }
+  }
+
+  // LC work is on the device, or goes there now. A query that waits for other work is not meant.
+  void NoteWork(const RealTimeView& app) {
+    (app.partition < 0 ? rest_works_ : partitions_work_) = true;
+  }
+
+  // Work that no place holds is on all SMs, those of every partition too. For an app with a
+  // partition that breaks what the plan assumed of it, and is reported (flow/verbs/queries/jobs.h).
+  bool MayLaunch(const HeadView& head) const {
+    return AppOf(head).partition >= 0 || (view_.rest != kNoPlace && head.confinable);
   }
 
   // A submitter launches by itself where nothing has to be ordered or evicted.
@@ -118,7 +143,7 @@ class PartitionedPlan {
     for (const HeadView& head : snapshot_.heads) {
       if (head.app_class != AppClass::kLatencyCritical) break;
       const RealTimeView& job = AppOf(head);
-      if (job.partition < 0 && view_.rest == kNoPlace && head.confinable) {
+      if (!MayLaunch(head)) {
         plan_.holds.TryAdd({.task = head.task, .reason = Reason::kHoldLane});
       } else if (job.partition >= 0 && IsShared(job)) {
         TakeTurn(head, StateOf(job));
@@ -195,11 +220,13 @@ class PartitionedPlan {
   }
   void Count(PlaceIndex place, Form form) {
     // A graph in segments has its lane to itself.
-    on_place_[static_cast<size_t>(place)] += form == Form::kSegments ? kLaunchesOnPlace : 1;
+    on_place_[static_cast<size_t>(place)] += form == Form::kSegments ? kLaunchesOnRest : 1;
   }
   bool HasRoom(PlaceIndex place, Form form) const {
-    const int32_t room = kLaunchesOnPlace - on_place_[static_cast<size_t>(place)];
-    return room >= (form == Form::kSegments ? kLaunchesOnPlace : 1);
+    const int32_t launches = on_place_[static_cast<size_t>(place)];
+    if (launches == 0) return true;
+    const int32_t most = place == view_.rest ? kLaunchesOnRest : kLaunchesInSlack;
+    return form != Form::kSegments && launches < most;
   }
 
   // The first place that is open to the task; kNoPlace: none.
@@ -214,6 +241,32 @@ class PartitionedPlan {
       }
     }
     return kNoPlace;
+  }
+
+  // The place of a task that LC work waits for, where it has none of its own: that LC work would
+  // wait for ever. It stays away from LC work that does not wait.
+  PlaceIndex PlaceForAwaited(const HeadView& head, Form form) const {
+    if (!head.awaited_by_lc || rest_works_) return kNoPlace;
+    if (head.confinable && view_.rest != kNoPlace) {
+      const bool ready = snapshot_.places[static_cast<size_t>(view_.rest)].ready;
+      return ready && HasRoom(view_.rest, form) ? view_.rest : kNoPlace;
+    }
+    return !partitions_work_ && HasRoom(kWholeDevice, form) ? kWholeDevice : kNoPlace;
+  }
+
+  // Where PlaceForAwaited had tasks that are not done: they stay as long as it would put them
+  // there.
+  uint64_t PlacesOfAwaited() const {
+    uint64_t places = 0;
+    for (const RunningView& running : snapshot_.running) {
+      if (!running.task.awaited_by_lc || rest_works_) continue;
+      for (const PartView& part : running.parts) {
+        const bool on_rest = part.place >= 0 && part.place == view_.rest;
+        const bool on_all = part.place == kWholeDevice && !partitions_work_;
+        if (on_rest || on_all) places |= PlaceBit(part.place);
+      }
+    }
+    return places;
   }
 
   void LaunchBe(uint64_t open) {
@@ -244,7 +297,8 @@ class PartitionedPlan {
 
   void LaunchCompute(const HeadView& head, uint64_t open, FairShare& shares) {
     const Form form = EvictableForm(snapshot_, head);
-    const PlaceIndex place = head.confinable ? PlaceFor(head, form, open) : kNoPlace;
+    PlaceIndex place = head.confinable ? PlaceFor(head, form, open) : kNoPlace;
+    if (place == kNoPlace) place = PlaceForAwaited(head, form);
     if (place == kNoPlace) {
       Reason reason = open == 0 ? Reason::kHoldLcActive : Reason::kHoldWindow;
       if (!head.confinable) reason = Reason::kHoldLane;
@@ -261,7 +315,8 @@ class PartitionedPlan {
   void Widen(const RunningView& running, uint64_t open) {
     const HeadView& task = running.task;
     const bool more = IsBeCompute(task) && task.kind == TaskKind::kKernel && !running.draining &&
-                      running.places != 0 && LeavesInTime(task);
+                      running.places != 0 && LeavesInTime(task) &&
+                      (running.places & PlaceBit(kWholeDevice)) == 0;
     if (!more) return;
     int32_t parts = running.parts.size();
     for (const PartitionView& partition : view_.partitions) {
@@ -282,6 +337,10 @@ class PartitionedPlan {
   Plan& plan_;
   std::array<PartitionState, kMaxPartitions> states_;
   bool rest_has_lc_ = false;
+  std::array<bool, kMaxApps> held_{};  // a head waits for the end of the plan; BE work does not
+  // LC work that is on the device or launched by this plan: of apps without a partition, with one.
+  bool rest_works_ = false;
+  bool partitions_work_ = false;
   std::array<int32_t, kMaxPlaces> on_place_{};
 };
 

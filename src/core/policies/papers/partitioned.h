@@ -10,13 +10,18 @@
 //   - a job that has run for its worst case, in a shared partition, is evicted if it can be, and
 //     its rest runs while the partition has nothing else. So only its app loses
 //   - BE work is on the SMs of no partition. On an idle partition it runs only where the plan
-//     charged each job with its eviction, and leaves when a job comes
-//   - an LC app without a partition is first on the SMs of no partition
+//     charged each job with its eviction, one launch at a time, and leaves when a job comes. What
+//     the plan charged is compared with the p99 of the eviction, so a rarer one may be longer
+//   - an LC app without a partition is first on the SMs of no partition. Its work that no place
+//     holds waits
+//   - BE work that LC work waits for runs on the SMs of no partition, and on the whole device where
+//     they do not hold it and no job runs
 //
 // Without a plan it plans as adaptive does.
 //
-// Invariants: no job waits but for its partition's. No BE launch on a partition with a job, and
-// none that could stay there longer than the plan charged.
+// Invariants: no job waits but for its partition's. No BE launch is made on a partition with a job,
+// and none on an idle one with a p99 of eviction above what the plan charged, but for the task that
+// LC work waits for.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_PAPERS_PARTITIONED_H_
 #define GPUSHARE_SRC_CORE_POLICIES_PAPERS_PARTITIONED_H_
