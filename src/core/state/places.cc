@@ -34,7 +34,7 @@ void Places::FindOverlaps() {
   }
 }
 
-PlaceIndex Places::NameSet(const PlaceSpec& spec, int32_t sms) {
+PlaceIndex Places::FindSet(const PlaceSpec& spec) const {
   for (PlaceIndex place = 0; place < count(); ++place) {
     const PlaceSpec& named = at(place).spec;
     if (named.first_group == spec.first_group && named.groups == spec.groups &&
@@ -42,6 +42,12 @@ PlaceIndex Places::NameSet(const PlaceSpec& spec, int32_t sms) {
       return place;
     }
   }
+  return kNoPlace;
+}
+
+PlaceIndex Places::NameSet(const PlaceSpec& spec, int32_t sms) {
+  const PlaceIndex named = FindSet(spec);
+  if (named != kNoPlace) return named;
   if (count() == kMaxPlaces) return kNoPlace;
   const PlaceIndex place = Add(spec, sms);
   at(place).takes_lc = true;

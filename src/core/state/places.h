@@ -50,6 +50,8 @@ class Places {
 
   // The place of these SMs, named now if it was not; kNoPlace: kMaxPlaces are named.
   PlaceIndex NameSet(const PlaceSpec& spec, int32_t sms);
+  // The place of these SMs that LC work may use; kNoPlace: none is named.
+  PlaceIndex FindSet(const PlaceSpec& spec) const;
 
   absl::Span<const PlaceView> views() const {
     return absl::MakeConstSpan(views_).first(static_cast<size_t>(count()));

@@ -366,7 +366,9 @@ class NamedSetsTest : public ::testing::Test {
 };
 
 TEST_F(NamedSetsTest, ASetInTheMiddleSharesNoSmWithItsNeighbours) {
+  EXPECT_EQ(places_.FindSet({2, 3, false}), kNoPlace);
   const PlaceIndex one = places_.NameSet({2, 3, false}, 24);
+  EXPECT_EQ(places_.FindSet({2, 3, false}), one);
   const PlaceIndex next = places_.NameSet({5, 1, false}, 8);
   const PlaceIndex rest = places_.NameSet({6, 10, true}, 84);
   EXPECT_EQ(places_.view(one).sms, 24);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "src/core/flow/places/place_orders.h"
@@ -23,6 +24,25 @@ absl::Status CheckJob(const AppOptions& app) {
 
 bool IsPeriodicApp(const App& app) {
   return app.id.load() != 0 && app.open.load() && app.options.real_time.IsPeriodic();
+}
+
+struct PlaceNeed {
+  PlaceSpec spec;
+  int32_t sms = 0;
+};
+
+// All or none: a name stays for the life of the runtime, so a refused plan must not take some.
+absl::Status HasRoomForNames(const Flow& flow, const std::vector<PlaceNeed>& needs) {
+  const Places& named = flow.lanes.named();
+  const auto fresh = std::count_if(needs.begin(), needs.end(), [&](const PlaceNeed& need) {
+    return named.FindSet(need.spec) == kNoPlace;
+  });
+  const int32_t room = kMaxPlaces - named.count();
+  if (fresh <= room) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "The plan needs ", fresh,
+      " sets of SMs that this runtime has not named, and it has room for ", room, " of its ",
+      kMaxPlaces, "; a new runtime, or fewer sizes of partitions, is needed."));
 }
 
 }  // namespace
@@ -72,38 +92,40 @@ absl::StatusOr<NamedPartitions> NamePartitions(Flow& flow, const PartitionLayout
         "The plan has ", layout.partitions.size(), " partitions, and a runtime has room for ",
         kMaxPartitions, "; let apps share partitions."));
   }
-  NamedPartitions out;
+  std::vector<PlaceNeed> needs;
   int32_t first = 0;
-  const auto name = [&](const PlaceSpec& spec, int32_t sms) -> absl::StatusOr<PlaceIndex> {
-    const PlaceIndex place = flow.lanes.named().NameSet(spec, sms);
-    if (place != kNoPlace) return place;
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "Plans of this runtime have named all of the ", kMaxPlaces,
-        " sets of SMs that it has room for; a new runtime, or fewer sizes of partitions, is "
-        "needed."));
-  };
   for (const PartitionLayout::Partition& partition : layout.partitions) {
     const int32_t groups = partition.sms / profile.sm_granularity;
-    const absl::StatusOr<PlaceIndex> place = name({first, groups, false}, partition.sms);
-    if (!place.ok()) return place.status();
-    out.partitions.Add({.place = *place, .shared = partition.jobs.size() > 1});
+    needs.push_back({{first, groups, false}, partition.sms});
     first += groups;
   }
   const int32_t rest = profile.Groups() - first;
   const int32_t rest_sms = rest * profile.sm_granularity + profile.Remainder();
-  if (out.partitions.empty() || rest_sms == 0) return out;
-  const absl::StatusOr<PlaceIndex> place = name({first, rest, profile.Remainder() > 0}, rest_sms);
-  if (!place.ok()) return place.status();
-  out.rest = *place;
+  const bool has_rest = !needs.empty() && rest_sms > 0;
+  if (has_rest) needs.push_back({{first, rest, profile.Remainder() > 0}, rest_sms});
+  if (absl::Status status = HasRoomForNames(flow, needs); !status.ok()) return status;
+  NamedPartitions out;
+  for (size_t p = 0; p < needs.size(); ++p) {
+    const PlaceIndex place = flow.lanes.named().NameSet(needs[p].spec, needs[p].sms);
+    if (p == layout.partitions.size()) {
+      out.rest = place;
+    } else {
+      out.partitions.Add({.place = place, .shared = layout.partitions[p].jobs.size() > 1});
+    }
+  }
   return out;
 }
 
 absl::Status MakePartitions(Flow& flow, Mutex& tick_mutex, const NamedPartitions& named) {
-  const auto make = [&](PlaceIndex place) { return MakePlaceNow(flow, tick_mutex, place); };
-  for (const PartitionView& partition : named.partitions) {
-    if (absl::Status status = make(partition.place); !status.ok()) return status;
+  std::vector<PlaceIndex> places;
+  for (const PartitionView& partition : named.partitions) places.push_back(partition.place);
+  if (named.rest != kNoPlace) places.push_back(named.rest);
+  for (const PlaceIndex place : places) {
+    if (absl::Status status = MakePlaceNow(flow, tick_mutex, place, places); !status.ok()) {
+      return status;
+    }
   }
-  return named.rest == kNoPlace ? absl::OkStatus() : make(named.rest);
+  return absl::OkStatus();
 }
 
 PartitionSummary Publish(Flow& flow, const PartitionQuestion& question,

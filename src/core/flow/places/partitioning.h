@@ -42,11 +42,13 @@ struct NamedPartitions {
   BoundedList<PartitionView, kMaxPartitions> partitions;
   PlaceIndex rest = kNoPlace;
 };
-// RESOURCE_EXHAUSTED: more partitions, or more sets of SMs, than there is room for.
+// RESOURCE_EXHAUSTED: more partitions, or more sets of SMs, than there is room for; then none is
+// named.
 absl::StatusOr<NamedPartitions> NamePartitions(Flow& flow, const PartitionLayout& layout);
 
-// FAILED_PRECONDITION: graphs are registered that a place made now would lack; else what the device
-// refused.
+// FAILED_PRECONDITION: graphs are registered that a place made now would lack. RESOURCE_EXHAUSTED:
+// there are kLivePlacesMax places, and no other one is idle. Else what the device refused. After an
+// error the places that were made stay until they have been idle for long.
 absl::Status MakePartitions(Flow& flow, Mutex& tick_mutex, const NamedPartitions& named)
     ABSL_LOCKS_EXCLUDED(tick_mutex);
 

@@ -69,14 +69,15 @@ bool MayEnd(Flow& flow, PlaceIndex place) {
   return flow.lanes.IsEmpty(place) && !IsRouted(flow, place) && flow.gate.InFlight() == 0;
 }
 
-// The place that was unused for longest, at least for `idle_ns`.
-PlaceIndex LongestIdle(Flow& flow, TimeNs now_ns, int64_t idle_ns) {
+// The place that was unused for longest, at least for `idle_ns`, and is not kept.
+PlaceIndex LongestIdle(Flow& flow, TimeNs now_ns, int64_t idle_ns, uint64_t kept = 0) {
   Places& named = flow.lanes.named();
   PlaceIndex longest = kNoPlace;
   for (PlaceIndex place = kWholeDevice + 1; place < named.count(); ++place) {
     if (named.IsMade(place) && !flow.lanes.IsEmpty(place)) named.at(place).used_ns = now_ns;
     const TimeNs used_ns = named.at(place).used_ns;
-    if (now_ns - used_ns < idle_ns || !MayEnd(flow, place)) continue;
+    if (now_ns - used_ns < idle_ns || (kept & BitOf(place)) != 0) continue;
+    if (!MayEnd(flow, place)) continue;
     if (longest == kNoPlace || used_ns < named.at(longest).used_ns) longest = place;
   }
   return longest;
@@ -207,7 +208,35 @@ void NotePlaceAnswer(Flow& flow, const PlaceOrder& order, const PlaceAnswer& ans
   NoteMade(flow, order.place, answer);
 }
 
-absl::Status MakePlaceNow(Flow& flow, Mutex& tick_mutex, PlaceIndex place) {
+namespace {
+
+// Ends idle places until there is room for one more. Places that are all kept have no bound.
+absl::Status MakeRoom(Flow& flow, Mutex& tick_mutex, uint64_t kept) {
+  Places& named = flow.lanes.named();
+  for (int left = kMaxPlaces; left > 0; --left) {
+    PlaceOrder order;
+    {
+      const MutexLock lock(&tick_mutex);
+      if (named.keeps_all() || named.live() < kLivePlacesMax) return absl::OkStatus();
+      order = {LongestIdle(flow, flow.device->NowNs(), 0, kept), true};
+      if (order.place == kNoPlace) break;
+      flow.lanes.SetUsable(order.place, false);
+      named.SetState(order.place, PlaceState::kEnding);
+    }
+    const PlaceAnswer answer = AskDevice(flow, order, [] {});
+    const MutexLock lock(&tick_mutex);
+    NotePlaceAnswer(flow, order, answer);
+    if (!answer.status.ok()) return answer.status;
+  }
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "The runtime has ", kLivePlacesMax, " places of SMs, its limit, and none is idle. End the ",
+      "plan in force, or quotas, or wait for a moment without LC work, and plan again."));
+}
+
+}  // namespace
+
+absl::Status MakePlaceNow(Flow& flow, Mutex& tick_mutex, PlaceIndex place,
+                          absl::Span<const PlaceIndex> kept) {
   Places& named = flow.lanes.named();
   {
     const MutexLock lock(&tick_mutex);
@@ -221,6 +250,12 @@ absl::Status MakePlaceNow(Flow& flow, Mutex& tick_mutex, PlaceIndex place) {
           "Graphs are registered that are captured or measured in each place, and a new partition "
           "would lack them; plan the partitions first.");
     }
+  }
+  uint64_t kept_bits = 0;
+  for (const PlaceIndex other : kept) kept_bits |= BitOf(other);
+  if (absl::Status status = MakeRoom(flow, tick_mutex, kept_bits); !status.ok()) return status;
+  {
+    const MutexLock lock(&tick_mutex);
     named.SetState(place, PlaceState::kMaking);
   }
   const PlaceAnswer answer = AskDevice(flow, {place, false}, [] {});

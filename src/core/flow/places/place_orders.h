@@ -21,6 +21,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "src/core/base/mutex.h"
 #include "src/core/state/flow.h"
 
@@ -43,10 +44,13 @@ PlaceOrder TakePlaceOrder(Flow& flow);
 PlaceAnswer AskDevice(Flow& flow, const PlaceOrder& order, absl::FunctionRef<void()> before);
 void NotePlaceAnswer(Flow& flow, const PlaceOrder& order, const PlaceAnswer& answer);
 
-// Makes one place in the caller's thread, which holds the lock of registration.
-// FAILED_PRECONDITION: registered graphs would lack it; else what the device refused.
-absl::Status MakePlaceNow(Flow& flow, Mutex& tick_mutex, PlaceIndex place)
-    ABSL_LOCKS_EXCLUDED(tick_mutex);
+// Makes one place in the caller's thread, which holds the lock of registration. Where there are
+// kLivePlacesMax it ends an idle place first, but none of `kept`. It does not wait for a moment
+// without LC work, as PlaceMaker does: making a place then delays LC launches by milliseconds.
+// FAILED_PRECONDITION: registered graphs would lack it. RESOURCE_EXHAUSTED: there are as many
+// places, and none is idle. Else what the device refused.
+absl::Status MakePlaceNow(Flow& flow, Mutex& tick_mutex, PlaceIndex place,
+                          absl::Span<const PlaceIndex> kept) ABSL_LOCKS_EXCLUDED(tick_mutex);
 
 // Makes every place that is absent, for a graph that is about to be captured or measured in all of
 // them. Those that the device refuses stay absent. The caller holds the lock of registration.
