@@ -63,11 +63,12 @@ absl::Status CheckRealTime(const AppOptions& options) {
   };
   if (!job.IsPeriodic()) {
     if (job.period_ns == 0 && job.deadline_ns == 0 && job.worst_cases.empty() &&
-        job.eviction_ns == 0) {
+        job.eviction_ns == 0 && job.neighbour_factor == 1) {
       return absl::OkStatus();
     }
     return refuse("states a deadline of ", job.deadline_ns, " ns, ", job.worst_cases.size(),
-                  " worst cases and an eviction of ", job.eviction_ns, " ns with a period of ",
+                  " worst cases, an eviction of ", job.eviction_ns,
+                  " ns and a neighbour_factor of ", job.neighbour_factor, " with a period of ",
                   job.period_ns, " ns, and they need a period above 0.");
   }
   if (options.app_class == AppClass::kBestEffort) {

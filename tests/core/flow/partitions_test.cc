@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -385,3 +386,12 @@ TEST_F(PartitionsTest, RefusesWhatNoPlanCanKeep) {
 
 }  // namespace
 }  // namespace gpushare::core
+  for (const int32_t reserved :
+       {-1, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()}) {
+    const absl::Status status = PlanPartitions({.reserved_sms = reserved}).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_NE(status.message().find(std::to_string(reserved)), std::string::npos) << status;
+  }
+  RealTimeOptions factor_alone;
+  factor_alone.neighbour_factor = 1.5;
+  EXPECT_TRUE(absl::IsInvalidArgument(create(factor_alone)));

@@ -59,13 +59,18 @@ absl::StatusOr<PartitionQuestion> RequestOf(Flow& flow, const PartitionOptions& 
                      " ns, and it must lie between 0 and ", kMaxDurationNs, " ns."));
   }
   PartitionQuestion question;
+  if (options.reserved_sms < 0 || options.reserved_sms > profile.sm_count) {
+    return absl::InvalidArgumentError(absl::StrCat("The reserved SMs are ", options.reserved_sms,
+                                                   ", and they must lie between 0 and the ",
+                                                   profile.sm_count, " of the device."));
+  }
   PartitionRequest& request = question.request;
   request.grain = profile.sm_granularity;
   // What is reserved comes out of the SMs that whole groups leave over first.
   const int32_t reserved = std::max(0, options.reserved_sms - profile.Remainder());
   const int32_t groups = (reserved + request.grain - 1) / request.grain;
   request.sms = (profile.Groups() - groups) * request.grain;
-  if (options.reserved_sms < 0 || request.sms < request.grain) {
+  if (request.sms < request.grain) {
     return absl::InvalidArgumentError(
         absl::StrCat(options.reserved_sms, " SMs are reserved of ", profile.sm_count,
                      ", and at least the ", request.grain, " of one partition must be left."));
