@@ -25,6 +25,7 @@
 #include "src/core/flow/verbs/accept.h"
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/finish.h"
+#include "src/core/flow/verbs/queries/jobs.h"
 #include "src/core/log/events.h"
 #include "src/core/log/open_metrics.h"
 #include "src/core/queueing/queue_tail.h"
@@ -80,6 +81,7 @@ void ViewTokens(const App& app, AppGuarantee& guarantee) {
 }
 
 void ViewShare(const Flow& flow, const App& app, AppGuarantee& guarantee) {
+  if (!flow.PlanInForce()) return;
   const RealTimeShare& share = app.real_time;
   guarantee.partition = share.partition;
   guarantee.response_bound_ns = share.response_ns;
@@ -461,6 +463,7 @@ absl::Status Scheduler::SetPolicy(std::unique_ptr<Policy> policy) {
   driver_->flow.policy.swap(policy);
   driver_->flow.policy_threw = false;
   FollowPolicy(driver_->flow);
+  FollowPlan(driver_->flow);
   driver_->flow.dirty = true;
   return absl::OkStatus();
 }

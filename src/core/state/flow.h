@@ -166,9 +166,10 @@ struct Flow {
   // LC callers may launch by themselves: off while quiesced, closed or lost.
   std::atomic<int32_t> lc_reserved_capsms{0};  // of all LC apps
   std::atomic<bool> fast_path{true};
-  std::atomic<bool> learns{true};         // PolicyProperties::learns
-  std::atomic<bool> lets_lc_yield{true};  // PolicyProperties::lets_lc_yield
-  std::atomic<bool> places_asked{false};  // plan -> whoever runs Tick: wake the maker of places
+  std::atomic<bool> learns{true};          // PolicyProperties::learns
+  std::atomic<bool> lets_lc_yield{true};   // PolicyProperties::lets_lc_yield
+  std::atomic<bool> plan_in_force{false};  // PlanInForce
+  std::atomic<bool> places_asked{false};   // plan -> whoever runs Tick: wake the maker of places
   alignas(64) std::atomic<int32_t> open_regions{0};
   // BE regions that were too long for region_rooms since the last plan: the next one may have more.
   std::atomic<int64_t> regions_refused{0};
@@ -252,8 +253,12 @@ struct Flow {
   PairChanges co_schedule_changes = {.all = false, .pairs = {}};
   KernelRows<kMaxOverlapKernels> overlap_kernels;
   PlanBuffers buffers;
-  // The plan of partitions in force (flow/places/partitioning.h).
+  // The last plan of partitions (flow/places/partitioning.h). It is in force while the policy uses
+  // partitions: ask PlanInForce.
   bool has_partitions = false;
+  // Goes up whenever a plan comes into force or ends (FollowPlan). Jobs of an older one count for
+  // none.
+  uint64_t partition_plan = 0;
   PartitionsView partitions;  // `apps` is filled for each snapshot
   int64_t partition_overhead_ns = 0;
 
@@ -274,6 +279,10 @@ struct Flow {
   std::atomic<int> calls_running{0};
   // The last plan's, on a line of its own: the gate of an eager loop reads it before each launch.
   alignas(64) RegionRooms region_rooms;
+
+  // Whether a plan of partitions binds LC and BE work: there is one, and the policy carries it out.
+  // Any thread.
+  bool PlanInForce() const { return plan_in_force.load(); }
 
   // Whether another task of this graph has begun and is not complete.
   bool GraphIsTaken(const Task& task) const {

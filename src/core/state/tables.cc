@@ -242,6 +242,7 @@ void ResetApp(App& app) {
   app.depth_logged = -1;
   app.bound_lost_said = app.target_lost_said = false;
   app.real_time = RealTimeShare();
+  app.region_place.store(kNoPlace);
   for (std::atomic<int64_t>* counter :
        {&app.submitted, &app.completed, &app.failed, &app.dropped, &app.cancelled, &app.rejected,
         &app.evictions, &app.device_ns, &app.work_ns, &app.block_tasks}) {

@@ -65,13 +65,14 @@ struct QueryState {
   // Of the whole, predicted from input_size, with its error bar, or from the kernel of its one task
   // (LearnPrediction); 0: unknown.
   int64_t sized_ns = 0;
-  int64_t solo_ns = 0;        // predicted, all tasks admitted so far
-  int64_t issued_ns = 0;      // predicted, on the device
-  int64_t done_ns = 0;        // measured, complete
-  TimeNs ended_ns = 0;        // the last one that is complete, on the device; 0: none ran
-  bool waited = false;        // it began behind another one of its app
-  bool overran = false;       // a job that ran beyond its worst case: counted
-  QuerySlot* slot = nullptr;  // of an explicit query
+  int64_t solo_ns = 0;          // predicted, all tasks admitted so far
+  int64_t issued_ns = 0;        // predicted, on the device
+  int64_t done_ns = 0;          // measured, complete
+  TimeNs ended_ns = 0;          // the last one that is complete, on the device; 0: none ran
+  bool waited = false;          // it began behind another one of its app
+  bool overran = false;         // a job that ran beyond its worst case: counted
+  uint64_t partition_plan = 0;  // Flow::partition_plan at its begin
+  QuerySlot* slot = nullptr;    // of an explicit query
   // How long its tasks have waited for queries of higher priority, as of then (yields.cc).
   int64_t yielded_ns = 0;
   TimeNs yielded_until_ns = 0;
@@ -379,6 +380,9 @@ struct alignas(64) App {
 
   // The fast path's route: place + 1 in the low byte, then flags (route.h); 0: none published.
   std::atomic<uint32_t> route{0};
+  // LC: where its regions may run under a plan of partitions, which is a partition of its own
+  // without BE work. kNoPlace: nowhere.
+  std::atomic<PlaceIndex> region_place{kNoPlace};
 
   // What submitters write, on one line that the flow only reads, queries without an end aside.
   alignas(64) std::atomic<int32_t> submitters{0};  // threads inside a submit, for a safe release

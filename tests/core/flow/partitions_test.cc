@@ -347,9 +347,75 @@ TEST_F(PartitionsTest, AnotherPolicyKnowsNothingOfThePlan) {
   ASSERT_TRUE(scheduler_->SetPolicy(*MakePolicy("adaptive")).ok());
   EXPECT_EQ(place_of_be(), kWholeDevice);
   EXPECT_GT(*scheduler_->RegionRoomNs(), 0);
+  EXPECT_EQ(Of(0).partition, -1) << "the bound of a plan that nobody carries out";
+  EXPECT_EQ(Of(0).response_bound_ns, 0);
   ASSERT_TRUE(scheduler_->SetPolicy(*MakePolicy("partitioned")).ok());
   EXPECT_NE(place_of_be(), kWholeDevice);
   EXPECT_EQ(*scheduler_->RegionRoomNs(), 0) << "a region is on all SMs";
+  EXPECT_GE(Of(0).partition, 0);
+  EXPECT_GT(Of(0).response_bound_ns, 0);
+}
+
+TEST_F(PartitionsTest, AnLcRegionNeedsAPartitionOfItsOwn) {
+  ASSERT_NO_FATAL_FAILURE(Open("partitioned", kThree));
+  const QueueId service = AddQueue(AppClass::kLatencyCritical, "service");
+  // OK, or why a region of the queue may not begin.
+  const auto begin = [&](QueueId queue) {
+    scheduler_->Tick();
+    const auto region = scheduler_->RegionBegin(queue, kMs, nullptr);
+    if (!region.ok()) return region.status();
+    EXPECT_TRUE(scheduler_->RegionEnd(*region).ok());
+    EXPECT_TRUE(scheduler_->Wait(*region, kNever).ok());
+    return absl::OkStatus();
+  };
+  EXPECT_TRUE(begin(service).ok());
+  ASSERT_TRUE(PlanPartitions().ok());
+  EXPECT_TRUE(begin(apps_[0].queue).ok()) << begin(apps_[0].queue);
+  EXPECT_TRUE(absl::IsUnavailable(begin(service))) << begin(service);
+  ASSERT_TRUE(PlanPartitions({.slack_eviction_ns = 60 * kUs}).ok());
+  EXPECT_TRUE(absl::IsUnavailable(begin(apps_[0].queue))) << "it would evict no BE work";
+  ASSERT_TRUE(scheduler_->SetPolicy(*MakePolicy("adaptive")).ok());
+  EXPECT_TRUE(begin(service).ok());
+}
+
+TEST_F(PartitionsTest, AJobFromBeforeAPlanCountsForNone) {
+  ASSERT_NO_FATAL_FAILURE(Open("partitioned", kThree));
+  ASSERT_TRUE(PlanPartitions().ok());
+  TaskSpec spec;
+  spec.queue = apps_[2].queue;
+  spec.kernel = apps_[2].kernel;
+  spec.work.block_tasks = apps_[2].job.block_tasks * 4;
+  const TicketId ticket = *scheduler_->SubmitLc(spec);
+  ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + kMs).ok());
+  ASSERT_TRUE(PlanPartitions().ok());
+  ASSERT_TRUE(scheduler_->Wait(ticket, scheduler_->NowNs() + 1000 * kMs).ok());
+  EXPECT_EQ(Of(2).jobs, 0);
+  EXPECT_EQ(Of(2).overruns, 0);
+  EXPECT_EQ(Of(2).deadlines_missed, 0);
+}
+
+TEST_F(PartitionsTest, WorkThatNoPartitionHoldsBreaksTheBoundsOrWaits) {
+  ASSERT_NO_FATAL_FAILURE(Open("partitioned", kThree));
+  const QueueId service = AddQueue(AppClass::kLatencyCritical, "service");
+  ASSERT_TRUE(PlanPartitions().ok());
+  KernelDesc kernel = EvictableKernel("everywhere", 10 * kUs);
+  kernel.confinable = false;
+  TaskSpec spec;
+  spec.kernel = *scheduler_->RegisterKernel(kernel);
+  spec.work.block_tasks = 100;
+  spec.queue = apps_[0].queue;
+  const TicketId job = *scheduler_->SubmitLc(spec);
+  ASSERT_TRUE(scheduler_->Wait(job, scheduler_->NowNs() + 100 * kMs).ok());
+  EXPECT_EQ(Of(0).jobs, 1);
+  EXPECT_EQ(Of(0).overruns, 1);
+  ASSERT_EQ(reports_.size(), 1u);
+  EXPECT_NE(reports_[0].find("confinable"), std::string::npos) << reports_[0];
+  spec.queue = service;
+  const TicketId query = *scheduler_->SubmitLc(spec);
+  ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 10 * kMs).ok());
+  EXPECT_FALSE(*scheduler_->IsComplete(query));
+  ASSERT_TRUE(scheduler_->SetPolicy(*MakePolicy("adaptive")).ok());
+  EXPECT_TRUE(scheduler_->Wait(query, scheduler_->NowNs() + 100 * kMs).ok());
 }
 
 TEST_F(PartitionsTest, WithoutPeriodicAppsNoPlanIsInForce) {
@@ -367,6 +433,12 @@ TEST_F(PartitionsTest, RefusesWhatNoPlanCanKeep) {
   EXPECT_TRUE(absl::IsFailedPrecondition(PlanPartitions().status()));
   ASSERT_TRUE(scheduler_->SetPolicy(*MakePolicy("partitioned")).ok());
   EXPECT_TRUE(absl::IsInvalidArgument(PlanPartitions({.reserved_sms = 130}).status()));
+  for (const int32_t reserved :
+       {-1, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()}) {
+    const absl::Status status = PlanPartitions({.reserved_sms = reserved}).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_NE(status.message().find(std::to_string(reserved)), std::string::npos) << status;
+  }
   EXPECT_TRUE(absl::IsInvalidArgument(PlanPartitions({.slack_eviction_ns = -1}).status()));
   AppOptions app = {.name = "bad", .app_class = AppClass::kLatencyCritical};
   const auto create = [&](const RealTimeOptions& real_time) {
@@ -376,6 +448,9 @@ TEST_F(PartitionsTest, RefusesWhatNoPlanCanKeep) {
   EXPECT_TRUE(absl::IsInvalidArgument(create(Periodic(0, 5))));
   EXPECT_TRUE(absl::IsInvalidArgument(create(Periodic(5, 6))));
   EXPECT_TRUE(absl::IsInvalidArgument(create(Periodic(-5))));
+  RealTimeOptions factor_alone;
+  factor_alone.neighbour_factor = 1.5;
+  EXPECT_TRUE(absl::IsInvalidArgument(create(factor_alone)));
   app.promise.target_ns = 3;
   EXPECT_TRUE(absl::IsInvalidArgument(create(Periodic(5))));
   app.promise.target_ns = 0;
@@ -386,12 +461,3 @@ TEST_F(PartitionsTest, RefusesWhatNoPlanCanKeep) {
 
 }  // namespace
 }  // namespace gpushare::core
-  for (const int32_t reserved :
-       {-1, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()}) {
-    const absl::Status status = PlanPartitions({.reserved_sms = reserved}).status();
-    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-    EXPECT_NE(status.message().find(std::to_string(reserved)), std::string::npos) << status;
-  }
-  RealTimeOptions factor_alone;
-  factor_alone.neighbour_factor = 1.5;
-  EXPECT_TRUE(absl::IsInvalidArgument(create(factor_alone)));

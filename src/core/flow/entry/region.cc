@@ -46,6 +46,30 @@ absl::Status FitsRoom(Flow& flow, const Queue& queue, int64_t bound_ns, RegionLe
                                              " ns and the queue must be empty. Try again later."));
 }
 
+// Whether the plan of partitions allows an LC region: it begins at once, so it can neither take its
+// turn in a shared partition nor evict BE work from an idle one.
+absl::Status FitsPartitions(const Flow& flow, const Queue& queue) {
+  if (!flow.PlanInForce()) return absl::OkStatus();
+  const App& app = *queue.app;
+  const PlaceIndex own = app.region_place.load();
+  if (own == kNoPlace) {
+    return absl::UnavailableError(absl::StrCat(
+        "A plan of partitions is in force, and LC app '", app.options.name,
+        "' begins a region. Only an app with a partition of its own may, in a plan without "
+        "slack_eviction_ns; submit opaque work instead."));
+  }
+  // The queue's work in flight may be from before the plan, and so may the published route.
+  const bool in_order = queue.in_flight.load(std::memory_order_acquire) > 0;
+  const LaneIndex lane = in_order ? queue.lane.load(std::memory_order_relaxed) : kNoLane;
+  const bool there = lane == kNoLane
+                         ? UnpackRoute(app.route.load(std::memory_order_seq_cst)).place == own
+                         : flow.lanes.lane(lane).spec.place == own;
+  if (there) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("LC app '", app.options.name,
+                                             "' has work outside of its new partition. Try the "
+                                             "region again later."));
+}
+
 // Whether a region of the queue may begin now. The caller has counted it in open_regions, and
 // quiesce sets its flag before it reads that count: either the flag is seen here, or quiesce waits
 // for the region.
@@ -66,7 +90,9 @@ absl::Status MayBegin(Flow& flow, const Queue& queue, int64_t bound_ns, RegionLe
     return absl::UnavailableError(
         "The queue's lane holds a graph in segments. Try again later, when the graph has left it.");
   }
-  if (queue.app->options.app_class == AppClass::kLatencyCritical) return absl::OkStatus();
+  if (queue.app->options.app_class == AppClass::kLatencyCritical) {
+    return FitsPartitions(flow, queue);
+  }
   if (const int32_t quota = queue.app->reserved_capsms.load(); quota > 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("BE app '", queue.app->options.name, "' has a quota of ", quota,

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/flow/places/place_orders.h"
+#include "src/core/flow/verbs/queries/jobs.h"
 
 namespace gpushare::core {
 namespace {
@@ -58,12 +59,12 @@ absl::StatusOr<PartitionQuestion> RequestOf(Flow& flow, const PartitionOptions& 
         absl::StrCat("The slack eviction is ", options.slack_eviction_ns,
                      " ns, and it must lie between 0 and ", kMaxDurationNs, " ns."));
   }
-  PartitionQuestion question;
   if (options.reserved_sms < 0 || options.reserved_sms > profile.sm_count) {
     return absl::InvalidArgumentError(absl::StrCat("The reserved SMs are ", options.reserved_sms,
                                                    ", and they must lie between 0 and the ",
                                                    profile.sm_count, " of the device."));
   }
+  PartitionQuestion question;
   PartitionRequest& request = question.request;
   request.grain = profile.sm_granularity;
   // What is reserved comes out of the SMs that whole groups leave over first.
@@ -138,6 +139,7 @@ PartitionSummary Publish(Flow& flow, const PartitionQuestion& question,
                          const PartitionOptions& options) {
   for (int slot = 0; slot < flow.tables.app_slots(); ++slot) {
     flow.tables.app_slot(slot).real_time = RealTimeShare();
+    flow.tables.app_slot(slot).region_place.store(kNoPlace);
   }
   PartitionSummary summary;
   for (size_t p = 0; p < layout.partitions.size(); ++p) {
@@ -146,6 +148,10 @@ PartitionSummary Publish(Flow& flow, const PartitionQuestion& question,
       App* const app = flow.tables.FindApp(question.apps[static_cast<size_t>(job.job)]);
       if (app == nullptr) continue;
       app->real_time.partition = static_cast<int32_t>(p);
+      const bool apart = !named.partitions[static_cast<int32_t>(p)].shared;
+      if (apart && options.slack_eviction_ns == 0) {
+        app->region_place.store(named.partitions[static_cast<int32_t>(p)].place);
+      }
       app->real_time.worst_ns = job.worst_ns;
       app->real_time.response_ns = job.response_ns;
     }
@@ -155,6 +161,7 @@ PartitionSummary Publish(Flow& flow, const PartitionQuestion& question,
   flow.partitions.slack_eviction_ns = options.slack_eviction_ns;
   flow.partition_overhead_ns = question.request.overhead_ns;
   flow.has_partitions = !named.partitions.empty();
+  FollowPlan(flow);
   flow.dirty = true;
   summary.partitions = named.partitions.size();
   if (named.rest != kNoPlace) summary.rest_sms = flow.lanes.place(named.rest).sms;

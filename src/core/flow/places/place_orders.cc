@@ -21,7 +21,7 @@ constexpr uint64_t BitOf(PlaceIndex place) { return uint64_t{1} << place; }
 
 // The partitions of the plan in force, and the SMs beside them.
 uint64_t PlacesOfPartitions(const Flow& flow) {
-  if (!flow.has_partitions) return 0;
+  if (!flow.PlanInForce()) return 0;
   uint64_t places = flow.partitions.rest == kNoPlace ? 0 : BitOf(flow.partitions.rest);
   for (const PartitionView& partition : flow.partitions.partitions) {
     places |= BitOf(partition.place);

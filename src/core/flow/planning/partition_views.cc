@@ -11,8 +11,8 @@ namespace gpushare::core {
 namespace {
 
 // The oldest job of the app that is not done, and whether it is beyond its worst case.
-bool OldestOverran(const App& app) {
-  return app.first_query != nullptr && app.first_query->overran;
+bool OldestOverran(const Flow& flow, const App& app) {
+  return app.first_query != nullptr && IsJob(flow, *app.first_query) && app.first_query->overran;
 }
 
 // Of a task on the device: the job it is of, and when that has run for its worst case. In a
@@ -25,6 +25,9 @@ void ViewRunningJob(Flow& flow, const Task& task, RealTimeView& view) {
   const RealTimeShare& share = task.app->real_time;
   const bool shared = share.partition >= 0 && flow.partitions.partitions[share.partition].shared;
   if (!shared || task.query == nullptr) return;
+  // A job from before the plan has no budget in it, and stays to its end.
+  view.budget_end_ns = kNever;
+  if (!IsJob(flow, *task.query)) return;
   // The launch may have waited for an eviction, which the plan charged.
   view.budget_end_ns =
       part.launched_ns + flow.partition_overhead_ns + share.worst_ns - task.query->done_ns;
@@ -35,7 +38,7 @@ void ViewRunningJob(Flow& flow, const Task& task, RealTimeView& view) {
 
 void ViewPartitions(Flow& flow) {
   Snapshot& snapshot = flow.buffers.snapshot;
-  const bool in_force = flow.has_partitions && flow.policy->properties().uses_partitions;
+  const bool in_force = flow.PlanInForce();
   snapshot.partitions = in_force ? &flow.partitions : nullptr;
   if (!in_force) return;
   for (const App* const app : flow.lc_apps) {
@@ -51,7 +54,7 @@ void ViewPartitions(Flow& flow) {
     if (view.running.value == 0) ViewRunningJob(flow, *task, view);
   }
   for (const App* const app : flow.lc_apps) {
-    flow.partitions.apps[static_cast<size_t>(app->plan_index)].overran = OldestOverran(*app);
+    flow.partitions.apps[static_cast<size_t>(app->plan_index)].overran = OldestOverran(flow, *app);
   }
 }
 

@@ -8,8 +8,18 @@
 
 namespace gpushare::core {
 
+// A plan came into force or ended: Flow::PlanInForce, and which queries are its jobs.
+void FollowPlan(Flow& flow);
+
+// Whether the query is a job of the plan in force. One that began before it is not.
+bool IsJob(const Flow& flow, const QueryState& query);
+
 // The job is beyond its worst case: counted once. The first one of an app is reported.
 void NoteOverrun(Flow& flow, QueryState& query);
+
+// A task of a job has ended. One that no place holds ran on the SMs of every partition, which no
+// plan allows for: its job counts as an overrun, and the first one of an app is reported.
+void NoteJobTask(Flow& flow, const Task& task);
 
 // The job has ended now.
 void NoteJobEnded(Flow& flow, QueryState& query);

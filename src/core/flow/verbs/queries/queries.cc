@@ -65,6 +65,7 @@ void BeginLaunchedQuery(Flow& flow, QueryState& query, TimeNs since_ns) {
   if (query.idle) Resume(flow, query);
   if (query.active) return;
   query.began = true;
+  query.partition_plan = flow.partition_plan;
   const Promise& promise = query.app->options.promise;
   query.deadline_ns =
       promise.HasTarget() ? SaturatingAdd(query.arrival_ns, promise.target_ns) : kNever;
@@ -88,6 +89,7 @@ void FinishQueryTask(Flow& flow, Task& task) {
   query->issued_ns -= task.progress.issued_ns;
   query->done_ns += task.record.measured_ns;
   query->ended_ns = std::max(query->ended_ns, std::min(task.record.end_ns, flow.now_ns));
+  NoteJobTask(flow, task);
   if (task.next_within_ns != 0) query->next_within_ns = task.next_within_ns;
   LearnQueryTask(*query, task);
   if (task.explicit_query == nullptr) {
