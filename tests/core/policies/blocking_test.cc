@@ -44,10 +44,30 @@ TEST_F(BlockingTest, APlaceStretchesWhatRemainsButNotTheEviction) {
   EXPECT_EQ(On(half, Task(30 * kUs, 10 * kMs)), 30 * kUs);
 }
 
+// 1 of 8 workers has half the speed, and its block tasks take a quarter of the time: an eviction of
+// 84 us takes 24, of which 4 are the write's.
+TEST_F(BlockingTest, FewerWorkersStretchWhatRemainsAndShortenTheEviction) {
+  const int32_t kernel = builder_.AddKernel(84 * kUs);
+  builder_.Simulation(kernel).saturating_occupancy = 0.25;
+  HeadView& head = builder_.AddBeHead(be_, kernel, 10 * kMs);
+  const Width one = WidthOf(*head.kernel, 1);
+  const auto blocking_ns = [&](int64_t remaining_ns) {
+    head.remaining.duration_ns = remaining_ns;
+    return BlockingOn(builder_.Get(), head, kWholeDevice, one);
+  };
+  EXPECT_EQ(blocking_ns(10 * kMs), 24 * kUs);
+  EXPECT_EQ(blocking_ns(14 * kUs), 24 * kUs) << "28 us at that speed";
+  EXPECT_EQ(blocking_ns(8 * kUs), 16 * kUs);
+  EXPECT_EQ(LeavesWithin(builder_.Get(), head, kWholeDevice, one), 16 * kUs);
+}
+
 TEST_F(BlockingTest, AbsurdPredictionsStayWithinTheClock) {
   const HeadView& endless = Task(kNever, kMaxDurationNs, kMaxDurationNs);
   EXPECT_GE(On(builder_.LcPlace(68), endless), kMaxDurationNs);
   EXPECT_LT(On(builder_.LcPlace(68), endless), kNever);
+  EXPECT_LT(BlockingOn(builder_.Get(), endless, builder_.LcPlace(68),
+                       {.workers_per_sm = 1, .speed = 0.01}),
+            kNever);
 }
 
 }  // namespace

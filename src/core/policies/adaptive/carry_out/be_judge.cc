@@ -66,7 +66,7 @@ Judgement BeJudge::JudgeBlocking(const HeadView& task, const BePlace& place,
   if (places_.IsBesideLc(place)) return JudgeBesideLc(task, place);
   const bool evictable = CanBeEvicted(snapshot_, task);
   if (evictable && forced_) return {};
-  const int64_t blocking_ns = EvictionOf(BlockingOn(snapshot_, task, place.index), width);
+  const int64_t blocking_ns = BlockingOn(snapshot_, task, place.index, width);
   const Delay delay = places_.load().DelayWith(blocking_ns, evictable);
   if (shift_.MeetsExpected(delay)) return HoldForGap();
   return shift_.AllowsNow(delay) ? Judgement() : JudgeCredit(delay);
@@ -143,10 +143,10 @@ Judgement BeJudge::JudgeTogether(const HeadView& task, const BePlace& place) con
   const Evictions others = places_.EvictionsOn(place);
   if (others.sum_ns == 0) return {};
   const Width width = WidthOn(task, place);
-  const int64_t leaves_ns = EvictionOf(LeavesWithin(snapshot_, task, place.index), width);
+  const int64_t leaves_ns = LeavesWithin(snapshot_, task, place.index, width);
   const int64_t in_turn_ns = SumNs(others.in_turn_ns, leaves_ns);
   const bool in_tails = shift_.IsInTails(in_turn_ns);
-  const int64_t blocking_ns = EvictionOf(BlockingOn(snapshot_, task, place.index), width);
+  const int64_t blocking_ns = BlockingOn(snapshot_, task, place.index, width);
   const int64_t sum_ns = SumNs(others.sum_ns, blocking_ns);
   const Delay delay = {
       in_tails ? std::min(sum_ns, std::max(others.slowest_ns, leaves_ns)) : in_turn_ns,
