@@ -87,6 +87,38 @@ TEST_F(FewerWorkersTest, ARunningTaskWithFewerWorkersKeepsTheRestOfTheSmsEmpty) 
   EXPECT_NE(FindHold(plan, next), nullptr);
 }
 
+// Its eviction takes 96 us, as LC work tolerates, and not the 250 of all workers.
+TEST_F(FewerWorkersTest, ARunningTaskDelaysAQueryByTheEvictionOfItsWorkers) {
+  const int32_t kernel = AddKernel(250 * kUs);
+  builder.AddRunningBe(be, kernel, 8 * kMs, {{kWholeDevice, Form::kWorkers, false, 3 * kSms}});
+  const HeadView& next = AddHead(AddKernel(20 * kUs));
+  EXPECT_TRUE(IsHeld(PlanOf("adaptive", builder), next, Reason::kHoldWindow))
+      << "for want of room, not for the delay";
+}
+
+TEST_F(FewerWorkersTest, ARunningPartHasItsWidthWhereItIsAloneOnItsSms) {
+  const int32_t kernel = AddKernel(250 * kUs);
+  const int32_t unknown = AddKernel(250 * kUs, 1);
+  const auto width_of = [&](const RunningView& running, size_t copies) {
+    builder.running.assign(copies, running);
+    const Snapshot& snapshot = builder.Get();
+    const RunningView& first = snapshot.running.front();
+    return WidthOfPart(snapshot, first.task, first.parts[0]).workers_per_sm;
+  };
+  const auto run = [&](int32_t of, Form form, int32_t workers) {
+    return builder.AddRunningBe(be, of, 8 * kMs, {{kWholeDevice, form, false, workers}});
+  };
+  EXPECT_EQ(width_of(run(kernel, Form::kWorkers, 3 * kSms), 1), 3);
+  EXPECT_EQ(width_of(run(kernel, Form::kWorkers, 2 * kSms + 1), 1), 3) << "on one SM";
+  EXPECT_EQ(width_of(run(kernel, Form::kWorkers, 3 * kSms), 2), 0) << "beside another part";
+  EXPECT_EQ(width_of(run(kernel, Form::kWorkers, kMost * kSms), 1), 0);
+  EXPECT_EQ(width_of(run(kernel, Form::kFused, 3 * kSms), 1), 0);
+  EXPECT_EQ(width_of(run(unknown, Form::kWorkers, 3 * kSms), 1), 0);
+  RunningView rest = run(kernel, Form::kWorkers, 3 * kSms);
+  rest.task.blocks_left = 3 * kSms;
+  EXPECT_EQ(width_of(rest, 1), 0) << "its block tasks fill no more";
+}
+
 TEST_F(FewerWorkersTest, WithoutAnLcAppAKernelHasAllWorkers) {
   SnapshotBuilder alone{std::vector<int32_t>{}};
   const int32_t app = alone.AddBeApp();

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 
+#include "src/core/policies/parts/eviction.h"
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/seams/snapshot.h"
 #include "src/core/seams/width.h"
@@ -44,6 +45,29 @@ Width ChooseWidth(const Snapshot& snapshot, const HeadView& task, const ShareOf&
     if (fits(width)) return width;
   }
   return {};
+}
+
+// Whether another BE part is on SMs of the running part.
+inline bool SharesSms(const Snapshot& snapshot, const PartView& part) {
+  const uint64_t shared = snapshot.places[static_cast<size_t>(part.place)].overlaps;
+  for (const RunningView& running : snapshot.running) {
+    if (!IsBeCompute(running.task)) continue;
+    for (const PartView& other : running.parts) {
+      if (&other == &part || other.place < 0) continue;
+      if ((shared & PlaceBit(other.place)) != 0) return true;
+    }
+  }
+  return false;
+}
+
+// How many workers the part of a running task has, on some SMs at least. Beside other parts its
+// block tasks take as long as with all workers: all, then.
+inline Width WidthOfPart(const Snapshot& snapshot, const HeadView& task, const PartView& part) {
+  if (task.kernel == nullptr || part.place < 0 || !SaysWhatFewerWorkersDo(*task.kernel)) return {};
+  const int32_t sms = snapshot.places[static_cast<size_t>(part.place)].sms;
+  const bool fewer = HasFewerWorkers(*task.kernel, part.form, part.workers, sms, task.blocks_left);
+  if (!fewer || SharesSms(snapshot, part)) return {};
+  return WidthOf(*task.kernel, (part.workers + sms - 1) / sms);
 }
 
 }  // namespace gpushare::core

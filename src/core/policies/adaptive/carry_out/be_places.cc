@@ -63,12 +63,13 @@ bool BePlaces::Launch(const HeadView& task, BePlace& place, Reason reason, int32
   launch.workers =
       places_.quotas().BoundsWorkers(task) ? places_.quotas().WorkersLeft(task) : workers;
   const bool all = launch.workers == 0 && launch.form == Form::kWorkers;
-  const int32_t fewer = all ? judge_.WidthOn(task, place).workers_per_sm : 0;
+  const Width width = all ? judge_.WidthOn(task, place) : Width();
+  const int32_t fewer = width.workers_per_sm;
   if (fewer > 0) launch.workers = fewer * snapshot_.places[static_cast<size_t>(place.index)].sms;
   if (!plan.launches.TryAdd(launch)) return false;
   // The SMs have room for a second task, whose workers would make those of the first one slower.
   if (fewer > 0) place.window = 1;
-  places_.Take(task, place);
+  places_.Take(task, place, width);
   return true;
 }
 

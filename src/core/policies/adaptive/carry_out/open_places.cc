@@ -7,6 +7,7 @@
 #include "src/core/policies/parts/blocking.h"
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/eviction.h"
+#include "src/core/policies/parts/fewer_workers.h"
 #include "src/core/seams/launch_claims.h"
 
 namespace gpushare::core {
@@ -76,10 +77,11 @@ Delay OpenPlaces::DelayOfRunning(const RunningView& running) const {
   Delay delay;
   for (const PartView& part : running.parts) {
     if (part.place < 0 || (lc_.places & PlaceBit(part.place)) == 0) continue;
-    const int64_t remaining_ns = RemainingOn(snapshot_, running.task, part.place);
+    const Width width = WidthOfPart(snapshot_, running.task, part);
+    const int64_t remaining_ns = RemainingOn(snapshot_, running.task, part.place, width);
     if (ClaimsBlockTasks(part.form) && snapshot_.eviction_available) {
-      delay.eviction_ns =
-          std::max(delay.eviction_ns, std::min(remaining_ns, running.task.eviction_ns));
+      const int64_t eviction_ns = EvictionOf(running.task.eviction_ns, width);
+      delay.eviction_ns = std::max(delay.eviction_ns, std::min(remaining_ns, eviction_ns));
     } else {
       delay.uncuttable_ns = std::max(delay.uncuttable_ns, remaining_ns);
     }
@@ -94,11 +96,13 @@ void OpenPlaces::AddPart(const HeadView& task, const PartView& part) {
     return;
   }
   for (BePlace& place : all()) {
-    if (place.index == part.place) AddLive(task, place);
+    if (place.index == part.place) AddLive(task, place, WidthOfPart(snapshot_, task, part));
   }
 }
 
-void OpenPlaces::AddLive(const HeadView& task, BePlace& place) {
+// Beside another task its block tasks take longer than by themselves, but not longer than with all
+// workers: `slowest_ns` is of these.
+void OpenPlaces::AddLive(const HeadView& task, BePlace& place, const Width& width) {
   place.within_quotas = place.within_quotas && quotas_.any() && quotas_.BoundsWorkers(task);
   if (place.live < kQuotaLanes) {
     place.queues[static_cast<size_t>(place.live)] = task.queue;
@@ -108,22 +112,26 @@ void OpenPlaces::AddLive(const HeadView& task, BePlace& place) {
   live_queues_ |= QueueBit(task.queue);
   if (CanBeEvicted(snapshot_, task)) {
     Evictions& evictions = place.evictions;
-    evictions.sum_ns = SumNs(evictions.sum_ns, BlockingOn(snapshot_, task, place.index));
+    evictions.sum_ns = SumNs(evictions.sum_ns, BlockingOn(snapshot_, task, place.index, width));
     evictions.slowest_ns =
         std::max(evictions.slowest_ns, LeavesWithin(snapshot_, task, place.index));
-    evictions.in_turn_ns = SumNs(evictions.in_turn_ns, LeavesWithin(snapshot_, task, place.index));
+    evictions.in_turn_ns =
+        SumNs(evictions.in_turn_ns, LeavesWithin(snapshot_, task, place.index, width));
   }
   const uint64_t shared = snapshot_.places[static_cast<size_t>(place.index)].overlaps;
   load_.live |= shared;
   if (RunsAlone(task)) load_.alone |= shared;
 }
 
-void OpenPlaces::Take(const HeadView& task, BePlace& place) {
+void OpenPlaces::Take(const HeadView& task, BePlace& place, const Width& chosen) {
+  // Beside other work an eviction takes as long as that of all workers.
+  const bool shares_sms = (load_.live & PlaceBit(place.index)) != 0;
+  const Width width = shares_sms ? Width() : chosen;
   quotas_.Take(task, place.index);
-  AddLive(task, place);
+  AddLive(task, place, width);
   if (!place.overlaps_lc) return;
-  load_.delay =
-      load_.DelayWith(BlockingOn(snapshot_, task, place.index), CanBeEvicted(snapshot_, task));
+  load_.delay = load_.DelayWith(BlockingOn(snapshot_, task, place.index, width),
+                                CanBeEvicted(snapshot_, task));
 }
 
 Evictions OpenPlaces::EvictionsOn(const BePlace& place) const {

@@ -24,6 +24,7 @@
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/policies/parts/lc_activity.h"
 #include "src/core/seams/snapshot.h"
+#include "src/core/seams/width.h"
 
 namespace gpushare::core {
 
@@ -109,8 +110,8 @@ class OpenPlaces {
   }
   // False only where no task of the queue is live on any place.
   bool MayHaveLive(QueueId queue) const { return (live_queues_ & QueueBit(queue)) != 0; }
-  // A launch of the task on the place was planned.
-  void Take(const HeadView& task, BePlace& place);
+  // A launch of the task on the place was planned, with so many workers.
+  void Take(const HeadView& task, BePlace& place, const Width& chosen);
 
  private:
   // Several queues may share it.
@@ -121,7 +122,7 @@ class OpenPlaces {
   void CountLive();
   Delay DelayOfRunning(const RunningView& running) const;
   void AddPart(const HeadView& task, const PartView& part);
-  void AddLive(const HeadView& task, BePlace& place);
+  void AddLive(const HeadView& task, BePlace& place, const Width& width);
 
   const Snapshot& snapshot_;
   const LcActivity& lc_;
