@@ -205,7 +205,7 @@ void ViewRunning(Flow& flow, double tail_rate) {
       }
       const int32_t sms = flow.lanes.place(part.place).sms;
       const double share =
-          RoomShare(part, sms) * sms / flow.device->capabilities().profile.sm_count;
+          RoomSpeed(flow, *task, part) * sms / flow.device->capabilities().profile.sm_count;
       spent_ns += static_cast<int64_t>(static_cast<double>(flow.now_ns - since_ns) * share);
     }
     view.task.remaining.duration_ns =

@@ -30,12 +30,17 @@ inline bool SaysWhatFewerWorkersDo(const KernelDesc& kernel) {
   return kernel.simulation.saturating_occupancy < 1;
 }
 
+// The speed with that share of the workers, relative to all of them.
+inline double SpeedOfShare(const KernelDesc& kernel, double share) {
+  return std::min(1.0, share / kernel.simulation.saturating_occupancy);
+}
+
 inline Width WidthOf(const KernelDesc& kernel, int32_t workers_per_sm) {
   const int32_t most = kernel.resources.workers_per_sm_max;
   if (workers_per_sm <= 0 || workers_per_sm >= most) return {};
   const double share = static_cast<double>(workers_per_sm) / most;
   const double saturated = kernel.simulation.saturating_occupancy;
-  return {workers_per_sm, std::min(1.0, share / saturated), std::max(share, saturated)};
+  return {workers_per_sm, SpeedOfShare(kernel, share), std::max(share, saturated)};
 }
 
 // An eviction of so many workers, where one of all of them takes `all_ns`. The write takes as long.

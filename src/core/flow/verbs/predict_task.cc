@@ -6,6 +6,7 @@
 
 #include "src/core/flow/learn/learn.h"
 #include "src/core/log/label.h"
+#include "src/core/seams/width.h"
 #include "src/core/state/features.h"
 
 namespace gpushare::core {
@@ -26,6 +27,18 @@ void UseOverlapRow(Flow& flow, const Task& task) {
   const KernelDesc* const kernel = task.work.kernel;
   if (kernel == nullptr || kernel->kind() != TaskKind::kKernel || !kernel->evictable) return;
   flow.overlap_kernels.Use(*kernel, task.app->slot, flow.now_ns);
+}
+
+// Whether another BE part that is no copy is on SMs of the part.
+bool SharesSms(const Flow& flow, const Part& part) {
+  const uint64_t shared = flow.lanes.place(part.place).overlaps;
+  for (const Task* const task : flow.running_be) {
+    if (task->work.kind == TaskKind::kMemcpy) continue;
+    for (const Part& other : task->progress.parts) {
+      if (&other != &part && (shared >> other.place & 1) != 0) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -89,6 +102,13 @@ double SpeedOn(const Flow& flow, const Task& task, PlaceIndex place) {
   const double speed =
       flow.model->durations().SpeedOn(*task.work.kernel, flow.lanes.place(place).sms);
   return speed > 0 ? speed : 1;
+}
+
+double RoomSpeed(const Flow& flow, const Task& task, const Part& part) {
+  const double share = RoomShare(part, flow.lanes.place(part.place).sms);
+  const KernelDesc* const kernel = task.work.kernel;
+  if (share >= 1 || kernel == nullptr || !SaysWhatFewerWorkersDo(*kernel)) return share;
+  return SharesSms(flow, part) ? share : SpeedOfShare(*kernel, share);
 }
 
 }  // namespace gpushare::core

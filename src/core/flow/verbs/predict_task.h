@@ -20,6 +20,10 @@ Prediction RemainingOf(const Task& task);
 // nobody knows.
 double SpeedOn(const Flow& flow, const Task& task, PlaceIndex place);
 
+// The speed of a part of the task, relative to one that has all of its SMs' room (seams/width.h).
+// Beside other work on these SMs, and where nobody knows, its share of that room.
+double RoomSpeed(const Flow& flow, const Task& task, const Part& part);
+
 }  // namespace gpushare::core
 
 #endif  // GPUSHARE_SRC_CORE_FLOW_VERBS_PREDICT_TASK_H_

@@ -110,8 +110,7 @@ TimeNs NextBeLook(const Flow& flow, const Task& task, TimeNs now_ns, int64_t wak
       continue;
     }
     const TimeNs start_ns = std::max(part.launched_ns, flow.lanes.lane(part.lane).progress_ns);
-    const double speed =
-        SpeedOn(flow, task, part.place) * RoomShare(part, flow.lanes.place(part.place).sms);
+    const double speed = SpeedOn(flow, task, part.place) * RoomSpeed(flow, task, part);
     speeds += speed;
     weighted_ns += speed * static_cast<double>(start_ns - first_ns);
   }
