@@ -207,9 +207,9 @@ inline constexpr int64_t kTackerReplanNs = 5'000;
 // kernelet: time, ns, from the end of a kernel's slice to the start of its next one, through the
 // host. adaptive: between two tasks. Range 5,000 to 30,000.
 inline constexpr double kSliceGapNs = 10'000;
-// kernelet: the same where the next slice waits on the lane: a kernel behind another and the word by
-// which the first one is reported, 0.5 and 1 us (docs/hardware.md). What a kernel's calibration says
-// counts instead. Range 1,000 to 3,000.
+// kernelet: the same where the next slice waits on the lane: a kernel behind another and the word
+// by which the first one is reported, 0.5 and 1 us (docs/hardware.md). What a kernel's calibration
+// says counts instead. Range 1,000 to 3,000.
 inline constexpr double kQueuedSliceGapNs = 1'500;
 // kernelet: slices of a task on the device: one runs and one waits behind it. A third would only
 // delay a better pair. Range 1 to 4 (kMaxPartsPerTask).
@@ -222,8 +222,8 @@ inline constexpr double kSliceOverheadMax = 0.02;
 inline constexpr int32_t kSliceRunsMin = 8;
 // What one more slice counts of the mean: few slices are outliers. Range 0.02 to 0.3.
 inline constexpr double kSliceRunWeight = 0.05;
-// kernelet: a pair with a smaller error of its speeds was measured, and is not pruned. Repeats of one
-// pair differ by 0.03. Range 0.03 to 0.1.
+// kernelet: a pair with a smaller error of its speeds was measured, and is not pruned. Repeats of
+// one pair differ by 0.03. Range 0.03 to 0.1.
 inline constexpr float kMeasuredPairError = 0.05F;
 
 // Speed of an LC app beside a kernel that nobody measured, as a share of its speed on that side

@@ -220,6 +220,7 @@ void BuildSnapshot(Flow& flow) {
   snapshot.now_ns = flow.now_ns;
   ++snapshot.plan_sequence;
   snapshot.sm_count = capabilities.profile.sm_count;
+  snapshot.eviction_write_ns = capabilities.profile.eviction_write_latency_ns;
   snapshot.capsms_free = CapSmsOf(flow.ledger.FreeUnits());
   snapshot.quiesced = flow.quiesced.load();
   snapshot.return_hysteresis_ns = flow.options.be_return_hysteresis_ns;

@@ -362,6 +362,8 @@ struct Snapshot {
   // Time from the end of the last LC query until BE returns. A closed-loop client that submits its
   // next query at once then pays for no eviction.
   int64_t return_hysteresis_ns = 2000;
+  // Of the device's profile: the part of an eviction that does not depend on the work.
+  int64_t eviction_write_ns = 4000;
   bool quiesced = false;  // the application asked for quiet: launch nothing
   // The duty of BE work on the whole device (evidence/be_duty.h): it pauses until then, and again
   // at that time.

@@ -14,7 +14,6 @@
 #include <cstdint>
 
 #include "src/core/base/types.h"
-#include "src/core/seams/device_profile.h"
 #include "src/core/seams/kernel.h"
 
 namespace gpushare::core {
@@ -43,11 +42,12 @@ inline Width WidthOf(const KernelDesc& kernel, int32_t workers_per_sm) {
   return {workers_per_sm, SpeedOfShare(kernel, share), std::max(share, saturated)};
 }
 
-// An eviction of so many workers, where one of all of them takes `all_ns`. The write takes as long.
-inline int64_t EvictionOf(int64_t all_ns, const Width& width) {
+// An eviction of so many workers, where one of all of them takes `all_ns`. The write takes
+// `write_ns` (DeviceProfile::eviction_write_latency_ns) of both.
+inline int64_t EvictionOf(int64_t all_ns, const Width& width, int64_t write_ns) {
   if (all_ns == kNever || width.workers_per_sm == 0) return all_ns;
-  const int64_t write_ns = std::min(all_ns, DeviceProfile().eviction_write_latency_ns);
-  return write_ns + static_cast<int64_t>(static_cast<double>(all_ns - write_ns) * width.task_time);
+  const int64_t fixed_ns = std::min(all_ns, write_ns);
+  return fixed_ns + static_cast<int64_t>(static_cast<double>(all_ns - fixed_ns) * width.task_time);
 }
 
 // Whether a launch has fewer workers than its SMs hold and its block tasks would fill.

@@ -39,15 +39,23 @@ TEST_F(FewerWorkersTest, AWidthHasTheSpeedAndTheBlockTasksOfItsShareOfTheOccupan
   EXPECT_DOUBLE_EQ(one.speed, 0.25);
   EXPECT_DOUBLE_EQ(one.task_time, 0.5) << "an SM below saturation does not slow its block tasks";
   EXPECT_EQ(WidthOf(*head.kernel, kMost).workers_per_sm, 0) << "all";
-  EXPECT_EQ(EvictionOf(104 * kUs, half), 54 * kUs) << "the write of 4 us takes as long";
-  EXPECT_EQ(EvictionOf(104 * kUs, Width()), 104 * kUs);
-  EXPECT_EQ(EvictionOf(kNever, half), kNever);
+  EXPECT_EQ(EvictionOf(104 * kUs, half, 4 * kUs), 54 * kUs) << "the write of 4 us takes as long";
+  EXPECT_EQ(EvictionOf(3 * kUs, half, 4 * kUs), 3 * kUs);
+  EXPECT_EQ(EvictionOf(104 * kUs, Width(), 4 * kUs), 104 * kUs);
+  EXPECT_EQ(EvictionOf(kNever, half, 4 * kUs), kNever);
 }
 
 // 4 us and 3 / 8 of 246 us are 96 us, 4 / 8 of it 127.
 TEST_F(FewerWorkersTest, AKernelThatLeavesTooLateGetsTheMostWorkersThatLeaveInTime) {
   const HeadView& head = AddHead(AddKernel(250 * kUs));
   EXPECT_TRUE(IsLaunched(PlanOf("adaptive", builder), head, {.workers = 3 * kSms}));
+}
+
+// 24 us and 3 / 8 of 226 us are 109 us, 2 / 8 of it 81.
+TEST_F(FewerWorkersTest, TheWriteTakesAsLongAsTheDeviceSays) {
+  builder.snapshot.eviction_write_ns = 24 * kUs;
+  const HeadView& head = AddHead(AddKernel(250 * kUs));
+  EXPECT_TRUE(IsLaunched(PlanOf("adaptive", builder), head, {.workers = 2 * kSms}));
 }
 
 TEST_F(FewerWorkersTest, AKernelThatLeavesInTimeHasAllWorkers) {

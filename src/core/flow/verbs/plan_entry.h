@@ -14,12 +14,13 @@ namespace gpushare::core {
 // Whether the task can be launched in this form at all.
 bool HasForm(const Task& task, Form form);
 
-// Whether a BE task is on the device in slices alone. Its next one goes to the lane of these, behind
-// them, so that no time of the host stands between two slices.
+// Whether a BE task is on the device in slices alone. Its next one goes to the lane of these,
+// behind them, so that no time of the host stands between two slices.
 bool RunsInSlices(const Task& task);
 
 // Whether a task on the device may get one more launch: BE workers that share its claim counter, or
-// a slice behind slices. An LC queue is ordered by its lane, so a second lane would break its order.
+// a slice behind slices. An LC queue is ordered by its lane, so a second lane would break its
+// order.
 bool MayHaveMoreParts(const Task& task, const PlannedLaunch& planned);
 
 // Counts an entry that is not done.

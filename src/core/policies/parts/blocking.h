@@ -35,14 +35,14 @@ inline int64_t BlockingOn(const Snapshot& snapshot, const HeadView& task, PlaceI
                           const Width& width = {}) {
   const int64_t remaining_ns = RemainingOn(snapshot, task, place, width);
   if (!CanBeEvicted(snapshot, task)) return remaining_ns;
-  return std::min(remaining_ns, EvictionOf(task.eviction_ns, width));
+  return std::min(remaining_ns, EvictionOf(task.eviction_ns, width, snapshot.eviction_write_ns));
 }
 
 // The p99 of the time in which a task that can be evicted has left the place.
 inline int64_t LeavesWithin(const Snapshot& snapshot, const HeadView& task, PlaceIndex place,
                             const Width& width = {}) {
   return std::min(RemainingOn(snapshot, task, place, width),
-                  EvictionOf(task.eviction_p99_ns, width));
+                  EvictionOf(task.eviction_p99_ns, width, snapshot.eviction_write_ns));
 }
 
 }  // namespace gpushare::core

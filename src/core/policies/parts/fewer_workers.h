@@ -36,7 +36,7 @@ Width ChooseWidth(const Snapshot& snapshot, const HeadView& task, const ShareOf&
   const double share_of_all = share_of(task.eviction_ns);
   if (share_of_all >= 1) return {};
   const auto fits = [&](const Width& width) {
-    return share_of(EvictionOf(task.eviction_ns, width)) >= 1;
+    return share_of(EvictionOf(task.eviction_ns, width, snapshot.eviction_write_ns)) >= 1;
   };
   if (!fits(WidthOf(*task.kernel, 1))) return {};  // none leaves sooner
   for (int32_t w = task.kernel->resources.workers_per_sm_max - 1; w > 0; --w) {

@@ -234,14 +234,15 @@ void QuestionBuilder::AddTask(const TermContext& context, const HeadView& task, 
   const size_t k = static_cast<size_t>(task.kernel_index);
   KernelScratch& scratch = by_kernel_[k];
   const bool first = (present[k / kWordBits] >> (k % kWordBits) & 1) == 0;
-  // A running task counts as when it is launched again.
+  // A running task counts as when it is launched again: another arrangement evicts it, and so does
+  // the next query. Its own width would change the arrangement for one launch.
   const Width width =
       delay.eviction_ns > 0 && !(context.quotas.any() && context.quotas.BoundsWorkers(task))
           ? ChooseWidth(context.snapshot, task,
                         [&](int64_t ns) { return context.shifts.ShareOf({.eviction_ns = ns}); })
           : Width();
   const TermSource source = {
-      .eviction_ns = EvictionOf(delay.eviction_ns, width),
+      .eviction_ns = EvictionOf(delay.eviction_ns, width, context.snapshot.eviction_write_ns),
       .weight = context.snapshot.be_apps[static_cast<size_t>(task.app)].weight,
       .uncuttable_ns = delay.uncuttable_ns,
       .speed = width.speed,

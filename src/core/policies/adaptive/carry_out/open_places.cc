@@ -80,7 +80,8 @@ Delay OpenPlaces::DelayOfRunning(const RunningView& running) const {
     const Width width = WidthOfPart(snapshot_, running.task, part);
     const int64_t remaining_ns = RemainingOn(snapshot_, running.task, part.place, width);
     if (ClaimsBlockTasks(part.form) && snapshot_.eviction_available) {
-      const int64_t eviction_ns = EvictionOf(running.task.eviction_ns, width);
+      const int64_t eviction_ns =
+          EvictionOf(running.task.eviction_ns, width, snapshot_.eviction_write_ns);
       delay.eviction_ns = std::max(delay.eviction_ns, std::min(remaining_ns, eviction_ns));
     } else {
       delay.uncuttable_ns = std::max(delay.uncuttable_ns, remaining_ns);
