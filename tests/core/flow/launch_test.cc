@@ -84,6 +84,7 @@ class LaunchTest : public SimulatedSchedulerTest {
   };
   Orders orders_;
   std::vector<LaunchRequest> requests_;
+  SlicedPair seen_;  // written by a plan, also while the scheduler ends
   KernelId kernel_;
 };
 
@@ -136,8 +137,7 @@ TEST_F(LaunchTest, NoTimeOfTheHostStandsBetweenSlicesThatWaitOnALane) {
 // What is beside a slice is known only while its lane never runs empty. Against a guess of its
 // time alone its speed would have the error of the guess.
 TEST_F(LaunchTest, SlicesOfTwoKernelsBesideEachOtherAreSamplesOfTheirPairOnceTheyAreKnownAlone) {
-  SlicedPair seen;
-  StartWith([this, &seen](const Snapshot& snapshot, Plan& plan) {
+  StartWith([this](const Snapshot& snapshot, Plan& plan) {
     if (orders_.form == Form::kOriginal) {
       for (const HeadView& head : snapshot.heads) Add(plan, head.task, Form::kOriginal);
       return;
@@ -145,7 +145,7 @@ TEST_F(LaunchTest, SlicesOfTwoKernelsBesideEachOtherAreSamplesOfTheirPairOnceThe
     plan.replan_at_ns = snapshot.now_ns + 100 * kUs;
     const auto options = snapshot.co_schedules.Of(1, 0);
     if (options.empty()) return;  // a kernel has no row yet
-    seen = snapshot.co_schedules.SlicedOf(1, 0)[1];
+    seen_ = snapshot.co_schedules.SlicedOf(1, 0)[1];
     const auto fill = [&](const HeadView& task, int slices) {
       const size_t side = task.overlap_index == 1 ? 0 : 1;
       for (int i = slices; i < 2; ++i) {
@@ -166,7 +166,7 @@ TEST_F(LaunchTest, SlicesOfTwoKernelsBesideEachOtherAreSamplesOfTheirPairOnceThe
     for (const TicketId ticket : tickets) EXPECT_EQ(RecordOf(ticket).block_tasks, 30'000);
   };
   run_in_slices();
-  EXPECT_EQ(seen.runs[0] + seen.runs[1], 0) << "guesses";
+  EXPECT_EQ(seen_.runs[0] + seen_.runs[1], 0) << "guesses";
   orders_.form = Form::kOriginal;
   for (int64_t i = 0; i < 16; ++i) {
     first.work.block_tasks = second.work.block_tasks = (4 + i % 4) * 8 * sms_;
@@ -175,9 +175,9 @@ TEST_F(LaunchTest, SlicesOfTwoKernelsBesideEachOtherAreSamplesOfTheirPairOnceThe
   }
   run_in_slices();
   for (const size_t side : {size_t{0}, size_t{1}}) {
-    EXPECT_GT(seen.runs[side], 8);
-    EXPECT_GT(seen.speed[side], 0.1);
-    EXPECT_LT(seen.speed[side], 1);
+    EXPECT_GT(seen_.runs[side], 8);
+    EXPECT_GT(seen_.speed[side], 0.1);
+    EXPECT_LT(seen_.speed[side], 1);
   }
 }
 
