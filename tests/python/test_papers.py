@@ -54,13 +54,22 @@ def test_speed_up_is_the_mean_latency_under_the_other_policy_over_the_own():
     assert tables.speed_ups(rows, 'bare') == {'bare': [1.0, 1.0], 'smguard': [10.0, 2.0]}
     table = tables.by_policy(rows, 'bare')
     assert table[2][0] == 'smguard'
-    assert table[2][5] == '6.0, 10.0'
+    assert table[2][5:7] == ['6.00, 10.0', '-']
 
 
 def test_antt_and_stp_are_told_by_mean_and_worst():
     rows = tables.rows_of(result(run('a', 'bare', {'x': 1}, antt=1.0, stp=1.8),
                                  run('b', 'bare', {'x': 1}, antt=3.0, stp=1.2)))
-    assert tables.by_policy(rows, 'bare')[1][6:] == ['2.00, 3.00', '1.50, 1.20']
+    assert tables.by_policy(rows, 'bare')[1][6:] == ['-', '2.00, 3.00', '1.50, 1.20']
+
+
+def test_the_ceiling_of_a_speed_up_is_lc_alone():
+    rows = tables.rows_of(result(run('a', 'bare', {'x': 1}, app(mean_us=1000)),
+                                 run('a', 'smguard', {'x': 1}, app(mean_us=200)),
+                                 run('a', 'lc_alone', {}, app(mean_us=100))))
+    table = tables.by_policy(rows, 'bare')
+    assert table[1] == ['lc_alone, the ceiling', '1', '-', '1', '-', '10.00, 10.0', '1', '-', '-']
+    assert [line[6] for line in table[2:]] == ['0.10', '0.50']
 
 
 def test_a_wait_is_the_p99_beyond_that_alone():
