@@ -52,7 +52,8 @@ def one_ms() -> Json:
     lc = apps(LC, 'lc')
     for app in lc:
         app['arrivals'] = {'type': 'after_be', 'after_ns': 1_000_000, 'pause_ns': 10_000_000}
-    be = [app | {'name': f"{app['name']}_x{ahead}", 'queues': ahead, 'depth': 1} for ahead in AHEAD for app in apps(tuple(SOLO_MS), 'be')]
+    be = [app | {'name': f"{app['name']}_x{ahead}", 'queues': ahead, 'depth': 1}
+          for ahead in AHEAD for app in apps(tuple(SOLO_MS), 'be')]
     cases = [{'name': f'{query}-{app["name"]}', 'lc': [query], 'be': [app['name']]} for app in be for query in LC]
     return scenario('papers_smguard_1ms', 'SMGuard 6.1: the LC kernel comes 1 ms after one BE kernel or two.',
                     ['bare', 'priority', 'smguard', 'smguard:active', 'smguard:packed', 'adaptive', 'plain_streams',
@@ -75,7 +76,8 @@ def evicted() -> Json:
            'arrivals': {'type': 'after_be', 'after_ns': round(solo_ms * 5e5), 'pause_ns': 5_000_000}}
           for be, solo_ms in SOLO_MS.items() for of_13 in EVICTED]
     be = [app | {'depth': 1} for app in apps(tuple(SOLO_MS), 'be')]
-    cases = [{'name': f'{name}-{of_13}', 'lc': [f'{name}_{of_13}'], 'be': [name]} for name in SOLO_MS for of_13 in EVICTED]
+    cases = [{'name': f'{name}-{of_13}', 'lc': [f'{name}_{of_13}'], 'be': [name]}
+             for name in SOLO_MS for of_13 in EVICTED]
     return scenario('papers_smguard_evicted', 'SMGuard 6.3.2: CapSMs are taken from a kernel in its middle.',
                     ['smguard:active'], queries=20, lc=lc, be=be, cases=cases)
 
