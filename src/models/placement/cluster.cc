@@ -73,7 +73,7 @@ absl::Status CheckLc(const LcApp& app) {
     if (!status.ok()) return status;
   }
   if (app.p99_bound != 0) {
-    const absl::Status status =
+    absl::Status status =
         CheckNumber("LC app", app.name, "bound on p99", app.p99_bound, 1, kRatioMax);
     if (!status.ok()) return status;
   }
@@ -110,14 +110,14 @@ absl::Status CheckApps(const Cluster& cluster) {
   for (const LcApp& app : cluster.lc) {
     if (app.name.empty()) return absl::InvalidArgumentError("An LC app has no name.");
     if (!names.insert(app.name).second) return Refuse("The app", app.name, "is stated twice.");
-    if (const absl::Status status = CheckLc(app); !status.ok()) return status;
+    if (absl::Status status = CheckLc(app); !status.ok()) return status;
     lc_kinds.insert(app.kind);
     replicas += app.replicas;
   }
   for (const BeApp& app : cluster.be) {
     if (app.name.empty()) return absl::InvalidArgumentError("A BE app has no name.");
     if (!names.insert(app.name).second) return Refuse("The app", app.name, "is stated twice.");
-    if (const absl::Status status = CheckBe(app); !status.ok()) return status;
+    if (absl::Status status = CheckBe(app); !status.ok()) return status;
     be_kinds.insert(app.kind);
     instances += app.instances;
   }
@@ -162,7 +162,7 @@ absl::Status Check(const Cluster& cluster) {
                                                    kPairRowsMax, "."));
   }
   for (const PairRow& row : cluster.pairs) {
-    if (const absl::Status status = CheckRow(row); !status.ok()) return status;
+    if (absl::Status status = CheckRow(row); !status.ok()) return status;
   }
   if (cluster.be_per_gpu < 1 || cluster.be_per_gpu > kBePerGpuMax) {
     return absl::InvalidArgumentError(
