@@ -120,6 +120,9 @@ LAYERS = (
     # The helpers over nlohmann-json are for .cc files: no other header of models may reach them.
     Layer('models json helpers', 'src/models', (own('src/models'), *MODELS_BELOW, ABSEIL, NLOHMANN),
           pattern=r'^json_\w+\.h$'),
+    # What a promise allows is asked where the promise is translated.
+    Layer('models placement', 'src/models/placement', (own('src/models'), *MODELS_BELOW, PROMISE, ABSEIL),
+          pattern=r'^state\.cc$'),
     Layer('models headers', 'src/models', (own('src/models'), *MODELS_BELOW, ABSEIL, EIGEN, NANOFLANN, LEMON),
           pattern=r'\.h$', may_reach=(NLOHMANN,)),
     Layer('models', 'src/models',

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -65,6 +66,16 @@ int64_t Promise::LatencyLimit() const {
     if (bound_ns < 9e18) limit_ns = std::min(limit_ns, static_cast<int64_t>(bound_ns));
   }
   return limit_ns;
+}
+
+double Promise::MostP99() const {
+  const bool by_target = target_ns > 0 && p99_alone_ns > 0;
+  if (!BoundsP99() && !by_target) return kUnstatedInflation;
+  double most = BoundsP99() ? p99_bound : std::numeric_limits<double>::infinity();
+  if (by_target) {
+    most = std::min(most, static_cast<double>(target_ns) / static_cast<double>(p99_alone_ns));
+  }
+  return most;
 }
 
 double Promise::LateAlone(int64_t solo_ns) const {

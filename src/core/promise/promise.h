@@ -117,6 +117,9 @@ struct Promise {
   Promise WithoutTarget(int64_t found_p99_ns) const;
   // A latency above this is late; kNever while that is unknown.
   int64_t LatencyLimit() const;
+  // The most that the p99 may be over the p99 alone: by the bound, and by the target where that p99
+  // is stated. kUnstatedInflation where neither says.
+  double MostP99() const;
   // The share of queries that are late alone, from a stated p99: of a tail that falls
   // exponentially from the solo duration on. A lull shows fewer, and does not stay.
   double LateAlone(int64_t solo_ns) const;

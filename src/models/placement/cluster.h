@@ -88,8 +88,6 @@ inline constexpr int32_t kBePerGpuMax = 64;
 inline constexpr int64_t kMemoryBytesMax = int64_t{1} << 50;
 inline constexpr int64_t kTargetNsMax = int64_t{3600} * 1'000'000'000;
 inline constexpr double kRatioMax = 1e6;
-// p99 over alone of an LC app that states neither a bound nor a target, as core/promise has it.
-inline constexpr double kUnstatedBound = 1.05;
 
 // INVALID_ARGUMENT: a value outside its range, a name twice, or an app or GPU that does not exist,
 // with the value and the limit. What cannot be placed is not an error here.

@@ -3,13 +3,13 @@
 #include "src/models/placement/state.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <string>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "src/core/promise/promise.h"
 
 namespace gpushare::models::placement {
 
@@ -32,13 +32,9 @@ Problem::Problem(const Cluster& cluster, const PairSource& pairs, const Valuatio
 
 double Problem::P99Limit(int32_t lc) const {
   const LcApp& app = cluster_.lc[static_cast<size_t>(lc)];
-  double limit = std::numeric_limits<double>::infinity();
-  if (app.p99_bound > 0) limit = app.p99_bound;
-  if (app.target_ns > 0) {
-    limit =
-        std::min(limit, static_cast<double>(app.target_ns) / static_cast<double>(app.p99_alone_ns));
-  }
-  return app.p99_bound > 0 || app.target_ns > 0 ? limit : kUnstatedBound;
+  const core::Promise promise = {
+      .target_ns = app.target_ns, .p99_bound = app.p99_bound, .p99_alone_ns = app.p99_alone_ns};
+  return promise.MostP99();
 }
 
 Problem::Pairing Problem::At(int32_t lc, int32_t be) const {

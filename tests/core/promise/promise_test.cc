@@ -88,6 +88,18 @@ TEST(Promise, AQueryIsLateAboveTheSmallerLimit) {
   EXPECT_EQ(BoundOf(1e300, kNever - 1).LatencyLimit(), kNever);
 }
 
+TEST(Promise, TheP99MayBeOverTheP99AloneByTheTighterOfBoundAndTarget) {
+  EXPECT_EQ(Promise().MostP99(), kUnstatedInflation);
+  EXPECT_EQ(TargetOf(3'000).MostP99(), kUnstatedInflation) << "nobody knows the p99";
+  EXPECT_EQ(BoundOf(1.3).MostP99(), 1.3);
+  Promise both = {.target_ns = 2'500, .p99_bound = 1.5, .p99_alone_ns = 2'000};
+  EXPECT_EQ(both.MostP99(), 1.25);
+  both.target_ns = 4'000;
+  EXPECT_EQ(both.MostP99(), 1.5);
+  both.p99_bound = 0;
+  EXPECT_EQ(both.MostP99(), 2);
+}
+
 // (1 + x)(1 - rho) / (1 - rho (1 + x)) is 1 plus that part of the slack.
 TEST(Promise, QueriesMayTakeLongerByAPartOfTheSlack) {
   for (const double rho : {0.0, 0.3, 0.5, 0.8}) {
