@@ -15,8 +15,9 @@ bool OldestOverran(const Flow& flow, const App& app) {
   return app.first_query != nullptr && IsJob(flow, *app.first_query) && app.first_query->overran;
 }
 
-// Of a task on the device: the job it is of, and when that has run for its worst case. In a
-// partition of one app a launch may wait behind the app's own job, so only its end tells.
+// Of a task on the device: its job, and when that job has run for its worst case. Not in a
+// partition of one app: there a launch may wait behind the app's job before, and nobody sees when
+// it begins.
 void ViewRunningJob(Flow& flow, const Task& task, RealTimeView& view) {
   const Part& part = task.progress.parts[0];
   view.running = task.record.ticket;

@@ -2,9 +2,9 @@
 // model learns of co-schedules.
 //
 // "Enter running" begins every launch here, the complete stage ends it, and DropPart drops it. A
-// launch tells how fast its kernel is beside another one if it met workers of that kernel alone,
-// always as many an SM, on the same SMs. Times are the device's own. Invariant: a launch is in the
-// list until it ends or is dropped. Threads: the one that runs Tick.
+// launch is a sample of its kernel beside another one if nothing but workers of that other kernel
+// ran beside it, always as many an SM, on the same SMs. Times are the device's own. Invariant: a
+// launch is in the list until it ends or is dropped. Threads: the one that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_STATE_LAUNCHES_CO_RUNS_H_
 #define GPUSHARE_SRC_CORE_STATE_LAUNCHES_CO_RUNS_H_
@@ -67,8 +67,8 @@ class CoRuns {
     return false;
   }
 
-  // Returns whether the launch tells something; `out` is what. Of a launch that had no room, and of
-  // one that has ended, it tells nothing.
+  // Returns whether the launch is a sample, which goes to `out`. A launch that had no room, or that
+  // has ended before, is none.
   bool End(const CoRunEnd& end, CoRunTimes& out) {
     for (int i = 0; i < runs_.size(); ++i) {
       if (runs_[i].launch.launch != end.launch) continue;
