@@ -194,6 +194,10 @@ TEST(Fused, EachScopeIsBuiltLikeAWorkerTwin) {
       EXPECT_EQ(Count(worker, "$gpushare_head:"), 1u);
       ExpectTheClaimIsEnteredAtItsHead(worker);
       ExpectEachExitHasADrain(worker, row.early_exits);
+      // Each barrier of the body reads its result, without which the drains would never get theirs.
+      const size_t joined = row.early_exits > 0 ? 3 : 0;
+      EXPECT_EQ(Count(worker, "barrier.red.or.pred %gpushare_p3"), joined);
+      EXPECT_EQ(Count(worker, ", %gpushare_p2;\n\t@!%gpushare_p3 bra $gpushare_done;"), joined);
     }
   }
 }
