@@ -116,7 +116,7 @@ class FormsRow(unprepared.Row):
         with self.phases.phase(f'{name}: compiled'):
             steps = self._compiled(chosen)
         with self.phases.phase(f'{name}: alone'):
-            made, self.absent = self._ways(None, {})
+            made = self._ways(None, {})
             self.solo_ns = made[ALONE].solo()
             alone_ns = {one: self._alone_ns(one, step) for one, step in steps.items()}
         # Every form's BE counts against the fastest one. Without a form there is no BE.
@@ -156,7 +156,8 @@ class FormsRow(unprepared.Row):
 
     def _write(self, what: str) -> None:
         """Writes the row as it is, marked with what comes now: a process that is ended in it loses that alone."""
-        self.row['conditions'] = {one: self._of_idle(self._summary(one)) for one in self.runs}
+        self.row['conditions'] = {one: self._summary(one) if one == ALONE else self._of_idle(self._summary(one))
+                                  for one in self.runs}
         self.row['partial'] = what
         unprepared.write(self.arguments, self.rows)
 
@@ -231,8 +232,7 @@ class FormsRow(unprepared.Row):
 
     @staticmethod
     def _of_idle(found: dict[str, Any]) -> dict[str, Any]:
-        if 'be' in found:
-            found['be_of_idle'] = round(found['be'] / (1 - found['load']), 4)
+        found['be_of_idle'] = round(found['be'] / (1 - found['load']), 4)
         return found
 
     @staticmethod

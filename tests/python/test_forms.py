@@ -159,7 +159,7 @@ def modules(world):
             return MS
 
         def run(self, arrivals):
-            return world.run(self.name, len(arrivals))
+            return {**world.run(self.name, len(arrivals)), 'steps': 0}
 
     class Training:
         def __init__(self, runtime, step, *, state, name, kernel_options):
@@ -179,7 +179,8 @@ def modules(world):
 
         def _ways(self, plain, greens):
             assert plain is None
-            return {'alone': Way('alone', None, None, None)}, {}
+            self.absent = {}
+            return {'alone': Way('alone', None, None, None)}
 
         def _library(self, name, arrivals, promise, training):
             assert name == f'library {promise} {training.form.name}'
