@@ -28,14 +28,20 @@ TEST(FusedRatiosTest, FewRatiosOfFewCopiesAreTakenAndCappedOnesLast) {
   // 384 threads have 168 registers each: those of three copies.
   for (size_t i = 0; i < all.ratios.size(); ++i) {
     const ptx::FusedRatio& ratio = all.ratios[i];
-    EXPECT_EQ(ratio.capped, i >= 3) << i;
+    const bool crowded = ratio.threads > 384;
+    EXPECT_EQ(ratio.capped || ratio.move_registers, crowded) << i;
+    EXPECT_LE(i == 0 ? 0 : all.ratios[i - 1].capped, ratio.capped) << i;
+    if (!crowded) continue;
+    const ptx::FusedTwin twin = FusedAt(Part(text, 128, 168), Part(text, 128, 40), ratio);
+    ASSERT_TRUE(twin.ok()) << twin.refusal.message;
+    EXPECT_EQ(twin.text.find("setmaxnreg.inc") != std::string::npos, ratio.move_registers) << i;
     EXPECT_LE(ratio.tensor_copies + ratio.cuda_copies, 5u);
   }
   EXPECT_EQ(all.ratios[0].threads, 256u);
   EXPECT_EQ(all.ratios.back().threads, 640u);
   const PairRatios some = RatiosOfParts(Part(text, 128, 168), Part(text, 128, 40), {});
   ASSERT_EQ(some.ratios.size(), 6u);
-  EXPECT_EQ(some.ratios[5].threads, 512u);
+  EXPECT_TRUE(some.ratios[5].move_registers);
 }
 
 TEST(FusedRatiosTest, ARefusalSaysWhatBothPartsNeed) {

@@ -43,8 +43,7 @@ Counts FuseAll(const RecordedFile& tensor, const RecordedFile& cuda, const Ratio
   counts.why_not = pair.refusal;
   for (const ptx::FusedRatio& ratio : pair.ratios) {
     ++counts.feasible;
-    const ptx::FusedTwin twin = ptx::Fuse(PartOf(tensor_source, ratio.tensor_copies),
-                                          PartOf(cuda_source, ratio.cuda_copies));
+    const ptx::FusedTwin twin = FusedAt(tensor_source, cuda_source, ratio);
     if (!twin.ok()) {
       counts.why_not = twin.refusal.message;
       continue;

@@ -26,6 +26,12 @@ ptx::FusedPart PartOf(const PartSource& source, uint32_t copies) {
           .registers = static_cast<uint32_t>(source.registers)};
 }
 
+ptx::FusedTwin FusedAt(const PartSource& tensor, const PartSource& cuda,
+                       const ptx::FusedRatio& ratio) {
+  return ptx::Fuse(PartOf(tensor, ratio.tensor_copies), PartOf(cuda, ratio.cuda_copies),
+                   {.move_registers = ratio.move_registers});
+}
+
 PairRatios RatiosOfParts(const PartSource& tensor, const PartSource& cuda,
                          const RatioBounds& bounds) {
   PairRatios pair;

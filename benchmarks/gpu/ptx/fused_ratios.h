@@ -22,6 +22,8 @@ struct PartSource {
   int registers = 0;  // of a thread of the worker twin; 0: not known
 };
 ptx::FusedPart PartOf(const PartSource& source, uint32_t copies);
+ptx::FusedTwin FusedAt(const PartSource& tensor, const PartSource& cuda,
+                       const ptx::FusedRatio& ratio);
 
 // Each copy has code of its own: the time to assemble grows with the copies.
 struct RatioBounds {

@@ -19,8 +19,7 @@ constexpr int kCarveOutMax = 100;
 void MakeTwin(TwinGpu& gpu, const cuda::Assembly& assembly, const TwinsOfPair& pair,
               FusedTwinCode& twin) {
   const double begin_us = NowUs();
-  const ptx::FusedTwin fused = ptx::Fuse(PartOf(pair.tensor->source(), twin.ratio.tensor_copies),
-                                         PartOf(pair.cuda->source(), twin.ratio.cuda_copies));
+  const ptx::FusedTwin fused = FusedAt(pair.tensor->source(), pair.cuda->source(), twin.ratio);
   if (!fused.ok()) {
     twin.why_not = fused.refusal.message;
     return;

@@ -229,6 +229,7 @@ class Benchmark {
       }
       Json row = {{"ratio", RatioOf(twin)},
                   {"capped", twin.ratio.capped},
+                  {"registers_move", twin.ratio.move_registers},
                   {"blocks_per_sm", twin.blocks_per_sm}};
       if (twin.made()) {
         row["registers"] = twin.registers;

@@ -168,6 +168,20 @@ bool CapRegisters(const PartNeeds& tensor, const PartNeeds& cuda, const SmLimits
   return !ratio.capped || most >= limits.registers_capped_min;
 }
 
+// Makes a ratio that would be capped one whose registers move. False: that does not fit.
+bool HasRegistersMoved(const PartNeeds& tensor, const PartNeeds& cuda, LayoutChoices choices,
+                       const SmLimits& limits, FusedRatio& ratio, FusedLayout& layout) {
+  choices.move_registers = true;
+  FusedLayout moved;
+  if (LayOut(tensor, cuda, choices, limits, moved).reason != Reason::kNone) return false;
+  layout = moved;
+  ratio.threads = moved.threads;
+  ratio.registers = moved.registers;
+  ratio.capped = false;
+  ratio.move_registers = true;
+  return true;
+}
+
 uint32_t BlocksOfSm(const FusedLayout& layout, uint32_t registers, const SmLimits& limits) {
   uint32_t blocks = std::min(limits.blocks, limits.threads / layout.threads);
   blocks =
@@ -217,7 +231,11 @@ std::vector<FusedRatio> FeasibleRatios(const PartNeeds& tensor, const PartNeeds&
       ratio.threads = layout.threads;
       ratio.barriers = layout.barriers;
       ratio.shared_bytes = layout.shared_bytes;
-      if (!CapRegisters(tensor, cuda, limits, ratio)) continue;
+      const bool fits = CapRegisters(tensor, cuda, limits, ratio);
+      if ((!fits || ratio.capped) &&
+          !HasRegistersMoved(tensor, cuda, choices, limits, ratio, layout) && !fits) {
+        continue;
+      }
       ratio.blocks_per_sm = BlocksOfSm(layout, ratio.registers, limits);
       if (ratio.blocks_per_sm > 0) ratios.push_back(ratio);
     }
