@@ -104,9 +104,12 @@ TEST_P(PreRunGpuTest, ItCountsWhatNcuCounted) {
   const core::KernelDesc& truth = *profile->FindKernel(GetParam().first);
   Print(*result, truth);
   const core::KernelCounters& own = result->counters;
-  // A slice reads its launch header, which its original grid does not have.
-  EXPECT_NEAR(own.instructions / truth.counters.instructions, 1, 0.05);
-  EXPECT_NEAR(own.memory_instructions / truth.counters.memory_instructions, 1, 0.3);
+  // The slice form is other code: each warp reads the launch header, and on an H200 gemm_mma's
+  // executes 7 % more instructions than its original grid.
+  const bool sliced = GetParam().second > kWholeMs;
+  const double warps = truth.resources.threads_per_block / 32.0;
+  EXPECT_NEAR(own.instructions / truth.counters.instructions, 1, sliced ? 0.1 : 0.01);
+  EXPECT_NEAR(own.memory_instructions, truth.counters.memory_instructions, sliced ? warps : 0.5);
   EXPECT_NEAR(own.sectors_per_request, truth.counters.sectors_per_request, 1);
   if (device_->capabilities().profile.gpu_model != profile->device.gpu_model) return;
   // The IPC of the chain's prediction follows this share. The paper's model errs by 8 %.
