@@ -182,7 +182,8 @@ class FormsRow(unprepared.Row):
                 'evictable_segments': info.evictable_segments, 'longest_us': round(info.longest_segment_ns / 1e3, 1),
                 'whole_reason': info.whole_reason, 'unconfinable': training.unconfinable,
                 'twins': {state: sum(twin.state == state for twin in twins) for state in
-                          sorted({twin.state for twin in twins})} if form.twins else {}}
+                          sorted({twin.state for twin in twins})} if form.twins else {},
+                'no_twins': [[twin.name, twin.reason] for twin in twins if twin.reason] if form.twins else []}
 
     def _runs(self, bare: Way, trainings: dict[str, Any]) -> None:
         given = self.arguments

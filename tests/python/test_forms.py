@@ -206,7 +206,8 @@ def modules(world):
     compiled = types.SimpleNamespace(
         SEARCHES={'short': {}, 'full': {}}, made=made,
         kernels_us=lambda step: world.profiled.append(step) or [('product', 600.0), ('cublas', 400.0)])
-    twins = [types.SimpleNamespace(name='product', state='made'), types.SimpleNamespace(name='other', state='known')]
+    twins = [types.SimpleNamespace(name=name, state=state, reason=reason) for name, state, reason in
+             (('product', 'made', ''), ('other', 'known', ''), ('third', 'failed', 'No worker fits.'))]
     return {
         'torch': types.SimpleNamespace(cuda=cuda, int32='int32'), 'compiled_steps': compiled,
         'unprepared': types.SimpleNamespace(Row=Row, RATE_S=0.1, LOSSES_MAX=100, write=world.write),
@@ -275,7 +276,8 @@ def test_only_the_twins_form_makes_twins_and_it_is_registered_last(world):
     assert [options for _, options in world.registered] == [
         {'node_twins': False, 'segment_ns': 50_000}, {'node_twins': False, 'segment_ns': 50_000},
         {'node_twins': True, 'segment_ns': 50_000}]
-    assert row['forms']['twins']['twins'] == {'known': 1, 'made': 1}
+    assert row['forms']['twins']['twins'] == {'failed': 1, 'known': 1, 'made': 1}
+    assert row['forms']['twins']['no_twins'] == [['third', 'No worker fits.']]
     assert len(world.closed) == 3
 
 
