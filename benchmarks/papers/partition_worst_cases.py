@@ -31,6 +31,7 @@ class Measured:
         self.facts: dict[str, dict[int, dict[str, Any]]] = {}
         self.rate_alone: dict[str, dict[str, float]] = {}  # by BE work and app
         self.absent: dict[str, str] = {}  # jobs that cannot run in partitions, with the reason
+        self.left_out: dict[str, dict[int, str]] = {}  # sizes on which a job cannot run
 
     def worst_cases(self, key: str) -> list[tuple[int, int]]:
         return [(sms, found['max_ns']) for sms, found in sorted(self.facts[key].items())]
@@ -53,6 +54,11 @@ def measure(open_runtime: Callable[[], gpushare.Runtime], programs: Programs, jo
         batches = [distinct[first:first + at_once] for first in range(0, len(distinct), at_once)]
         with open_runtime() as runtime:
             one_size(runtime, programs, batches, sms, measured, options)
+    for key, sizes in measured.left_out.items():
+        for sms in sizes:
+            measured.facts.get(key, {}).pop(sms, None)
+        if not measured.facts.get(key):
+            measured.absent[key] = f"'{key}' runs on no partition: {next(iter(sizes.values()))}"
     return measured
 
 
@@ -104,8 +110,8 @@ def one_size(runtime: gpushare.Runtime, programs: Programs, batches: list[list[J
             back_to_back(runtime, clock, apps, feeders, options)
             for job, app in zip(jobs, apps, strict=True):
                 if app.whole_device or app.failed or not app.responses:
-                    measured.absent[job.key] = (f'On {sms} SMs, {app.whole_device} of {app.jobs} jobs ran on all SMs '
-                                                f'and {app.failed} failed.')
+                    measured.left_out.setdefault(job.key, {})[sms] = (
+                        f'{app.whole_device} of {app.jobs} jobs ran on all SMs, and {app.failed} failed.')
                 else:
                     measured.add(job.key, sms, app.responses, beside)
         for app in apps:

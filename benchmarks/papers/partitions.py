@@ -133,7 +133,8 @@ class Bench:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options, self.began = options, time.monotonic()
         self.rows: list[dict[str, Any]] = []
-        self.head: dict[str, Any] = {'experiment': 'partitions', 'device': options.device, 'options': {name: str(value) for name, value in sorted(vars(options).items())},
+        given = {name: str(value) for name, value in sorted(vars(options).items())}
+        self.head: dict[str, Any] = {'experiment': 'partitions', 'device': options.device, 'options': given,
                                      'python': platform.python_version()}
 
     def left_s(self) -> float:
@@ -154,8 +155,9 @@ class Bench:
         sets = self._prepared(programs)
         measured = measure(lambda: open_runtime(options.device, 'partitioned', options.profile), programs,
                            [job for one in sets.values() for job in one.jobs], options)
-        self.head.update(worst_cases=measured.facts, absent=measured.absent, rate_alone=measured.rate_alone,
-                         training=programs.training_is, training_reason=programs.training_reason,
+        self.head.update(worst_cases=measured.facts, left_out=measured.left_out, absent=measured.absent,
+                         rate_alone=measured.rate_alone, training=programs.training_is,
+                         training_reason=programs.training_reason,
                          setup_s=round(time.monotonic() - self.began, 2))
         print(f'setup took {self.head["setup_s"]} s; training is {programs.training_is}', flush=True)
         for name, given in sets.items():
@@ -226,7 +228,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument('--measure-seconds', type=float, default=0.5, help='the most for each of these')
     parser.add_argument('--margin', type=float, default=1.10, help='stated worst case over the largest measured')
     parser.add_argument('--slack-us', type=int, default=0, help='slack_eviction_ns of the plan, in us')
-    parser.add_argument('--step', default='gpt2', help="the training's, of matrix/networks.py; '': of kernels")
+    parser.add_argument('--step', default='mlp_small', help="the training's, of matrix/networks.py; '': of kernels")
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--out', type=pathlib.Path)
     options = parser.parse_args(given)
