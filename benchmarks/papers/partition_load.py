@@ -17,7 +17,7 @@ SPIN_NS = 150_000  # before a release: a sleep ends late by about 60 us
 UNFINISHED_MAX = 8  # jobs of an app, beyond which it releases none
 DEPTH = 3  # BE tasks that an app keeps pending
 JITTER = 0.1  # of a period, the most by which a release is later than it might be
-DRAIN_S = 20.0
+DRAIN_S = 10.0
 
 
 class Clock:

@@ -120,6 +120,9 @@ class Programs:
         except Exception as error:
             self.training_reason = sentence(error)
 
+    def drop_step(self, reason: str) -> None:
+        self._step, self.training_is, self.training_reason = None, 'kernels', reason
+
     def kernel(self, runtime: gpushare.Runtime, kernels: dict[str, gpushare.Kernel], owner: str, name: str,
                block_tasks: int) -> Submit:
         """A task of a catalogue kernel with buffers of its owner's own. kernels: those that the runtime has."""
@@ -173,7 +176,7 @@ class Programs:
             try:
                 return self._training(runtime)
             except Exception as error:
-                self._step, self.training_is, self.training_reason = None, 'kernels', sentence(error)
+                self.drop_step(sentence(error))
         app = runtime.create_app(name, gpushare.BEST_EFFORT)
         programs = STEP if name == 'training' else (name,)
         submits = [self.kernel(runtime, kernels, name, kernel, self._be_block_tasks(kernel)) for kernel in programs]
@@ -184,6 +187,9 @@ class Programs:
         # Measured in places it would have to be in each from its registration on, and a plan makes new ones.
         made = gpushare.torch.Training(runtime, self._step, state=self._step.state, name='training-graph',
                                        kernel_options={'measure_places': False})
+        if made.unconfinable:
+            made.close()
+            raise RuntimeError(made.unconfinable)
         return made.app, [lambda app, times: made.submit()[0]], False
 
     def _be_block_tasks(self, kernel: str) -> int:

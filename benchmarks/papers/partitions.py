@@ -32,6 +32,7 @@ import gpushare
 
 HERE = pathlib.Path(__file__).resolve().parent
 OVERRUN_EVERY = 10
+PATHS = ('catalogue', 'out', 'profile')  # options that are of a machine
 
 
 def open_runtime(device: str, policy: str, profile: str = '') -> gpushare.Runtime:
@@ -133,7 +134,7 @@ class Bench:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options, self.began = options, time.monotonic()
         self.rows: list[dict[str, Any]] = []
-        given = {name: str(value) for name, value in sorted(vars(options).items())}
+        given = {name: value for name, value in sorted(vars(options).items()) if name not in PATHS}
         self.head: dict[str, Any] = {'experiment': 'partitions', 'device': options.device, 'options': given,
                                      'python': platform.python_version()}
 
@@ -148,6 +149,8 @@ class Bench:
             sys.path.insert(0, str(HERE.parents[1] / 'examples/pytorch'))
             from catalogue import Catalogue
             catalogue = Catalogue(options.catalogue)
+            if not catalogue.has_cuda():
+                raise SystemExit('The catalogue was built without CUDA, and --device cuda needs its kernels.')
         with open_runtime(options.device, 'partitioned', options.profile) as runtime:
             device = runtime.device()
             self.head.update(gpu=device.name, sms=device.sm_count, library=gpushare.version())
