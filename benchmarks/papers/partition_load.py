@@ -23,8 +23,8 @@ DRAIN_S = 10.0
 class Clock:
     """The device's clock, and waits on it. `idle` runs while there is time."""
 
-    def __init__(self, runtime: gpushare.Runtime, virtual: bool) -> None:
-        self._runtime, self._virtual = runtime, virtual
+    def __init__(self, runtime: gpushare.Runtime) -> None:
+        self._runtime, self._virtual = runtime, runtime.device().virtual_time
 
     def now(self) -> int:
         return self._runtime.now_ns()

@@ -74,7 +74,7 @@ def rates_alone(open_runtime: Callable[[], gpushare.Runtime], programs: Programs
     rates: dict[str, dict[str, float]] = {}
     with open_runtime() as runtime:
         runtime.set_policy('priority')
-        clock = Clock(runtime, programs.simulated)
+        clock = Clock(runtime)
         kernels: dict[str, gpushare.Kernel] = {}
         for beside, names in BESIDE.items():
             feeders = {name: Feeder(*programs.best_effort(runtime, kernels, name)) for name in names}
@@ -97,7 +97,7 @@ def rates_of(clock: Clock, feeders: Mapping[str, Feeder], ns: int) -> dict[str, 
 
 def one_size(runtime: gpushare.Runtime, programs: Programs, batches: list[list[Job]], sms: int, measured: Measured,
              options: argparse.Namespace) -> None:
-    clock = Clock(runtime, programs.simulated)
+    clock = Clock(runtime)
     kernels: dict[str, gpushare.Kernel] = {}
     be = {beside: [Feeder(*programs.best_effort(runtime, kernels, name)) for name in names]
           for beside, names in BESIDE.items()}

@@ -52,7 +52,7 @@ class SetRun:
         self.name, self._set, self._options = name, given, options
         self._measured = measured
         self.runtime = open_runtime(options.device, 'partitioned', options.profile)
-        self._clock = Clock(self.runtime, programs.simulated)
+        self._clock = Clock(self.runtime)
         kernels: dict[str, gpushare.Kernel] = {}
         self._apps = [LcApp(job.app, job.period_ns, job.deadline_ns, self._create(job),
                             programs.submits(self.runtime, kernels, job)) for job in given.jobs]
@@ -219,7 +219,7 @@ class Bench:
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--device', choices=('cuda', 'sim'), default='cuda')
+    parser.add_argument('--device', choices=('cuda', 'sim', 'sim:realtime'), default='cuda')
     parser.add_argument('--catalogue', default='libgpushare_catalogue.so')
     parser.add_argument('--profile', default='')
     parser.add_argument('--sets', default=','.join(DEFAULT_SETS), help=f'of {",".join(SETS)}')

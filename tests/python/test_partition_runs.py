@@ -116,7 +116,7 @@ def test_releases_are_a_period_apart_and_stop_at_a_backlog():
             return False
 
     with gpushare.Runtime(device='sim', drive=gpushare.Drive.POLL) as runtime:
-        clock = partition_load.Clock(runtime, True)
+        clock = partition_load.Clock(runtime)
 
         def submit(app, times):
             arrivals.append(runtime.now_ns())
