@@ -37,6 +37,7 @@
 #     samples_more    rows that models of queries, copies and fused ratios need: blind shapes, whole queries at several sizes,
 #                     then 14 kernels with their copies, contention and fused kernels; GPUSHARE_SAMPLES names the file
 #     resnet          examples/pytorch/resnet50.py
+#     partitions      benchmarks/papers/partitions.py, 8 s a set; GPUSHARE_PARTITIONS_ARGUMENTS replaces that
 #     python          gpushare.torch and gpushare.triton: the checks of tests/python/gpu, with FOLDER's wheel
 #                     (tools/python_wheel.sh) if it has one; GPUSHARE_PYTHON_ARGUMENTS are torch_check.py's arguments
 #     faults          the faults of docs/reliability.md that need a GPU, each in a process of its own;
@@ -57,7 +58,7 @@ cases=''
 queries=''
 declare -A limits=([tests]=240 [segments]=90 [reservations]=60 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
   [quota]=240 [soak]=540 [colocate]=540 [idle]=120 [kernelet]=400
-  [ptx]=540 [fused]=560 [counters]=60 [places]=90 [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [warps]=30 [faults]=240 [python]=390)
+  [ptx]=540 [fused]=560 [counters]=60 [places]=90 [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [partitions]=220 [warps]=30 [faults]=240 [python]=390)
 
 list=0
 if [[ "${1:-}" == --list ]]; then
@@ -532,23 +533,33 @@ group_samples_more() {
 # Writes what a build writes into the Python package of the source tree: this machine may have no build.
 declare_python() { python3 -B "$root/bindings/python/generate.py" > /dev/null; }
 
-group_resnet() {
-  local library catalogue file="$out/resnet50.txt"
+# catalogue_script GROUP NAME SCRIPT ARGUMENT...: a script of the source tree that needs the library and the catalogue
+catalogue_script() {
+  local group="$1" name="$2" script="$3" library catalogue file="$out/$2.txt"
+  shift 3
   library="$(find "$folder" -name 'libgpushare.so.1' -print -quit)"
   catalogue="$(find "$folder" -name 'libgpushare_catalogue.so' -print -quit)"
   if [[ -z "$library" || -z "$catalogue" ]]; then
-    report resnet resnet50 FAILED 0 'the libraries are not in the folder'
+    report "$group" "$name" FAILED 0 'the libraries are not in the folder'
     return
   fi
   declare_python
-  execute "$file" env GPUSHARE_LIBRARY="$library" PYTHONPATH="$root/bindings/python" \
-    python3 -B "$root/examples/pytorch/resnet50.py" --catalogue "$catalogue" --queries 1500 --calibrate-seconds 5 --out "$out/resnet50.json"
-  tail -n 12 "$file"
+  execute "$file" env GPUSHARE_LIBRARY="$library" PYTHONPATH="$root/bindings/python" PYTHONUNBUFFERED=1 \
+    python3 -B "$root/$script" --catalogue "$catalogue" --out "$out/$name.json" "$@"
+  tail -n 24 "$file"
   if [[ $rc -eq 0 ]]; then
-    report resnet resnet50 ok "$took" ''
+    report "$group" "$name" ok "$took" ''
   else
-    report resnet resnet50 FAILED "$took" "$(reason "$file")"
+    report "$group" "$name" FAILED "$took" "$(reason "$file")"
   fi
+}
+
+group_resnet() { catalogue_script resnet resnet50 examples/pytorch/resnet50.py --queries 1500 --calibrate-seconds 5; }
+
+group_partitions() {
+  local arguments
+  read -ra arguments <<< "${GPUSHARE_PARTITIONS_ARGUMENTS:---seconds 8}"
+  catalogue_script partitions partitions benchmarks/papers/partitions.py --limit-s "$(($(left) - 10))" "${arguments[@]}"
 }
 
 group_python() {
@@ -603,7 +614,7 @@ if [[ $list -eq 1 ]]; then
   for group in tests ptx fused segments reservations counters sanitizer repeats kernels eviction places slices cost convolution gemm overlap warps quota soak idle kernelet calibrate samples samples_more faults; do
     "group_$group" 2> /dev/null
   done | sort -u
-  printf '%s\n' 'colocate gpushare' 'resnet gpushare_catalogue' 'python gpushare'
+  printf '%s\n' 'colocate gpushare' 'resnet gpushare_catalogue' 'partitions gpushare_catalogue' 'python gpushare'
   exit 0
 fi
 
