@@ -83,6 +83,9 @@ TEST(RoundsTest, PoolingJoinsSamplesAndWeighsRatesBySpan) {
   one.stats.prediction_error = 0.1;
   one.lc[0].guarantee.tail_credit = 0.5;
   one.lc[0].guarantee.queries_late_for_be = 3;
+  one.lc[0].guarantee.jobs = 10;
+  one.lc[0].guarantee.deadlines_missed = 1;
+  one.lc[0].guarantee.response_ns_max = 7;
   one.be[0].guarantee.held_ns[2] = 70;
   RunOutcome two = one;
   two.lc[0].guarantee.tail_credit = 0.25;
@@ -112,6 +115,9 @@ TEST(RoundsTest, PoolingJoinsSamplesAndWeighsRatesBySpan) {
   EXPECT_DOUBLE_EQ(pooled.stats.prediction_error, 0.4);
   EXPECT_EQ(pooled.lc[0].guarantee.tail_credit, 0.25) << "each round has an account of its own";
   EXPECT_EQ(pooled.lc[0].guarantee.queries_late_for_be, 6);
+  EXPECT_EQ(pooled.lc[0].guarantee.jobs, 20);
+  EXPECT_EQ(pooled.lc[0].guarantee.deadlines_missed, 2);
+  EXPECT_EQ(pooled.lc[0].guarantee.response_ns_max, 7);
   EXPECT_EQ(pooled.be[0].guarantee.held_ns[2], 140);
   EXPECT_TRUE(pooled.verified);
   two.verified = false;

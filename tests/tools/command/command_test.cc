@@ -335,7 +335,7 @@ TEST_F(CommandTest, ValidateAcceptsWhatIsShippedAndRefusesTheRest) {
   for (const char* name :
        {"smoke", "demo", "h200_measured", "h200_gpu", "h200_gpu_baselines", "multi_tenant", "burst",
         "copies", "lc_priority", "azure_code", "papers_smguard", "papers_copies", "papers_many_be",
-        "papers_head_of_line", "papers_baymax"}) {
+        "papers_head_of_line", "papers_baymax", "partitions"}) {
     const Answer answer = RunTool({"validate", scenarios_ + "/" + name + ".json"});
     EXPECT_EQ(answer.code, 0) << answer.err;
     EXPECT_THAT(answer.out, HasSubstr("good scenario"));
@@ -347,6 +347,49 @@ TEST_F(CommandTest, ValidateAcceptsWhatIsShippedAndRefusesTheRest) {
   const std::string cut = folder_ + "/cut.json";
   std::ofstream(cut) << text.substr(0, text.size() / 2);
   ExpectBadInput({"validate", cut}, "cut.json");
+}
+
+TEST_F(CommandTest, PeriodicAppsRunInPartitionsWithTheirBounds) {
+  const std::string scenario = scenarios_ + "/partitions.json";
+  const Answer answer = RunTool({"colocate", scenario, "--device", "sim", "--duration", "0.2",
+                                 "--policy", "partitioned,bare", "--json"});
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  int partitioned = 0;
+  int64_t violations = 0;  // without partitions
+  const auto result = nlohmann::json::parse(answer.out);
+  for (const auto& run : result.at("runs")) {
+    for (const auto& app : run.at("lc")) {
+      ASSERT_EQ(app.contains("partition"), run.at("policy") == "partitioned");
+      if (run.at("policy") == "bare") violations += app.at("violations").get<int64_t>();
+      if (run.at("policy") != "partitioned") continue;
+      ++partitioned;
+      const auto& partition = app.at("partition");
+      EXPECT_EQ(partition.at("sms"), app.at("app") == "control" ? 8 : 16);
+      EXPECT_GT(partition.at("jobs").get<int64_t>(), 0);
+      EXPECT_EQ(partition.at("deadlines_missed"), 0);
+      EXPECT_EQ(partition.at("overruns"), 0);
+      EXPECT_LE(partition.at("response_ns_max"), partition.at("response_bound_ns"));
+      EXPECT_EQ(app.at("violations"), 0);
+      EXPECT_LE(app.at("max_ns"), app.at("qos_ns")) << "the deadline is the line";
+    }
+  }
+  EXPECT_EQ(partitioned, 2 * 2);
+  EXPECT_GT(violations, 0);
+  const Answer table = RunTool({"colocate", scenario, "--device", "sim", "--duration", "0.1",
+                                "--policy", "partitioned", "--case", "beside-long"});
+  EXPECT_THAT(table.out, HasSubstr("control: 8 SMs, longest response "));
+  EXPECT_THAT(table.out, HasSubstr(" 0 of "));
+}
+
+TEST_F(CommandTest, AppsThatFitNoPartitionsAreRefusedWithTheCase) {
+  auto scenario = nlohmann::json::parse(Read(scenarios_ + "/partitions.json"));
+  scenario["profile"] = scenarios_ + "/../../profiles/h200.json";
+  for (auto& point : scenario["lc"][1]["worst_cases"]) point["ns"] = 31'000'000;
+  const std::string path = folder_ + "/tight.json";
+  std::ofstream(path) << scenario;
+  ExpectBadInput({"colocate", path, "--device", "sim"},
+                 "Case 'beside-long' does not run under 'partitioned': ");
+  ExpectBadInput({"validate", path}, "'perception'");
 }
 
 TEST_F(CommandTest, PtxSaysWhichFormsAreMadeAndMakesThem) {

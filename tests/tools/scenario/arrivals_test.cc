@@ -69,6 +69,25 @@ double ShareWithin(const std::vector<int64_t>& times, int64_t round, int64_t fro
   return static_cast<double>(inside) / static_cast<double>(times.size());
 }
 
+TEST(ArrivalsTest, SporadicJobsAreAPeriodApartOrMore) {
+  ArrivalSpec spec;
+  spec.kind = ArrivalKind::kSporadic;
+  spec.period_ns = 1'000'000;
+  ArrivalRequest request = Request();
+  request.mean_gap_ns = 0;  // they follow no load
+  const std::vector<double> exact = Gaps(MakeArrivals(spec, request));
+  ASSERT_EQ(exact.size(), static_cast<size_t>(kCount - 1));
+  EXPECT_EQ(*std::min_element(exact.begin(), exact.end()), 1e6);
+  EXPECT_EQ(*std::max_element(exact.begin(), exact.end()), 1e6);
+  spec.jitter = 0.2;
+  const std::vector<int64_t> times = MakeArrivals(spec, request);
+  EXPECT_EQ(times.front(), 0) << "all apps of a case release a job at the start";
+  const std::vector<double> gaps = Gaps(times);
+  EXPECT_GE(*std::min_element(gaps.begin(), gaps.end()), 1e6);
+  EXPECT_LE(*std::max_element(gaps.begin(), gaps.end()), 1.2e6);
+  EXPECT_NEAR(MeanOf(gaps), 1.1e6, 2e3);
+}
+
 TEST(ArrivalsTest, PeriodicIsExact) {
   ArrivalSpec spec;
   spec.kind = ArrivalKind::kPeriodic;

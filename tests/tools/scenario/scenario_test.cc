@@ -49,6 +49,74 @@ void ExpectSentence(const std::string& text, const std::string& part) {
   EXPECT_EQ(error.find('\n'), std::string::npos);
 }
 
+// The good scenario with keys of a periodic app at its first LC app, in the place of its target.
+std::string Periodic(const std::string& keys) {
+  return Changed(R"("target_solo_factor": 10)", keys);
+}
+
+TEST(ScenarioTest, APeriodicAppStatesItsDeadlineAndItsWorstCases) {
+  const Scenario scenario = ParseScenario(
+      Periodic(R"("period_ns": 1000000, "deadline_ns": 800000, "job_eviction_ns": 60000,
+        "neighbour_factor": 1.25, "worst_cases": [{"sms": 8, "ns": 500000}, {"sms": 16, "ns": 300000}])"),
+      "s.json");
+  const RealTimeSpec& spec = scenario.lc[0].real_time;
+  EXPECT_TRUE(spec.IsPeriodic());
+  EXPECT_EQ(spec.period_ns, 1'000'000);
+  EXPECT_EQ(spec.deadline_ns, 800'000);
+  EXPECT_EQ(spec.job_eviction_ns, 60'000);
+  EXPECT_EQ(spec.neighbour_factor, 1.25);
+  ASSERT_EQ(spec.worst_cases.size(), 2u);
+  EXPECT_EQ(spec.worst_cases[1].sms, 16);
+  EXPECT_EQ(spec.worst_cases[1].ns, 300'000);
+  // Its jobs come by its period, whatever the load of the case is.
+  EXPECT_EQ(scenario.lc[0].arrivals.kind, ArrivalKind::kSporadic);
+  EXPECT_EQ(scenario.lc[0].arrivals.period_ns, 1'000'000);
+  EXPECT_FALSE(FollowsLoad(scenario.lc[0].arrivals));
+  EXPECT_FALSE(scenario.lc[1].real_time.IsPeriodic());
+  EXPECT_TRUE(HasPartitions(scenario, {0, 1}, "partitioned"));
+  EXPECT_FALSE(HasPartitions(scenario, {1}, "partitioned"));
+  EXPECT_FALSE(HasPartitions(scenario, {0, 1}, "adaptive"));
+}
+
+TEST(ScenarioTest, TheDeadlineIsThePeriodUnlessItIsStated) {
+  const Scenario scenario = ParseScenario(
+      Periodic(R"("period_ns": 1000000, "arrivals": {"type": "sporadic", "jitter": 0.5})"),
+      "s.json");
+  EXPECT_EQ(scenario.lc[0].real_time.deadline_ns, 1'000'000);
+  EXPECT_EQ(scenario.lc[0].arrivals.jitter, 0.5);
+  EXPECT_FALSE(scenario.partitions.share);
+  const PartitionSpec spec =
+      ParseScenario(
+          Changed(R"("seed": 7)",
+                  R"("partitions": {"share": true, "slack_eviction_ns": 5, "reserved_sms": 8})"),
+          "s.json")
+          .partitions;
+  EXPECT_TRUE(spec.share);
+  EXPECT_EQ(spec.slack_eviction_ns, 5);
+  EXPECT_EQ(spec.reserved_sms, 8);
+}
+
+TEST(ScenarioTest, BadKeysOfPeriodicAppsAreNamed) {
+  ExpectSentence(Periodic(R"("period_ns": 0)"), "lc[0].period_ns");
+  ExpectSentence(Periodic(R"("period_ns": 10, "deadline_ns": 11)"),
+                 "deadline_ns is 11, and the period is 10; it must not be longer");
+  ExpectSentence(Periodic(R"("deadline_ns": 11)"), "deadline_ns");
+  ExpectSentence(Periodic(R"("period_ns": 10, "target_ns": 5)"), "the deadline is the target");
+  ExpectSentence(Periodic(R"("period_ns": 10, "yield_ns_max": 5)"), "yield_ns_max");
+  ExpectSentence(Periodic(R"("period_ns": 10, "neighbour_factor": 0.5)"), "neighbour_factor");
+  ExpectSentence(Periodic(R"("arrivals": {"type": "sporadic"})"),
+                 "period_ns is missing, and sporadic arrivals need it");
+  const auto worst = [](const std::string& list) {
+    return Periodic(R"("period_ns": 10, "worst_cases": )" + list);
+  };
+  ExpectSentence(worst(R"([{"sms": 8}])"), "lc[0].worst_cases[0].ns is missing");
+  ExpectSentence(worst(R"([{"ns": 8}])"), "lc[0].worst_cases[0].sms is missing");
+  ExpectSentence(worst(R"([{"sms": 8, "ns": 3}, {"sms": 8, "ns": 2}])"),
+                 "worst_cases[1].sms is 8, and the entry before has 8; they must ascend");
+  ExpectSentence(worst(R"([{"sms": 2000, "ns": 3}])"), "sms");
+  ExpectSentence(Changed(R"("seed": 7)", R"("partitions": {"shares": true})"), "shares");
+}
+
 TEST(ScenarioTest, AQueryMayComeAfterTheBeTasksOfARound) {
   const std::string poisson = R"({"type": "gamma", "cv": 2.5})";
   const std::string after = R"({"type": "after_be", "after_ns": 1000000, "pause_ns": 5})";

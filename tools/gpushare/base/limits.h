@@ -45,6 +45,12 @@ inline constexpr int64_t kStepGapNsMax = 300'000;
 inline constexpr int64_t kStatedGapNsMax = 100'000'000;  // what the library takes
 inline constexpr int64_t kStepBusyNsMin = 20'000'000;
 inline constexpr int64_t kStepBusyNsMax = 500'000'000;
+// What the library takes of a periodic app.
+inline constexpr size_t kWorstCasesMax = 1'024;
+inline constexpr int kSmsMax = 1'024;
+inline constexpr double kNeighbourFactorMax = 100;
+// Of a period, the most by which a sporadic gap is longer: beyond it another period is meant.
+inline constexpr double kJitterMax = 10;
 inline constexpr size_t kTasksPerQueryMax = 256;
 inline constexpr int64_t kQueriesMax = 1'000'000;
 inline constexpr int kQueuesPerAppMax = 16;

@@ -395,6 +395,7 @@ class Colocation {
     plan.raw = IsPlainRow(policy);
     plan.raw_form = PlainFormOf(policy);
     plan.lc = alone.plans;
+    if (HasPartitions(scenario_, one.lc, policy)) plan.partitions = &scenario_.partitions;
     const bool reserve = with_be && ListNamesPolicy(scenario_.reservation_policies, policy);
     for (size_t i = 0; i < plan.lc.size(); ++i) {
       LcPlan& lc = plan.lc[i];
@@ -448,7 +449,8 @@ class Colocation {
     run.events.apps = outcome.apps;
     run.events.kernels = outcome.kernels;
     run.events.promises = PromisesOf(plan, outcome, alone_.at(KeyOf(*run.one)).result);
-    if (!device_.real_time && plan.trace.from_ns == 0) {
+    // A log has no record of a plan of partitions, so such a run does not replay.
+    if (!device_.real_time && plan.trace.from_ns == 0 && plan.partitions == nullptr) {
       run.events.origin = {scenario_.file, HexText(scenario_.digest), device_name_, device_.tier,
                            device_.seed};
     }

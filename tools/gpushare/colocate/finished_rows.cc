@@ -50,6 +50,12 @@ void VisitLc(In& app, Visit&& visit) {
   visit("p50_bound", app.p50_bound);
   visit("tail_credit", app.tail_credit);
   visit("queries_late_for_be", app.queries_late_for_be);
+  visit("partition_sms", app.partition.sms);
+  visit("response_bound_ns", app.partition.response_bound_ns);
+  visit("response_ns_max", app.partition.response_ns_max);
+  visit("jobs", app.partition.jobs);
+  visit("deadlines_missed", app.partition.deadlines_missed);
+  visit("overruns", app.partition.overruns);
 }
 
 template <class In, class Visit>

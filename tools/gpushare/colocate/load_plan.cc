@@ -50,8 +50,11 @@ std::vector<LcPlan> PlanLoad(const Scenario& scenario, const std::vector<int>& l
   int64_t span_ns = scenario.duration_ns;
   if (plans.size() > 1 && span_ns == 0) {
     for (const LcPlan& plan : plans) {
-      if (!FollowsLoad(plan.app->arrivals)) continue;
-      const double span = gap_ns(plan) * static_cast<double>(queries);
+      const ArrivalSpec& arrivals = plan.app->arrivals;
+      const bool sporadic = arrivals.kind == ArrivalKind::kSporadic;
+      if (!sporadic && !FollowsLoad(arrivals)) continue;
+      const double gap = sporadic ? static_cast<double>(arrivals.period_ns) : gap_ns(plan);
+      const double span = gap * static_cast<double>(queries);
       span_ns = std::max(span_ns, static_cast<int64_t>(std::min(span, 9e18)));
     }
   }

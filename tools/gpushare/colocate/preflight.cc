@@ -1,5 +1,6 @@
 #include "tools/gpushare/colocate/preflight.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -58,6 +59,22 @@ void CheckReservations(const Scenario& scenario, const Case& one, const DeviceCh
   }
 }
 
+// The periodic apps of a case must fit, so this plans them on the device.
+void CheckPartitions(const Scenario& scenario, const Case& one, const DeviceChoice& device) {
+  const RuntimeHandle runtime = OpenRuntime(device, "partitioned");
+  std::vector<AppHandle> apps;
+  for (const int index : one.lc) {
+    LcPlan plan;
+    plan.app = &scenario.lc[static_cast<size_t>(index)];
+    apps.push_back(CreateLcApp(runtime.get(), plan, 16));
+  }
+  try {
+    PlanPartitions(runtime.get(), scenario.partitions);
+  } catch (const RunError& error) {
+    throw InputError("Case '" + one.name + "' does not run under 'partitioned': " + error.what());
+  }
+}
+
 bool HasReservations(const Scenario& scenario, const Case& one) {
   bool any = false;
   for (const int index : one.lc) any |= scenario.lc[static_cast<size_t>(index)].reserve_capsms > 0;
@@ -89,6 +106,11 @@ void Preflight(const Scenario& scenario, const DeviceChoice& device, const Workl
   std::set<std::pair<std::vector<int>, std::vector<int>>> tried;
   for (const Case& one : scenario.cases) {
     RequirePolicies(WithoutPlainRows(one.policies));
+    const std::vector<std::string> own = PoliciesOf(one, policies);
+    const bool partitioned = std::any_of(own.begin(), own.end(), [&](const std::string& policy) {
+      return HasPartitions(scenario, one.lc, policy);
+    });
+    if (partitioned) CheckPartitions(scenario, one, device);
     if (!HasReservations(scenario, one) || !tried.insert({one.lc, one.be}).second) continue;
     CheckReservations(
         scenario, one, device,

@@ -45,6 +45,11 @@ void PoolGuarantee(const gpushare_app_guarantee& round, gpushare_app_guarantee& 
   pooled.tail_credit = round.tail_credit;
   pooled.queries_late_for_be += round.queries_late_for_be;
   for (int i = 0; i < GPUSHARE_HOLD_REASONS; ++i) pooled.held_ns[i] += round.held_ns[i];
+  // The bound of any round is that of all: the same plan was made.
+  pooled.response_ns_max = std::max(pooled.response_ns_max, round.response_ns_max);
+  pooled.jobs += round.jobs;
+  pooled.deadlines_missed += round.deadlines_missed;
+  pooled.overruns += round.overruns;
 }
 
 }  // namespace

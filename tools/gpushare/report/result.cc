@@ -31,6 +31,15 @@ Json LcToJson(const LcResult& app, bool real_time) {
   json["p50_bound"] = Rounded(app.p50_bound);
   json["tail_credit"] = Rounded(app.tail_credit);
   json["queries_late_for_be"] = app.queries_late_for_be;
+  const PartitionResult& partition = app.partition;
+  if (partition.sms > 0) {
+    json["partition"] = {{"sms", partition.sms},
+                         {"response_bound_ns", partition.response_bound_ns},
+                         {"response_ns_max", partition.response_ns_max},
+                         {"jobs", partition.jobs},
+                         {"deadlines_missed", partition.deadlines_missed},
+                         {"overruns", partition.overruns}};
+  }
   return json;
 }
 

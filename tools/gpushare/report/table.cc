@@ -25,6 +25,21 @@ std::string LcCells(const LcResult& app) {
                 Ratio(app.p99_over_alone).c_str(), app.qos_met ? ' ' : '!', violations.c_str());
 }
 
+// A line below the row of a periodic app that had a partition.
+std::string PartitionText(const LcResult& app) {
+  const PartitionResult& partition = app.partition;
+  if (partition.sms == 0) return "";
+  return Format("    %s: %d SMs, longest response %s of the bound %s, %lld of %lld jobs late",
+                app.app.c_str(), partition.sms,
+                DurationText(static_cast<double>(partition.response_ns_max)).c_str(),
+                DurationText(static_cast<double>(partition.response_bound_ns)).c_str(),
+                static_cast<long long>(partition.deadlines_missed),
+                static_cast<long long>(partition.jobs)) +
+         (partition.overruns == 0
+              ? "\n"
+              : Format(", %lld overran\n", static_cast<long long>(partition.overruns)));
+}
+
 // Rows without the library may be given up; the numbers are those so far.
 std::string UnstableText(const RunResult& run) {
   if (!run.unstable) return "";
@@ -52,9 +67,11 @@ std::string RunRow(const RunResult& run) {
     row += Format(" %8s %8s %8s", "-", "-", "-");
   }
   row += UnstableText(run) + "\n";
-  if (run.lc.size() <= 1 && run.be.size() <= 1) return row;
+  if (run.lc.size() <= 1 && run.be.size() <= 1) {
+    return run.lc.empty() ? row : row + PartitionText(run.lc[0]);
+  }
   for (const LcResult& app : run.lc) {
-    row += Format("    %-22.22s ", app.app.c_str()) + LcCells(app) + "\n";
+    row += Format("    %-22.22s ", app.app.c_str()) + LcCells(app) + "\n" + PartitionText(app);
   }
   for (const BeResult& app : run.be) {
     row += Format("    %-22.22s %57s %7.3f\n", app.app.c_str(), "", app.rate_of_solo);

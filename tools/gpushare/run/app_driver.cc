@@ -47,13 +47,13 @@ std::string RunFault::message() const {
 
 // --- LC ------------------------------------------------------------------------------------------
 
-LcDriver::LcDriver(gpushare_runtime* runtime, const LcPlan& plan, KernelTable& kernels,
-                   int tasks_max, bool threaded, RunFault& fault)
+LcDriver::LcDriver(gpushare_runtime* runtime, const LcPlan& plan, AppHandle app,
+                   KernelTable& kernels, bool threaded, RunFault& fault)
     : plan_(plan),
       threaded_(threaded),
       fault_(fault),
       runtime_(runtime),
-      app_(CreateLcApp(runtime, plan, tasks_max)),
+      app_(std::move(app)),
       queues_(CreateQueues(app_.get(), plan.app->queues)),
       tasks_(BindTasks(plan.app->name, plan.app->tasks, kernels)),
       think_times_(plan) {}

@@ -49,7 +49,7 @@ struct TaskCount {
 
 class LcDriver {
  public:
-  LcDriver(gpushare_runtime* runtime, const LcPlan& plan, KernelTable& kernels, int tasks_max,
+  LcDriver(gpushare_runtime* runtime, const LcPlan& plan, AppHandle app, KernelTable& kernels,
            bool threaded, RunFault& fault);
   LcDriver(const LcDriver&) = delete;
   LcDriver& operator=(const LcDriver&) = delete;

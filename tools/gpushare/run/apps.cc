@@ -1,5 +1,8 @@
 #include "tools/gpushare/run/apps.h"
 
+#include <cstdint>
+#include <vector>
+
 namespace gpushare::tool {
 
 namespace {
@@ -33,9 +36,29 @@ AppHandle CreateLcApp(gpushare_runtime* runtime, const LcPlan& plan, int tasks_m
   options.priority = plan.app->priority;
   options.yield_ns_max =
       plan.app->yield_ns_max == kNoYieldLimit ? GPUSHARE_NEVER : plan.app->yield_ns_max;
+  const RealTimeSpec& job = plan.app->real_time;
+  std::vector<gpushare_worst_case> worst_cases;
+  for (const WorstCase& one : job.worst_cases) worst_cases.push_back({one.sms, 0, one.ns});
+  options.period_ns = job.period_ns;
+  options.deadline_ns = job.deadline_ns;
+  options.worst_cases = worst_cases.empty() ? nullptr : worst_cases.data();
+  options.worst_case_count = static_cast<uint32_t>(worst_cases.size());
+  if (job.IsPeriodic()) {
+    options.job_eviction_ns = job.job_eviction_ns;
+    options.neighbour_factor = job.neighbour_factor;
+  }
   AppHandle app = CreateApp(runtime, options);
   if (plan.reserve) ReserveCapSms(app.get(), plan.app->reserve_capsms, plan.app->packed);
   return app;
+}
+
+void PlanPartitions(gpushare_runtime* runtime, const PartitionSpec& spec) {
+  gpushare_partition_options options = GPUSHARE_PARTITION_OPTIONS_INIT;
+  options.share = spec.share ? 1 : 0;
+  options.slack_eviction_ns = spec.slack_eviction_ns;
+  options.reserved_sms = spec.reserved_sms;
+  gpushare_partition_plan plan = GPUSHARE_PARTITION_PLAN_INIT;
+  Check(gpushare_plan_partitions(runtime, &options, &plan));
 }
 
 AppHandle CreateBeApp(gpushare_runtime* runtime, const BePlan& plan) {

@@ -11,6 +11,8 @@
 namespace gpushare::tool {
 
 AppHandle CreateLcApp(gpushare_runtime* runtime, const LcPlan& plan, int tasks_max);
+// Partitions for the periodic apps that exist. Again: their counts of jobs begin anew.
+void PlanPartitions(gpushare_runtime* runtime, const PartitionSpec& spec);
 AppHandle CreateBeApp(gpushare_runtime* runtime, const BePlan& plan);
 
 }  // namespace gpushare::tool

@@ -25,6 +25,16 @@ struct CurvePoint {
 // Points for a latency percentile curve, denser towards the tail.
 std::vector<CurvePoint> PercentileCurve(const std::vector<int64_t>& sorted);
 
+// What became of a periodic app's jobs in its partition (gpushare_app_guarantee).
+struct PartitionResult {
+  int32_t sms = 0;  // 0: it has none
+  int64_t response_bound_ns = 0;
+  int64_t response_ns_max = 0;
+  int64_t jobs = 0;  // that ended
+  int64_t deadlines_missed = 0;
+  int64_t overruns = 0;
+};
+
 struct LcResult {
   std::string app;
   int64_t queries = 0;
@@ -49,6 +59,7 @@ struct LcResult {
   double p50_bound = 0;    // given to the library; 0: none
   double tail_credit = 0;  // queries that BE work may still make late, at the end
   int64_t queries_late_for_be = 0;
+  PartitionResult partition;
   std::vector<CurvePoint> curve;  // for the report, not in result.json
 };
 

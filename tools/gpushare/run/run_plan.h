@@ -63,6 +63,7 @@ struct RunPlan {
   std::vector<LcPlan> lc;
   std::vector<BePlan> be;
   const std::vector<FusedPair>* fused = nullptr;  // of kernels that the apps use; null: none
+  const PartitionSpec* partitions = nullptr;      // plan for the periodic apps; null: no plan
   int64_t round_ns_max = kRoundNsMax;             // in rounds: tests have shorter ones
   int64_t span_ns = 0;  // without LC apps: length of the run; with closed loops: its limit
   TraceWindow trace;

@@ -35,6 +35,11 @@ LcResult LatenciesOf(const RunPlan& plan, const RunOutcome& outcome, size_t app)
   return result;
 }
 
+PartitionResult PartitionOf(const gpushare_app_guarantee& guarantee) {
+  return {guarantee.partition_sms, guarantee.response_bound_ns, guarantee.response_ns_max,
+          guarantee.jobs,          guarantee.deadlines_missed,  guarantee.overruns};
+}
+
 std::vector<HeldTime> HeldTimesOf(const gpushare_app_guarantee& guarantee) {
   std::vector<HeldTime> held;
   for (int i = 0; i < GPUSHARE_HOLD_REASONS; ++i) {
@@ -52,6 +57,7 @@ double BoundOf(const Case& one, const LcApp& app) {
 }
 
 int64_t TargetOf(const LcPlan& plan) {
+  if (plan.app->real_time.IsPeriodic()) return plan.app->real_time.deadline_ns;
   if (plan.app->target_ns > 0) return plan.app->target_ns;
   return std::llround(plan.app->target_solo_factor * static_cast<double>(plan.solo_ns));
 }
@@ -102,6 +108,7 @@ RunResult PolicyResult(const Case& one, const RunPlan& plan, const RunOutcome& o
     app.p50_bound = outcome.lc[i].guarantee.p50_bound;
     app.tail_credit = outcome.lc[i].guarantee.tail_credit;
     app.queries_late_for_be = outcome.lc[i].guarantee.queries_late_for_be;
+    app.partition = PartitionOf(outcome.lc[i].guarantee);
     CompareWithAlone(lc_alone.lc[i], outcome.lc[i].latencies_ns, BoundOf(one, *plan.lc[i].app),
                      TargetOf(plan.lc[i]), app);
     result.lc.push_back(app);

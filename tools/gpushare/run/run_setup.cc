@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "tools/gpushare/run/apps.h"
+
 namespace gpushare::tool {
 
 RunSetup::RunSetup(RuntimeHandle opened, const RunPlan& plan, RunFault& fault)
@@ -11,8 +13,15 @@ RunSetup::RunSetup(RuntimeHandle opened, const RunPlan& plan, RunFault& fault)
   plan.workloads->BeginRun();
   // The library has 65,536 task slots in all. An app that fills its share waits with its queries.
   const int tasks_max = static_cast<int>(std::max<size_t>(256, 32768 / (plan.lc.size() + 1)));
+  std::vector<AppHandle> apps;
   for (const LcPlan& app : plan.lc) {
-    lc.push_back(std::make_unique<LcDriver>(runtime.get(), app, kernels, std::min(tasks_max, 8192),
+    apps.push_back(CreateLcApp(runtime.get(), app, std::min(tasks_max, 8192)));
+  }
+  // Before graphs are registered that are captured in each place: a later partition would lack
+  // them.
+  if (plan.partitions != nullptr) PlanPartitions(runtime.get(), *plan.partitions);
+  for (size_t i = 0; i < plan.lc.size(); ++i) {
+    lc.push_back(std::make_unique<LcDriver>(runtime.get(), plan.lc[i], std::move(apps[i]), kernels,
                                             plan.device.real_time, fault));
   }
   for (const BePlan& app : plan.be) {

@@ -9,6 +9,7 @@
 #include "tools/gpushare/base/limits.h"
 #include "tools/gpushare/base/pause.h"
 #include "tools/gpushare/run/app_driver.h"
+#include "tools/gpushare/run/apps.h"
 #include "tools/gpushare/run/metrics.h"
 #include "tools/gpushare/run/raw_run.h"
 #include "tools/gpushare/run/run_setup.h"
@@ -186,6 +187,8 @@ class Run {
       }
     }
     SpinUntil(begin_ns + kWarmUpNs, [] { return false; });
+    // Again, so that the warm-up's jobs do not count.
+    if (plan_.partitions != nullptr) PlanPartitions(runtime_.get(), *plan_.partitions);
     if (InRounds(plan_)) round_ended_ = EndRound();
     if (!plan_.trace.event_log_path.empty()) BeginTrace();
     start_ns_ = NowNs(runtime_.get()) + kLeadNs;
@@ -415,6 +418,7 @@ int64_t MeasureSoloNs(const DeviceChoice& device, Workloads& workloads, const Lc
   constexpr int64_t kQueries = 5;
   constexpr int64_t kQueriesRealTime = 101;
   LcApp probe = app;
+  probe.real_time = RealTimeSpec();
   probe.arrivals = ArrivalSpec();
   probe.arrivals.kind = ArrivalKind::kClosedLoop;
   probe.arrivals.clients = 1;

@@ -116,6 +116,16 @@ void AddBatches(const ArrivalSpec& spec, const ArrivalRequest& request, Random& 
   }
 }
 
+// A job at the start, as all apps of a case have one, then gaps of a period or longer.
+void AddSporadic(const ArrivalSpec& spec, Random& random, Collector& out) {
+  const auto period = static_cast<double>(spec.period_ns);
+  double time_ns = 0;
+  while (out.Add(time_ns)) {
+    // Rounded up: times are whole nanoseconds, and no gap may be shorter than the period.
+    time_ns += period + std::ceil(period * spec.jitter * random.Uniform());
+  }
+}
+
 // Scales recorded times, so that the mean gap of the rows used is the wanted one.
 void AddRecorded(const ArrivalSpec& spec, const ArrivalRequest& request, Collector& out) {
   const size_t rows = std::min(spec.times_ns.size(),
@@ -148,6 +158,9 @@ std::vector<int64_t> MakeArrivals(const ArrivalSpec& spec, const ArrivalRequest&
       break;
     case ArrivalKind::kPhases:
       AddPhases(spec, request, random, out);
+      break;
+    case ArrivalKind::kSporadic:
+      AddSporadic(spec, random, out);
       break;
     case ArrivalKind::kBatches:
       AddBatches(spec, request, random, out);

@@ -102,6 +102,9 @@ ArrivalSpec ReadArrivals(const Json& json, const std::string& file, const std::s
   const std::string type = in.Text("type");
   if (type == "periodic") {
     spec.kind = ArrivalKind::kPeriodic;
+  } else if (type == "sporadic") {
+    spec.kind = ArrivalKind::kSporadic;
+    spec.jitter = in.Number("jitter", 0, 0, kJitterMax);
   } else if (type == "poisson") {
     spec.kind = ArrivalKind::kPoisson;
   } else if (type == "gamma") {
@@ -142,8 +145,8 @@ ArrivalSpec ReadArrivals(const Json& json, const std::string& file, const std::s
     spec.scaled = in.Flag("scaled", true);
   } else {
     in.Fail("type", "is '" + type.substr(0, kNameBytesMax) +
-                        "', and it must be periodic, poisson, gamma, on_off, phases, batches, "
-                        "closed_loop, steps, after_be, explicit or trace");
+                        "', and it must be periodic, sporadic, poisson, gamma, on_off, phases, "
+                        "batches, closed_loop, steps, after_be, explicit or trace");
   }
   in.Finish();
   return spec;
@@ -237,6 +240,55 @@ ModelSwap ReadSwap(const Json& json, const LcApp& app, const std::string& file,
   return swap;
 }
 
+std::vector<WorstCase> ReadWorstCases(ObjectReader& in, const std::string& file) {
+  std::vector<WorstCase> worst_cases;
+  const Json* given = in.Array("worst_cases", kWorstCasesMax);
+  if (given == nullptr) return worst_cases;
+  for (size_t i = 0; i < given->size(); ++i) {
+    ObjectReader reader((*given)[i], file, At(in.Where("worst_cases"), i));
+    WorstCase one;
+    one.sms = static_cast<int>(reader.Integer("sms", 0, 1, kSmsMax));
+    one.ns = reader.Integer("ns", 0, 1, kDurationNsMax);
+    if (one.sms == 0) reader.Fail("sms", "is missing");
+    if (one.ns == 0) reader.Fail("ns", "is missing");
+    if (!worst_cases.empty() && one.sms <= worst_cases.back().sms) {
+      reader.Fail("sms", "is " + std::to_string(one.sms) + ", and the entry before has " +
+                             std::to_string(worst_cases.back().sms) + "; they must ascend");
+    }
+    reader.Finish();
+    worst_cases.push_back(one);
+  }
+  return worst_cases;
+}
+
+// The keys of a periodic app, and its arrivals: sporadic ones of its period unless others are
+// given.
+void ReadRealTime(ObjectReader& in, const std::string& file, LcApp& app) {
+  RealTimeSpec& spec = app.real_time;
+  const bool stated = in.Has("arrivals");
+  if (!in.Has("period_ns")) {
+    if (app.arrivals.kind == ArrivalKind::kSporadic) {
+      in.Fail("period_ns", "is missing, and sporadic arrivals need it");
+    }
+    return;
+  }
+  spec.period_ns = in.Integer("period_ns", 0, 1, kDurationNsMax);
+  spec.deadline_ns = in.Integer("deadline_ns", spec.period_ns, 1, kDurationNsMax);
+  if (spec.deadline_ns > spec.period_ns) {
+    in.Fail("deadline_ns", "is " + std::to_string(spec.deadline_ns) + ", and the period is " +
+                               std::to_string(spec.period_ns) + "; it must not be longer");
+  }
+  spec.worst_cases = ReadWorstCases(in, file);
+  spec.job_eviction_ns = in.Integer("job_eviction_ns", 0, 0, kDurationNsMax);
+  spec.neighbour_factor = in.Number("neighbour_factor", 1, 1, kNeighbourFactorMax);
+  if (app.target_ns > 0 || app.target_solo_factor > 0) {
+    in.Fail("period_ns", "and a target cannot both be given: the deadline is the target");
+  }
+  if (app.yield_ns_max != 0) in.Fail("yield_ns_max", "must be 0 for an app with a period");
+  if (!stated) app.arrivals.kind = ArrivalKind::kSporadic;
+  app.arrivals.period_ns = spec.period_ns;
+}
+
 LcApp ReadLcApp(const Json& json, const std::string& file, const std::string& where) {
   ObjectReader in(json, file, where);
   LcApp app;
@@ -262,6 +314,7 @@ LcApp ReadLcApp(const Json& json, const std::string& file, const std::string& wh
   if (const Json* swap = in.Member("swap")) {
     app.swap = ReadSwap(*swap, app, file, where + ".swap");
   }
+  ReadRealTime(in, file, app);
   in.Finish();
   return app;
 }
@@ -396,6 +449,17 @@ void ReadFused(ObjectReader& in, Scenario& scenario) {
   }
 }
 
+void ReadPartitions(ObjectReader& in, Scenario& scenario) {
+  const Json* partitions = in.Member("partitions");
+  if (partitions == nullptr) return;
+  ObjectReader reader(*partitions, scenario.file, "partitions");
+  scenario.partitions.share = reader.Flag("share", false);
+  scenario.partitions.slack_eviction_ns = reader.Integer("slack_eviction_ns", 0, 0, kDurationNsMax);
+  scenario.partitions.reserved_sms =
+      static_cast<int>(reader.Integer("reserved_sms", 0, 0, kSmsMax));
+  reader.Finish();
+}
+
 void ReadTraced(ObjectReader& in, Scenario& scenario) {
   const Json* traced = in.Member("traced");
   if (traced == nullptr) return;
@@ -413,13 +477,23 @@ void ReadTraced(ObjectReader& in, Scenario& scenario) {
 
 }  // namespace
 
+bool HasPartitions(const Scenario& scenario, const std::vector<int>& lc,
+                   const std::string& policy) {
+  return policy == "partitioned" && std::any_of(lc.begin(), lc.end(), [&](int index) {
+           return scenario.lc[static_cast<size_t>(index)].real_time.IsPeriodic();
+         });
+}
+
 bool FollowsAnswers(const ArrivalSpec& spec) {
   return spec.kind == ArrivalKind::kClosedLoop || spec.kind == ArrivalKind::kSteps ||
          spec.kind == ArrivalKind::kAfterBe;
 }
 
 bool FollowsLoad(const ArrivalSpec& spec) {
-  if (spec.kind == ArrivalKind::kClosedLoop || spec.kind == ArrivalKind::kAfterBe) return false;
+  if (spec.kind == ArrivalKind::kClosedLoop || spec.kind == ArrivalKind::kAfterBe ||
+      spec.kind == ArrivalKind::kSporadic) {
+    return false;
+  }
   return spec.scaled || (spec.kind != ArrivalKind::kExplicit && spec.kind != ArrivalKind::kTrace);
 }
 
@@ -472,6 +546,7 @@ Scenario ParseScenario(std::string_view text, const std::string& file) {
   scenario.reservation_policies = in.Names("reservation_policies", {"smguard"});
   ReadApps(in, scenario);
   ReadFused(in, scenario);
+  ReadPartitions(in, scenario);
   ReadTraced(in, scenario);
   in.Finish();
   return scenario;

@@ -16,6 +16,7 @@ namespace gpushare::tool {
 
 enum class ArrivalKind : uint8_t {
   kPeriodic,
+  kSporadic,
   kPoisson,
   kGamma,
   kPhases,
@@ -47,6 +48,8 @@ struct StepsSpec {
 
 struct ArrivalSpec {
   ArrivalKind kind = ArrivalKind::kPoisson;
+  int64_t period_ns = 0;             // sporadic: the app's, least gap of two jobs
+  double jitter = 0;                 // sporadic: of a period, the most by which a gap is longer
   double cv = 1;                     // gamma: coefficient of variation of the gaps
   std::vector<ArrivalPhase> phases;  // phases (and on_off, which is two of them), round and round
   bool random_phases = false;        // phases: exponential lengths, and the next one is any other
@@ -96,6 +99,22 @@ struct ModelSwap {
   }
 };
 
+struct WorstCase {
+  int sms = 0;
+  int64_t ns = 0;
+};
+
+// What a periodic app states of its jobs, each of which is a query (docs/partition-planner.md).
+struct RealTimeSpec {
+  int64_t period_ns = 0;  // 0: the app is not periodic
+  int64_t deadline_ns = 0;
+  std::vector<WorstCase> worst_cases;  // in ascending SMs
+  int64_t job_eviction_ns = 0;         // 0: a job runs to its end
+  double neighbour_factor = 1;
+
+  bool IsPeriodic() const { return period_ns > 0; }
+};
+
 struct LcApp {
   std::string name;
   std::vector<WorkItem> tasks;  // of one query, in order
@@ -112,6 +131,7 @@ struct LcApp {
   int64_t yield_ns_max = 0;  // 0: it does not yield; kNoYieldLimit: without a limit
   int queues = 1;            // which its queries take in turn
   ModelSwap swap;
+  RealTimeSpec real_time;
 };
 
 struct BeApp {
@@ -133,6 +153,13 @@ struct Case {
   double p50_bound = 0;  // the same
   int64_t queries = 0;   // overrides the scenario's, 0: does not
   std::vector<std::string> policies;  // overrides the scenario's, empty: does not
+};
+
+// How the policy `partitioned` plans for the periodic apps of a case.
+struct PartitionSpec {
+  bool share = false;             // apps may share a partition
+  int64_t slack_eviction_ns = 0;  // 0: BE work stays away from idle partitions
+  int reserved_sms = 0;
 };
 
 // A fused kernel of two kernels, for the policies that fuse.
@@ -162,6 +189,7 @@ struct Scenario {
   std::vector<LcApp> lc;
   std::vector<BeApp> be;
   std::vector<FusedPair> fused;
+  PartitionSpec partitions;
   std::vector<Case> cases;
   std::string traced_case;    // empty: the first
   std::string traced_policy;  // empty: adaptive when it runs, else the first policy
@@ -175,6 +203,9 @@ Scenario ParseScenario(std::string_view text, const std::string& file);
 Scenario LoadScenario(const std::string& file);
 // InputError with the places searched when the scenario names a profile that is nowhere.
 void RequireProfile(const Scenario& scenario);
+
+// Whether the policy gets a plan of partitions for these apps.
+bool HasPartitions(const Scenario& scenario, const std::vector<int>& lc, const std::string& policy);
 
 // Whether the times of these arrivals depend on the case's load.
 bool FollowsLoad(const ArrivalSpec& spec);
