@@ -51,9 +51,9 @@ Found FindRuns(const ReplayOptions& options) {
 const RunOrigin& OriginOf(const EventIndexEntry& run) {
   if (run.origin.has_value()) return *run.origin;
   throw InputError("The log '" + run.file +
-                   "' cannot be replayed: it is of a run in real time, or it does not begin with "
-                   "its run. On the simulated device `gpushare colocate --trace-ms` with a time "
-                   "that covers the run logs all of it.");
+                   "' cannot be replayed: it is of a run in real time or in partitions, or it does "
+                   "not begin with its run. On the simulated device `gpushare colocate --trace-ms` "
+                   "with a time that covers the run logs all of it.");
 }
 
 Scenario ScenarioOf(const RunOrigin& origin, const std::string& given) {
