@@ -16,8 +16,9 @@ from partition_sets import BESIDE, MS, Job, Programs, sentence
 
 import gpushare
 
-SIZES = (8, 16, 24, 40)
-JOBS_SMS = 112  # of a batch together; BE has the rest
+SIZES = (8, 16, 24, 32)
+# Of a batch together. BE work has the rest, about as many SMs as beside a set: on fewer it would fill less of DRAM.
+JOBS_SMS = 64
 PERIOD_NS = 1000 * MS  # stated while nothing is known
 ALONE_NS = {'flood': 300 * MS, 'training': 600 * MS}  # how long BE work is measured without jobs
 WARM_NS = 50 * MS
