@@ -72,6 +72,9 @@ FusedChecked CheckFused(const FusedPart& tensor, const FusedPart& cuda) {
   if (!checked.ok()) return checked;
   checked.tensor = parts.tensor.needs;
   checked.cuda = parts.cuda.needs;
+  FusedHeader header;
+  checked.may_move_registers =
+      JoinHeaders(parts.tensor, parts.cuda, true, header).reason == Reason::kNone;
   return checked;
 }
 

@@ -50,6 +50,7 @@ enum class RefusedPart : uint8_t { kBoth, kTensor, kCuda };
 struct FusedChecked {
   PartNeeds tensor;  // complete if ok
   PartNeeds cuda;
+  bool may_move_registers = false;  // both parts' target and version have setmaxnreg
   RefusedPart refused_part = RefusedPart::kBoth;
   Refusal refusal;  // its line is of the text of `refused_part`; 0: of neither
   bool ok() const { return refusal.reason == Reason::kNone; }

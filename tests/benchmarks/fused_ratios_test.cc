@@ -52,6 +52,14 @@ TEST(FusedRatiosTest, ARefusalSaysWhatBothPartsNeed) {
             "No ratio of at most 5 copies fits on an SM: the Tensor part has 768 threads, 40 "
             "registers of a worker's thread and 48 bytes of shared memory; the CUDA part has 512 "
             "threads, unknown registers of a worker's thread and 48 bytes of shared memory.");
+  // No registers move for another target.
+  std::string older = Text();
+  older.replace(older.find("sm_90a"), 6, "sm_80 ");
+  for (const ptx::FusedRatio& ratio :
+       RatiosOfParts(Part(older, 128, 168), Part(older, 128, 40), {100, 5}).ratios) {
+    EXPECT_FALSE(ratio.move_registers);
+    EXPECT_TRUE(FusedAt(Part(older, 128, 168), Part(older, 128, 40), ratio).ok());
+  }
   const std::string broken = "no module";
   EXPECT_NE(RatiosOfParts(Part(broken, 128, 40), Part(text, 128, 40), {}).refusal, "");
 }

@@ -396,7 +396,7 @@ TEST(Fused, FeasibleRatiosKeepTheLimitsOfAnSm) {
                           .dynamic_shared = true,
                           .registers = 168};
   const PartNeeds norm = {.threads = 256, .barriers = 2, .shared_bytes = 2000, .registers = 40};
-  const std::vector<FusedRatio> ratios = FeasibleRatios(gemm, norm);
+  const std::vector<FusedRatio> ratios = FeasibleRatios(gemm, norm, {}, true);
   ASSERT_EQ(ratios.size(), 8u);
   EXPECT_EQ(ratios[0].tensor_copies, 1u);
   EXPECT_EQ(ratios[0].cuda_copies, 1u);
@@ -419,6 +419,11 @@ TEST(Fused, FeasibleRatiosKeepTheLimitsOfAnSm) {
   EXPECT_EQ(pairs, (std::vector<std::array<uint32_t, 2>>{
                        {1, 1}, {1, 2}, {1, 3}, {2, 1}, {2, 2}, {2, 3}, {3, 1}, {3, 2}}));
   EXPECT_EQ(ratios[1].registers, 96u);  // of 640 threads
+  // Elsewhere than on sm_90a none can move.
+  for (const FusedRatio& ratio : FeasibleRatios(gemm, norm)) {
+    EXPECT_FALSE(ratio.move_registers);
+    EXPECT_EQ(ratio.capped, ratio.threads > 384) << ratio.threads;
+  }
   EXPECT_EQ(ratios[2].registers, 72u);  // of 896
   PartNeeds thin = gemm;
   thin.registers = 64;
@@ -435,10 +440,13 @@ TEST(Fused, CappedRatiosHaveAFloorOfRegisters) {
   EXPECT_FALSE(FeasibleRatios(thin, warp)[0].capped);
   thin.registers = 176;
   // With the warp padded up to a warpgroup: 168 at launch, 32 for it and 236 for the other.
-  EXPECT_EQ(FeasibleRatios(thin, warp)[0].registers, 168u);
-  EXPECT_EQ(FeasibleRatios(thin, warp)[0].threads, 384u);
-  EXPECT_TRUE(FeasibleRatios(thin, warp)[0].move_registers);
-  EXPECT_FALSE(FeasibleRatios(thin, warp)[0].capped);
+  const FusedRatio moved = FeasibleRatios(thin, warp, {}, true)[0];
+  EXPECT_EQ(moved.registers, 168u);
+  EXPECT_EQ(moved.threads, 384u);
+  EXPECT_TRUE(moved.move_registers);
+  EXPECT_FALSE(moved.capped);
+  EXPECT_TRUE(FeasibleRatios(thin, warp)[0].capped);
+  EXPECT_EQ(FeasibleRatios(thin, warp)[0].threads, 288u);
   // The GEMM and layer norm that an SM has no registers for, at 255 a thread each.
   const PartNeeds wide = {.threads = 256, .registers = 255};
   ASSERT_FALSE(FeasibleRatios(wide, wide).empty());
@@ -450,7 +458,7 @@ TEST(Fused, CappedRatiosHaveAFloorOfRegisters) {
   EXPECT_EQ(half[0].registers, 64u);
   // Parts that need fewer are not capped.
   const PartNeeds slim = {.threads = 256, .registers = 32};
-  EXPECT_FALSE(FeasibleRatios(slim, slim)[0].move_registers);
+  EXPECT_FALSE(FeasibleRatios(slim, slim, {}, true)[0].move_registers);
   EXPECT_EQ(FeasibleRatios(slim, slim, {.registers = 32768}).size(), 6u);
   // Without both counts nothing is capped.
   EXPECT_EQ(FeasibleRatios(wide, {.threads = 256})[0].registers, 0u);

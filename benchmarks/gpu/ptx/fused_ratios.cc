@@ -38,7 +38,8 @@ PairRatios RatiosOfParts(const PartSource& tensor, const PartSource& cuda,
   const ptx::FusedChecked checked = ptx::CheckFused(PartOf(tensor, 1), PartOf(cuda, 1));
   pair.refusal = checked.refusal.message;
   if (!checked.ok()) return pair;
-  for (const ptx::FusedRatio& ratio : ptx::FeasibleRatios(checked.tensor, checked.cuda)) {
+  for (const ptx::FusedRatio& ratio :
+       ptx::FeasibleRatios(checked.tensor, checked.cuda, {}, checked.may_move_registers)) {
     if (CopiesOf(ratio) <= bounds.copies) pair.ratios.push_back(ratio);
   }
   std::stable_sort(pair.ratios.begin(), pair.ratios.end(),

@@ -32,6 +32,12 @@ void MakeTwin(TwinGpu& gpu, const cuda::Assembly& assembly, const TwinsOfPair& p
   }
   twin.code = *std::move(code);
   twin.registers = gpu.AttributeOf(twin.code.function, CU_FUNC_ATTRIBUTE_NUM_REGS);
+  if (twin.ratio.move_registers && static_cast<uint32_t>(twin.registers) != twin.layout.registers) {
+    twin.why_not = "It has " + std::to_string(twin.registers) + " registers a thread and not the " +
+                   std::to_string(twin.layout.registers) +
+                   " of which it moves some: it would wait for ever.";
+    return;
+  }
   twin.spilled_bytes = gpu.AttributeOf(twin.code.function, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
   twin.blocks_per_sm = gpu.BlocksPerSm(twin.code.function, static_cast<int>(twin.layout.threads),
                                        twin.dynamic_shared_bytes());

@@ -217,7 +217,7 @@ Refusal LayOut(const PartNeeds& tensor, const PartNeeds& cuda, const LayoutChoic
 }
 
 std::vector<FusedRatio> FeasibleRatios(const PartNeeds& tensor, const PartNeeds& cuda,
-                                       const SmLimits& limits) {
+                                       const SmLimits& limits, bool may_move) {
   std::vector<FusedRatio> ratios;
   // A copy has a warp and a barrier, so that the barriers bound both loops.
   for (uint32_t a = 1; a < kBlockBarriersMax; ++a) {
@@ -232,10 +232,9 @@ std::vector<FusedRatio> FeasibleRatios(const PartNeeds& tensor, const PartNeeds&
       ratio.barriers = layout.barriers;
       ratio.shared_bytes = layout.shared_bytes;
       const bool fits = CapRegisters(tensor, cuda, limits, ratio);
-      if ((!fits || ratio.capped) &&
-          !HasRegistersMoved(tensor, cuda, choices, limits, ratio, layout) && !fits) {
-        continue;
-      }
+      const bool moved = may_move && (!fits || ratio.capped) &&
+                         HasRegistersMoved(tensor, cuda, choices, limits, ratio, layout);
+      if (!fits && !moved) continue;
       ratio.blocks_per_sm = BlocksOfSm(layout, ratio.registers, limits);
       if (ratio.blocks_per_sm > 0) ratios.push_back(ratio);
     }

@@ -97,16 +97,17 @@ struct FusedRatio {
   // are not known. ptxas gives other counts for both bodies in one kernel: this is an estimate.
   uint32_t registers = 0;
   bool capped = false;          // fewer than the larger part's worker twin has: it may spill
-  bool move_registers = false;  // it would be capped, and setmaxnreg gives each part its own
+  bool move_registers = false;  // in place of capped: setmaxnreg gives each part its own
   uint32_t blocks_per_sm = 0;   // by threads, shared memory and registers that are known
 };
 
 // All ratios of which an SM holds a block, by the Tensor part's copies, then by the other's. None
 // for numbers that LayOut refuses. Threads that all had the larger part's registers may not fit:
-// then registers move where that gives both parts theirs. Elsewhere ptxas gives as many as do fit,
-// so that such a ratio is capped, and refused only below `registers_capped_min`.
+// ptxas then gives as many as do, so that such a ratio is capped, and refused only below
+// `registers_capped_min`. With `may_move` (FusedChecked says so) registers move instead, wherever
+// that gives both parts theirs.
 std::vector<FusedRatio> FeasibleRatios(const PartNeeds& tensor, const PartNeeds& cuda,
-                                       const SmLimits& limits = {});
+                                       const SmLimits& limits = {}, bool may_move = false);
 
 }  // namespace gpushare::ptx
 
