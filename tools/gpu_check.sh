@@ -255,6 +255,7 @@ group_tests() {
   run_test tests cuda_capture_test cuda_capture_test
   run_test tests cuda_beside_application_test cuda_beside_application_test
   run_test tests cuda_segments_test cuda_segments_test
+  run_test tests cuda_evictable_nodes_test cuda_evictable_nodes_test
   run_test tests cuda_catalogue_kernels_test cuda_catalogue_kernels_test
   run_test tests cuda_ptx_functions_gpu_test cuda_ptx_functions_gpu_test
   if command -v nvidia-smi > /dev/null && [[ "$(nvidia-smi -L | wc -l)" -gt 1 ]]; then
