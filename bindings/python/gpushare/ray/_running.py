@@ -1,0 +1,244 @@
+"""The jobs that a replica's process runs: a thread each, beside the thread that pulls.
+
+A job is a callable of the user. It is called with the replica's runtime and an app of its own, and returns an object
+with step(), and if it likes checkpoint(), result() and close(). Between two steps a job is paused, checkpointed or
+given back; within a step the library itself evicts its work.
+
+A job stops by itself before its lease is over: the lease counts from when the pull was sent, which is earlier than the
+actor's count. So the job never runs in two places, whatever happens to the network.
+
+Knows no Ray: `pull` is any function.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gpushare.enums import AppClass
+from gpushare.ray._ledger import Ending, Held, Orders, Report, Start
+from gpushare.ray._placement import Room
+
+if TYPE_CHECKING:
+    from gpushare.app import App
+    from gpushare.runtime import Runtime
+
+_log = logging.getLogger(__name__)
+_LEASE_SHARE = 0.8  # of a lease, after which its holder stops: the rest is for a step that runs
+
+
+class Action(enum.Enum):
+    """What the replica's jobs do now."""
+
+    RUN = 'run'
+    PAUSE = 'pause'
+    MOVE = 'move'
+
+
+class Guard:
+    """Pauses jobs while a guarantee is at risk, and gives them away if that does not help.
+
+    resume_after_s: the guarantee is safe for so long before they go on, so that they do not flap.
+    move_after_s: paused for so long, they leave.
+    """
+
+    def __init__(self, *, resume_after_s: float, move_after_s: float) -> None:
+        self._resume_after_s = resume_after_s
+        self._move_after_s = move_after_s
+        self._paused_s: float | None = None  # since when
+        self._risk_s = 0.0  # when it was last seen
+
+    def decide(self, at_risk: bool, now_s: float) -> Action:
+        if at_risk:
+            self._risk_s = now_s
+            if self._paused_s is None:
+                self._paused_s = now_s
+        if self._paused_s is None:
+            return Action.RUN
+        if now_s - self._risk_s >= self._resume_after_s:
+            self._paused_s = None
+            return Action.RUN
+        return Action.MOVE if now_s - self._paused_s >= self._move_after_s else Action.PAUSE
+
+
+@dataclasses.dataclass(frozen=True)
+class JobGpu:
+    """What a job runs on: the replica's runtime, and a BE app of the job's own on it."""
+
+    runtime: Runtime
+    app: App
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """What the replica says of itself at a pull. lost: its GPU is."""
+
+    room: Room
+    lost: bool = False
+
+
+class _Run:
+    """One job under one lease. `lock` guards what the pulling thread reads."""
+
+    def __init__(self, runtime: Runtime, start: Start, make: Callable[[bytes, JobGpu, Any], Any], until_s: float,
+                 checkpoint_s: float) -> None:
+        self.start = start
+        self.until_s = until_s
+        self.going = threading.Event()
+        self.going.set()
+        self.leaving = False
+        self.lock = threading.Lock()
+        self.held = Held(start.spec.name, start.lease, start.steps)
+        self.device_ns = 0  # that the job's work has had
+        self._runtime, self._make, self._checkpoint_s = runtime, make, checkpoint_s
+        self.thread = threading.Thread(target=self._work, name=f'gpushare-job-{start.spec.name}', daemon=True)
+        self.thread.start()
+
+    def say(self, **changes: Any) -> None:
+        with self.lock:
+            self.held = dataclasses.replace(self.held, **changes)
+
+    def stop(self) -> None:
+        """Asks the job to end after its step, with a checkpoint."""
+        self.leaving = True
+        self.going.set()
+
+    def _work(self) -> None:
+        try:
+            app = self._runtime.create_app(f'{self.start.spec.name}#{self.start.lease}', AppClass.BEST_EFFORT,
+                                           weight=self.start.spec.weight)
+        except Exception as error:  # the runtime is being closed, or has too many apps
+            self.say(ending=Ending.RETURNED, message=_sentence(error))
+            return
+        try:
+            with app:
+                self._run(JobGpu(self._runtime, app))
+        except Exception as error:
+            # A lost GPU is not the job's fault.
+            lost = self._runtime.closing or self._runtime.stats().device_lost
+            self.say(ending=Ending.RETURNED if lost else Ending.RAISED, message=_sentence(error))
+            _log.warning("The job '%s' raised: %s", self.start.spec.name, _sentence(error))
+
+    def _run(self, gpu: JobGpu) -> None:
+        job = self._make(self.start.spec.code, gpu, self.start.checkpoint)
+        try:
+            steps, saved_s = self.start.steps, time.monotonic()
+            while True:
+                self.going.wait(timeout=0.1)
+                if not self.leaving and not self.going.is_set():
+                    continue
+                if self.leaving or time.monotonic() > self.until_s:
+                    self._save(job, steps)
+                    self.say(ending=Ending.RETURNED)
+                    return
+                more = job.step()
+                steps += 1
+                self.device_ns = gpu.app.stats().device_ns
+                self.say(steps=steps)
+                if more is False:
+                    result = job.result() if hasattr(job, 'result') else None
+                    self.say(ending=Ending.DONE, result=result)
+                    return
+                if time.monotonic() - saved_s >= self._checkpoint_s:
+                    self._save(job, steps)
+                    saved_s = time.monotonic()
+        finally:
+            if hasattr(job, 'close'):
+                job.close()
+
+    def _save(self, job: Any, steps: int) -> None:
+        if hasattr(job, 'checkpoint'):
+            self.say(checkpoint=job.checkpoint(), checkpoint_steps=steps)
+
+
+class Runner:
+    """Pulls, and runs what it gets.
+
+    facts: what the replica says of itself. pull: asks the Jobs actor; an exception is a pull that failed.
+    make: makes a job from its code.
+    """
+
+    def __init__(self, runtime: Runtime, *, facts: Callable[[], Facts], pull: Callable[[Report], Orders],
+                 make: Callable[[bytes, JobGpu, Any], Any], guard: Guard, period_s: float,
+                 checkpoint_s: float) -> None:
+        self._runtime, self._facts, self._pull, self._make = runtime, facts, pull, make
+        self._guard, self._period_s, self._checkpoint_s = guard, period_s, checkpoint_s
+        self._runs: dict[int, _Run] = {}
+        self._ended = threading.Event()
+        self._earlier_device_ns = 0  # of jobs that this replica holds no more
+        self.action = Action.RUN
+        self._thread = threading.Thread(target=self._loop, name='gpushare-jobs', daemon=True)
+
+    def begin(self) -> None:
+        """Starts the pulling thread."""
+        self._thread.start()
+
+    def count(self) -> int:
+        """Jobs that this replica holds."""
+        return len(self._runs)
+
+    def device_ns(self) -> int:
+        """Device time that jobs of this replica have had. Threads: any."""
+        return self._earlier_device_ns + sum(run.device_ns for run in list(self._runs.values()))
+
+    def close(self, timeout_s: float) -> None:
+        """Gives all jobs back with a checkpoint, and says so to the actor once. Steps get timeout_s to end."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+        runs = list(self._runs.values())
+        for run in runs:
+            run.stop()
+        end_s = time.monotonic() + timeout_s
+        for run in runs:
+            run.thread.join(max(end_s - time.monotonic(), 0.0))
+        if runs:
+            try:
+                self._pull(Report(self._facts().room, tuple(run.held for run in runs), takes_jobs=False))
+            except Exception as error:  # the leases expire instead
+                _log.info('The jobs could not be given back: %s', _sentence(error))
+
+    def _loop(self) -> None:
+        while not self._ended.wait(self._period_s):
+            try:
+                self.turn()
+            except Exception as error:  # the actor restarts, or the runtime is being closed
+                _log.info('A pull of jobs failed: %s', _sentence(error))
+
+    def turn(self) -> None:
+        """One pull and what follows from it."""
+        facts = self._facts()
+        self.action = self._guard.decide(facts.room.at_risk, time.monotonic())
+        for run in self._runs.values():
+            if self.action is Action.RUN:
+                run.going.set()
+            elif not run.leaving:
+                run.going.clear()
+            if self.action is Action.MOVE or facts.lost:
+                run.stop()
+            run.say(paused=self.action is not Action.RUN)
+        sent_s = time.monotonic()
+        held = []
+        for run in self._runs.values():
+            with run.lock:
+                held.append(run.held)
+        orders = self._pull(Report(facts.room, tuple(held), takes_jobs=not facts.lost))
+        until_s = sent_s + orders.lease_s * _LEASE_SHARE
+        for lease in orders.keep:
+            self._runs[lease].until_s = until_s
+        for lease in orders.drop:
+            self._runs[lease].stop()
+            if not self._runs[lease].thread.is_alive():
+                self._earlier_device_ns += self._runs.pop(lease).device_ns
+        for start in orders.start:
+            if start.lease not in self._runs:
+                self._runs[start.lease] = _Run(self._runtime, start, self._make, until_s, self._checkpoint_s)
+
+
+def _sentence(error: BaseException) -> str:
+    return f'{type(error).__name__}: {error}'[:1000]

@@ -1,0 +1,167 @@
+"""Best-effort jobs on the GPUs of Serve's replicas: an actor that keeps the book, and its client.
+
+The actor runs no job: it is another process than the replica, whose runtime must feed the GPU. Replicas that were made
+with jobs=NAME pull from the actor of that name, load the job's callable and run it. What is decided is in _ledger.py
+and _placement.py; what a replica does with it in _running.py.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ray
+from ray import cloudpickle
+
+from gpushare.ray._ledger import Ledger, Orders, Report, Spec, State, counts
+from gpushare.ray._placement import Pair, by_command, greedy
+from gpushare.ray._running import JobGpu
+from gpushare.ray.metrics import JobMetrics
+
+NAMESPACE = 'gpushare'
+LEASE_S = 5.0
+_SAVE_PERIOD_S = 1.0  # of what pulls change; what callers change is saved at once
+
+
+class JobsActor:
+    """The book of the jobs, as a Ray actor. Made by start_jobs(); Jobs is its client.
+
+    state_path: a file that holds the book across restarts of the actor. Without it, jobs end with the actor.
+    """
+
+    def __init__(self, name: str, pairs: Sequence[Pair], command: str | None, lease_s: float,
+                 state_path: str | None) -> None:
+        self._ledger = Ledger(greedy(pairs) if command is None else by_command(command, pairs), lease_s=lease_s)
+        self._path = pathlib.Path(state_path) if state_path else None
+        self._saved_s = 0.0
+        self._metrics = JobMetrics(name)
+        if self._path is not None and self._path.is_file():
+            self._ledger.restore(cloudpickle.loads(self._path.read_bytes()), time.monotonic())
+
+    def submit(self, spec: Spec) -> None:
+        self._ledger.submit(spec)
+        self._save()
+
+    def cancel(self, name: str) -> None:
+        self._ledger.cancel(name)
+        self._save()
+
+    def forget(self, name: str) -> None:
+        self._ledger.forget(name)
+        self._save()
+
+    def pull(self, report: Report) -> Orders:
+        orders = self._ledger.pull(report, time.monotonic())
+        # A start or an ending is on disk before the replica hears of it.
+        if orders.start or orders.drop or time.monotonic() - self._saved_s > _SAVE_PERIOD_S:
+            self._save()
+        return orders
+
+    def status(self) -> dict[str, dict[str, Any]]:
+        self._ledger.expire(time.monotonic())
+        return self._ledger.status()
+
+    def result(self, name: str) -> Any:
+        return self._ledger.result(name)
+
+    def placement_failure(self) -> str:
+        return self._ledger.placement_failure
+
+    def _save(self) -> None:
+        self._saved_s = time.monotonic()
+        self._metrics.set(counts(self._ledger.status()))
+        if self._path is not None:
+            partial = self._path.with_suffix('.partial')
+            partial.write_bytes(cloudpickle.dumps(self._ledger.dump()))
+            os.replace(partial, self._path)
+
+
+class Jobs:
+    """The client of a Jobs actor. Every call raises ray.exceptions.RayActorError while the actor is gone."""
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    def submit(self, name: str, job: Callable[..., Any], *, kind: str = '', memory_bytes: int = 0, weight: float = 1.0,
+               **arguments: Any) -> None:
+        """A job that a replica calls as job(gpu, checkpoint, **arguments) in its own process.
+
+        job: a class or function that the replica can import, or one of the main program, which is pickled. It returns
+        an object with step(), which does a bounded part of the work and returns False after the last one; and if it
+        likes checkpoint(), of which a later replica gets the last value; result(); close().
+        kind: its name in the placement's pairs. memory_bytes: GPU memory that it takes. weight: as of a BE app.
+        """
+        ray.get(self._actor.submit.remote(Spec(name, kind, cloudpickle.dumps((job, arguments)), memory_bytes, weight)))
+
+    def status(self) -> dict[str, dict[str, Any]]:
+        """Of each job its state, replica, steps, and how often it failed, moved or lost its replica."""
+        status: dict[str, dict[str, Any]] = ray.get(self._actor.status.remote())
+        return status
+
+    def result(self, name: str) -> Any:
+        """What the job's result() returned. Raises RuntimeError unless the job is done."""
+        return ray.get(self._actor.result.remote(name))
+
+    def wait(self, name: str, timeout_s: float) -> Any:
+        """Waits until the job has ended, and returns its result. Raises TimeoutError."""
+        end_s = time.monotonic() + timeout_s
+        while self.status()[name]['state'] in (State.WAITING.value, State.LEASED.value):
+            if time.monotonic() > end_s:
+                raise TimeoutError(f"The job '{name}' has not ended within {timeout_s} s: {self.status()[name]}")
+            time.sleep(0.1)
+        return self.result(name)
+
+    def cancel(self, name: str) -> None:
+        """Ends the job. Its replica stops it at its next pull, after the step that runs."""
+        ray.get(self._actor.cancel.remote(name))
+
+    def forget(self, name: str) -> None:
+        """Frees the name of a job that has ended."""
+        ray.get(self._actor.forget.remote(name))
+
+    def placement_failure(self) -> str:
+        """Why jobs were not placed when it was last tried, as by a wrong command; '': they were."""
+        failure: str = ray.get(self._actor.placement_failure.remote())
+        return failure
+
+
+def start_jobs(name: str = 'jobs', *, pairs: Sequence[Pair] = (), command: str | None = None, lease_s: float = LEASE_S,
+               state_path: str | os.PathLike[str] | None = None, **actor_options: Any) -> Jobs:
+    """Starts the Jobs actor of this name, or finds it. It is detached and Ray restarts it.
+
+    pairs: what LC and BE kinds do to each other; without them a job goes where the most headroom is. command: the path
+    of the program gpushare, whose assignment places the jobs; without it the most valuable pair comes first. lease_s:
+    after which time a job of a replica that is gone starts again; a step of a job must be shorter than a fifth of it.
+    state_path: a file, which a restart of the actor on any node can read; without it a restart loses the jobs.
+    actor_options: of Ray, such as resources or runtime_env.
+    """
+    options = {'name': name, 'namespace': NAMESPACE, 'lifetime': 'detached', 'get_if_exists': True, 'num_cpus': 0,
+               'max_restarts': -1, **actor_options}
+    actor = ray.remote(JobsActor).options(**options).remote(
+        name, tuple(pairs), command, lease_s, None if state_path is None else os.fspath(state_path))
+    jobs = Jobs(actor)
+    jobs.status()  # an error of the actor's start is raised here
+    return jobs
+
+
+def connect_jobs(name: str = 'jobs') -> Jobs:
+    """The Jobs actor of this name. Raises ValueError if there is none."""
+    return Jobs(ray.get_actor(name, namespace=NAMESPACE))
+
+
+def puller(name: str, timeout_s: float) -> Callable[[Report], Orders]:
+    """How a replica pulls. The actor may start later than the replica, and again."""
+    def pull(report: Report) -> Orders:
+        actor = ray.get_actor(name, namespace=NAMESPACE)
+        orders: Orders = ray.get(actor.pull.remote(report), timeout=timeout_s)
+        return orders
+    return pull
+
+
+def make(code: bytes, gpu: JobGpu, checkpoint: Any) -> Any:
+    """Calls a job's callable in the replica's process."""
+    job, arguments = cloudpickle.loads(code)
+    return job(gpu, checkpoint, **arguments)
