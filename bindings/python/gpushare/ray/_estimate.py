@@ -90,9 +90,12 @@ class Estimate:
         return max(len(self._arrivals) * service_ns - min(now_ns - begun_ns, service_ns), 0.0)
 
     def load(self, now_ns: int) -> float:
-        """The share of time in which queries are served, decayed. A query counts when it ends."""
+        """The share of time in which queries are served, decayed. A query counts when it ends.
+
+        In its first moments a replica has seen too little for a share: it counts as idle before its first query.
+        """
         seen_ns = self._decay_ns * -math.expm1(-(now_ns - self._began_ns) / self._decay_ns)
-        return min(self._sum.read(now_ns) / seen_ns, 1.0) if seen_ns > 0 else 0.0
+        return min(self._sum.read(now_ns) / max(seen_ns, self._decay_ns / 4), 1.0)
 
 
 def headroom(load: float, load_max: float, at_risk: bool) -> float:

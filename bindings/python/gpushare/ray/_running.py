@@ -60,7 +60,7 @@ class Guard:
                 self._paused_s = now_s
         if self._paused_s is None:
             return Action.RUN
-        if now_s - self._risk_s >= self._resume_after_s:
+        if not at_risk and now_s - self._risk_s >= self._resume_after_s:
             self._paused_s = None
             return Action.RUN
         return Action.MOVE if now_s - self._paused_s >= self._move_after_s else Action.PAUSE
@@ -68,10 +68,14 @@ class Guard:
 
 @dataclasses.dataclass(frozen=True)
 class JobGpu:
-    """What a job runs on: the replica's runtime, and a BE app of the job's own on it."""
+    """What a job runs on: the replica's runtime, and a BE app of the job's own on it.
+
+    name: of the app, unique in the runtime: the job's with the number of its lease. Kernels may be named after it.
+    """
 
     runtime: Runtime
     app: App
+    name: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,15 +113,15 @@ class _Run:
         self.going.set()
 
     def _work(self) -> None:
+        name = f'{self.start.spec.name}#{self.start.lease}'
         try:
-            app = self._runtime.create_app(f'{self.start.spec.name}#{self.start.lease}', AppClass.BEST_EFFORT,
-                                           weight=self.start.spec.weight)
+            app = self._runtime.create_app(name, AppClass.BEST_EFFORT, weight=self.start.spec.weight)
         except Exception as error:  # the runtime is being closed, or has too many apps
             self.say(ending=Ending.RETURNED, message=_sentence(error))
             return
         try:
             with app:
-                self._run(JobGpu(self._runtime, app))
+                self._run(JobGpu(self._runtime, app, name))
         except Exception as error:
             # A lost GPU is not the job's fault.
             lost = self._runtime.closing or self._runtime.stats().device_lost
