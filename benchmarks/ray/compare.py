@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""Three LC services and four best-effort jobs on four simulated GPUs under Ray Serve, by three ways to run them.
+
+    compare.py [--seconds 30] [--faults] [--json FILE]     all three ways; with faults also the last three phases
+    compare.py --smoke                                     one way, in which a replica is killed, as a test
+
+    bare + two      every launch to the device as it comes (policy bare), Serve's power of two choices
+    gpushare + two  gpushare on each GPU, Serve's power of two choices
+    gpushare + least  gpushare on each GPU, LeastLatencyRouter
+
+Latencies count from the intended arrival, so that a request that waits for a slow client counts in full. The phases of
+faults run the last way: a replica is killed, a node is lost and another one comes, the deployment is updated. In each
+of them no request may be answered twice and none may end without an answer or an error; otherwise the exit code is 1.
+It needs Ray Serve 2.60, 2 cores and no GPU (docs/ray.md). Arrivals are those of the Azure traces in GPUSHARE_DATA, with
+gaps scaled to the services' rates, and Poisson without it.
+"""
+
+import argparse
+import asyncio
+import collections
+import csv
+import datetime
+import json
+import math
+import os
+import pathlib
+import random
+import signal
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+PACKAGES = [str(HERE), str(HERE.parents[1] / 'bindings/python')]
+sys.path[:0] = PACKAGES
+
+import ray  # noqa: E402
+from ray import serve  # noqa: E402
+from ray.cluster_utils import Cluster  # noqa: E402
+
+import gpushare.ray  # noqa: E402
+import services  # noqa: E402
+
+# Name, replicas, requests a second, ms of a query, ms of its target, Azure trace.
+SERVICES = [('chat', 2, 12, 20, 100, 'conv'), ('code', 1, 6, 15, 100, 'code'), ('rank', 1, 6, 10, 100, 'conv')]
+GPUS, JOBS = 4, 4
+WAYS = {'bare + two': ('bare', False), 'gpushare + two': ('adaptive', False), 'gpushare + least': ('adaptive', True)}
+WITHIN_S = 30  # after which a request without an answer is lost
+LEASE_S = 3.0
+
+
+def arrivals(trace, rate, seconds, seed):
+    """Times of requests in s, at `rate` a second in the mean."""
+    folder = os.environ.get('GPUSHARE_DATA')
+    if not folder:
+        draw, times = random.Random(seed), [0.0]
+        while times[-1] < seconds:
+            times.append(times[-1] + draw.expovariate(rate))
+        return times[:-1]
+    with open(pathlib.Path(folder) / f'azure_llm_2023_{trace}.csv', encoding='ascii') as file:
+        rows = [row['TIMESTAMP'][:26] for row, _ in zip(csv.DictReader(file), range(int(rate * seconds) + 2))]
+    stamps = [datetime.datetime.fromisoformat(row).timestamp() for row in rows]
+    scale = seconds / (stamps[-1] - stamps[0])
+    return [(stamp - stamps[0]) * scale for stamp in stamps[:-1]]
+
+
+class Load:
+    """The requests of one phase."""
+
+    def __init__(self, handles, seconds, first):
+        self.handles, self.seconds, self.first = handles, seconds, first
+        self.rows = []  # service, arrival in s of the phase, latency in ms, version or the error's name, device ms
+
+    async def run(self, after_half=None):
+        begin = time.monotonic() + 0.1
+        plan = sorted((at, name) for seed, (name, _, rate, _, _, trace) in enumerate(SERVICES)
+                      for at in arrivals(trace, rate, self.seconds, self.first + seed))
+        halfway = asyncio.create_task(self._at_half(begin, after_half))
+        tasks = []
+        for number, (at, name) in enumerate(plan, self.first):
+            await asyncio.sleep(max(begin + at - time.monotonic(), 0))
+            tasks.append(asyncio.create_task(self._ask(number, name, begin, at)))
+        await asyncio.gather(*tasks)
+        await halfway
+        return self.first + len(plan)
+
+    async def _at_half(self, begin, action):
+        await asyncio.sleep(begin + self.seconds / 2 - time.monotonic())
+        if action is not None:
+            await asyncio.get_running_loop().run_in_executor(None, action)
+
+    async def _ask(self, number, name, begin, at):
+        device_ms = math.nan
+        try:
+            outcome, device_ms = await asyncio.wait_for(self.handles[name].remote(number), WITHIN_S)
+        except asyncio.TimeoutError:
+            outcome = 'lost'
+        except Exception as error:
+            outcome = type(error).__name__
+        self.rows.append((name, at, (time.monotonic() - begin - at) * 1e3, outcome, device_ms))
+
+
+class Fleet:
+    """A cluster with the services and jobs of one way to run them."""
+
+    def __init__(self, folder, way, jobs):
+        self.folder, self.way, self.jobs, self.version = folder, way, jobs, 1
+        self.handles = {name: self.deploy(name) for name, *_ in SERVICES}
+
+    def deploy(self, name):
+        policy, least = WAYS[self.way]
+        _, replicas, _, query_ms, target_ms, _ = next(row for row in SERVICES if row[0] == name)
+        options = {'request_router_config': gpushare.ray.router_config(deadline_ms=target_ms)} if least else {}
+        deployment = serve.deployment(
+            services.Service, name=name, num_replicas=replicas, max_ongoing_requests=32, health_check_period_s=1,
+            health_check_timeout_s=10, graceful_shutdown_timeout_s=10,
+            ray_actor_options=gpushare.ray.actor_options(lc_load=0.7, simulated=True, num_cpus=0.1), **options)
+        return serve.run(deployment.bind(name, query_ms, target_ms, policy, str(self.folder), self.version), name=name,
+                         route_prefix=None)
+
+    def update(self):
+        """A rolling update of the service with two replicas."""
+        self.version += 1
+        self.deploy('chat')
+
+    def kill(self):
+        """Kills a replica of the service with two."""
+        pid = int(next(self.folder.glob('chat.*')).suffix[1:])
+        os.kill(pid, signal.SIGKILL)
+        (self.folder / f'chat.{pid}').unlink()
+
+    def steps(self):
+        return sum(job['steps'] for job in self.jobs.status().values())
+
+    def until(self, what, text, timeout_s=60):
+        end = time.monotonic() + timeout_s
+        while not what(self.jobs.status()):
+            if time.monotonic() > end:
+                sys.exit(f'{text} within {timeout_s} s: {self.jobs.status()}')
+            time.sleep(0.1)
+
+    def phase(self, title, seconds, first, after_half=None):
+        """Runs the load, and says what came of it. Returns the figures and the next request's number."""
+        before, begin, load = self.steps(), time.monotonic(), Load(self.handles, seconds, first)
+        last = asyncio.run(load.run(after_half))
+        be = (self.steps() - before) * services.STEP_MS * 1e-3 / (time.monotonic() - begin) / GPUS
+        outcomes = collections.Counter(row[3] if isinstance(row[3], str) else f'version {row[3]}' for row in load.rows)
+        answered = collections.Counter(
+            int(line) for file in self.folder.glob('answers.*') for line in file.read_text().split())
+        figures = {
+            'phase': title, 'way': self.way, 'requests': last - first, 'outcomes': dict(outcomes),
+            'lost': outcomes['lost'], 'twice': sum(answered[number] > 1 for number in range(first, last)), 'be': be,
+            'services': {name: {
+                'p50_ms': percentile(rows, 0.5, 2), 'p99_ms': percentile(rows, 0.99, 2),
+                'device_p99_ms': percentile(rows, 0.99, 4), 'answered': len(rows)}
+                for name, *_ in SERVICES
+                for rows in [[row for row in load.rows if row[0] == name and not isinstance(row[3], str)]]}}
+        print(f"{title}, {self.way}: {figures['requests']} requests, {dict(outcomes)}, answered twice "
+              f"{figures['twice']}; BE {be:.2f} of the GPUs")
+        for name, row in figures['services'].items():
+            print(f"  {name}: p50 {row['p50_ms']:.0f} ms, p99 {row['p99_ms']:.0f} ms; on the device p99 "
+                  f"{row['device_p99_ms']:.1f} ms", flush=True)
+        return figures, last
+
+
+def percentile(rows, share, column):
+    values = sorted(row[column] for row in rows)
+    return values[math.ceil(share * len(values)) - 1] if values else math.nan
+
+
+def run(arguments, cluster, nodes, folder):
+    """All phases. Returns their figures."""
+    report, first = [], 0
+    ways = ['gpushare + least'] if arguments.smoke else list(WAYS)
+    for way in ways:
+        place = pathlib.Path(folder) / way.replace(' ', '')
+        place.mkdir()
+        jobs = gpushare.ray.start_jobs(lease_s=LEASE_S, state_path=place / 'jobs')
+        for number in range(JOBS):
+            jobs.submit(f'job{number}', services.Steps)
+        fleet = Fleet(place, way, jobs)
+        fleet.until(lambda status: all(job['steps'] > 0 for job in status.values()), 'Not every job began')
+        if not arguments.smoke:
+            figures, first = fleet.phase('steady', arguments.seconds, first)
+            report.append(figures)
+        if way == ways[-1] and (arguments.smoke or arguments.faults):
+            figures, first = fleet.phase('a replica is killed', arguments.seconds, first, fleet.kill)
+            report.append(figures)
+            fleet.until(lambda status: any(job['leases_lost'] for job in status.values()) and all(
+                job['state'] == 'leased' and job['steps'] > job['checkpoint_steps'] - 1 for job in status.values()),
+                'The job of the killed replica did not go on')
+        if way == ways[-1] and arguments.faults:
+            def lose():
+                cluster.remove_node(nodes.pop())
+                nodes.append(add_node(cluster))
+            figures, first = fleet.phase('a node is lost', arguments.seconds, first, lose)
+            report.append(figures)
+            fleet.until(lambda status: all(job['state'] == 'leased' for job in status.values()),
+                        'The jobs of the lost node did not go on', 120)
+            figures, first = fleet.phase('a rolling update', arguments.seconds, first, fleet.update)
+            report.append(figures)
+        print({name: {key: job[key] for key in ('steps', 'failures', 'leases_lost', 'moves')}
+               for name, job in jobs.status().items()}, flush=True)
+        for name, *_ in SERVICES:
+            serve.delete(name)
+        ray.kill(ray.get_actor('jobs', namespace='gpushare'))
+    return report
+
+
+def add_node(cluster):
+    return cluster.add_node(num_cpus=2, resources={'gpushare_lc': GPUS // 2})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
+    parser.add_argument('--seconds', type=float, default=30, help='of each phase')
+    parser.add_argument('--faults', action='store_true', help='also kill a replica, lose a node, update')
+    parser.add_argument('--smoke', action='store_true', help='one way and one killed replica')
+    parser.add_argument('--json', type=pathlib.Path, help='file for the figures')
+    arguments = parser.parse_args()
+    # What the workers need: the library and the packages of this process.
+    names = ('GPUSHARE_LIBRARY', 'GPUSHARE_PYTHON_STEPS', 'GPUSHARE_DATA')
+    environment = {name: os.environ[name] for name in names if name in os.environ}
+    environment['PYTHONPATH'] = os.pathsep.join(PACKAGES)
+    cluster, nodes = None, []
+    with tempfile.TemporaryDirectory(prefix='gpushare-ray-') as folder:
+        options = {'log_to_driver': False, 'runtime_env': {'env_vars': environment}}
+        if arguments.faults:
+            cluster = Cluster(initialize_head=True, head_node_args={
+                'num_cpus': 2, 'resources': {'gpushare_lc': GPUS // 2}, 'object_store_memory': 100_000_000})
+            nodes.append(add_node(cluster))
+            ray.init(address=cluster.address, **options)
+        else:
+            ray.init(num_cpus=2, resources={'gpushare_lc': GPUS}, object_store_memory=100_000_000,
+                     include_dashboard=False, **options)
+        serve.start(proxy_location='Disabled')
+        try:
+            report = run(arguments, cluster, nodes, folder)
+        finally:
+            serve.shutdown()
+            ray.shutdown()
+            if cluster is not None:
+                cluster.shutdown()
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(report, indent=1) + '\n', encoding='utf-8')
+    bad = [figures['phase'] for figures in report if figures['lost'] or figures['twice']]
+    if bad:
+        sys.exit(f'Requests were lost or answered twice: {bad}')
+    print('No request was lost, and none was answered twice.')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,59 @@
+"""What compare.py deploys: LC services on simulated GPUs, and the best-effort job that runs beside them.
+
+Each replica notes its process and each request that it answered in a folder, so that a request that was answered twice
+shows, and one that no answer reached.
+"""
+
+import os
+import pathlib
+import time
+
+import gpushare.ray
+
+STEP_TASKS = 170_000  # block tasks of a job's step: 50 ms of a whole simulated H200
+STEP_MS = 50
+
+
+class Service(gpushare.ray.Replica):
+    """Queries of one length. version: what an answer carries, for rolling updates."""
+
+    def __init__(self, name, query_ms, target_ms, policy, folder, version=1):
+        super().__init__(name, service_ns=query_ms * 1e6, target_ns=int(target_ms * 1e6), jobs='jobs',
+                         runtime_options={'device': 'sim:realtime', 'policy': policy, 'caller_spin_ns': -1})
+        self.kernel = self.runtime.register_kernel('sincos_27us')
+        self.block_tasks, self.version = int(query_ms * 33_000), version  # 33 a microsecond on the whole device
+        self.answers = open(pathlib.Path(folder) / f'answers.{os.getpid()}', 'a', encoding='ascii', buffering=1)
+        (pathlib.Path(folder) / f'{name}.{os.getpid()}').touch()
+
+    async def __call__(self, number, within_s=None):
+        with self.request(within_s):
+            record = await self.app.submit(self.kernel, block_tasks=self.block_tasks)
+        self.answers.write(f'{number}\n')
+        return self.version, (record.complete_ns - record.submit_ns) * 1e-6
+
+
+class Steps:
+    """A job without an end. Its checkpoint is the number of its steps."""
+
+    def __init__(self, gpu, checkpoint):
+        self.app, self.kernel, self.done = gpu.app, _kernel(gpu), checkpoint or 0
+
+    def step(self):
+        self.app.submit(self.kernel, block_tasks=STEP_TASKS).wait_ok()
+        self.done += 1
+
+    def checkpoint(self):
+        return self.done
+
+    def close(self):
+        self.kernel.close()
+
+
+def _kernel(gpu):
+    """A kernel's name is free when the job before has closed it, which may take a step longer."""
+    for _ in range(50):
+        try:
+            return gpu.runtime.register_kernel('sincos_267us')
+        except gpushare.AlreadyExistsError:
+            time.sleep(0.01)
+    return gpu.runtime.register_kernel('sincos_267us')
