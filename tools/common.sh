@@ -27,6 +27,10 @@ cuda_aarch64="$root/build/cuda-aarch64"
 # shellcheck disable=SC2034
 python_tools="$root/build/python-tools"
 
+# Virtual environment with Ray Serve; tools/setup.sh --ray makes it.
+# shellcheck disable=SC2034
+ray_python="$root/build/ray-python"
+
 # Debian's source of the installed Abseil, which packages carry a private copy of; tools/abseil_source.sh fetches it.
 # shellcheck disable=SC2034
 abseil_source="$root/build/abseil-source"

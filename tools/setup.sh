@@ -8,6 +8,7 @@
 #                               build/cuda-toolchain; the last line printed is the toolkit's path
 #   tools/setup.sh --aarch64    also Debian's cross compiler for aarch64, qemu, and CUDA's runtime for aarch64, which goes
 #                               to build/cuda-aarch64
+#   tools/setup.sh --ray        also Ray Serve, into build/ray-python (about 80 MB to load), for the tests of gpushare.ray
 #
 # GPUSHARE_FORCE_CUDA_WHEELS=1 takes the wheels although the machine has an nvcc.
 set -euo pipefail
@@ -15,6 +16,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 with_cuda=0
 with_aarch64=0
+with_ray=0
 only=''  # --demo or --package, of which the larger counts
 for argument in "$@"; do
   case "$argument" in
@@ -22,11 +24,12 @@ for argument in "$@"; do
     --demo) only="${only:-demo}" ;;
     --package) only=package ;;
     --aarch64) with_cuda=1 with_aarch64=1 ;;
+    --ray) with_ray=1 ;;
     -h | --help)
-      sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
-    *) die "tools/setup.sh does not know the argument '$argument'; it knows --demo, --package, --cuda and --aarch64." ;;
+    *) die "tools/setup.sh does not know the argument '$argument'; it knows --demo, --package, --cuda, --aarch64 and --ray." ;;
   esac
 done
 
@@ -181,6 +184,24 @@ install_python_tools() {  # VERSION...
   printf '%s' "$wanted" > "$python_tools/versions"
 }
 
+# Ray Serve has many packages of its own, so that it gets a virtual environment beside that of the tools.
+install_ray() {
+  local wanted='ray[serve]==2.60.0' log
+  if [[ "$(cat "$ray_python/versions" 2>/dev/null)" == "$wanted" ]]; then return; fi
+  python3 -c 'import ensurepip, venv' > /dev/null 2>&1 || install_packages python3-venv
+  say "installing Ray Serve into build/ray-python"
+  rm -rf "$ray_python"
+  log="$(mktemp)"
+  if ! { python3 -m venv "$ray_python" &&
+    "$ray_python/bin/python" -m pip install --quiet --disable-pip-version-check "$wanted"; } > "$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    rm -rf "$log" "$ray_python"
+    die "pip could not install Ray Serve."
+  fi
+  rm -f "$log"
+  printf '%s' "$wanted" > "$ray_python/versions"
+}
+
 # All at once: apt-get reads its lists once.
 wanted=("${build_packages[@]}")
 if [[ "$only" != demo ]]; then wanted+=("${packing_packages[@]}"); fi
@@ -190,6 +211,7 @@ case "$only" in
   '') install_python_tools "${packing_tool_versions[@]}" "${development_tool_versions[@]}" ;;
   package) install_python_tools "${packing_tool_versions[@]}" ;;
 esac
+if [[ $with_ray -eq 1 ]]; then install_ray; fi
 if [[ $with_cuda -eq 1 ]]; then
   if [[ -n "${GPUSHARE_FORCE_CUDA_WHEELS:-}" || -z "$(cuda_toolkit)" ]]; then install_cuda_wheels; fi
   [[ -n "$(cuda_toolkit)" ]] || die "nvcc was not found although its wheels are installed."

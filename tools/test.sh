@@ -71,7 +71,7 @@ python_checks() {
     set -e
     "$python_tools/bin/python" -B bindings/python/generate.py
     cd bindings/python
-    "$python_tools/bin/ruff" check --no-cache . ../../tests/python ../../examples ../../benchmarks/engines ../../benchmarks/matrix ../../benchmarks/papers ../../tools/site ../../tests/gates/site_test.py ../rust
+    "$python_tools/bin/ruff" check --no-cache . ../../tests/python ../../examples ../../benchmarks/engines ../../benchmarks/matrix ../../benchmarks/papers ../../benchmarks/ray ../../tools/site ../../tests/gates/site_test.py ../rust
     "$python_tools/bin/mypy" --strict --cache-dir=/dev/null gpushare abi_json.py c_header.py c_layout.py generate.py ../../tests/python/typing_check.py
   )
 }

@@ -20,6 +20,7 @@ import asyncio
 import collections
 import csv
 import datetime
+import itertools
 import json
 import math
 import os
@@ -35,11 +36,11 @@ PACKAGES = [str(HERE), str(HERE.parents[1] / 'bindings/python')]
 sys.path[:0] = PACKAGES
 
 import ray  # noqa: E402
+import services  # noqa: E402
 from ray import serve  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 
 import gpushare.ray  # noqa: E402
-import services  # noqa: E402
 
 # Name, replicas, requests a second, ms of a query, ms of its target, Azure trace.
 SERVICES = [('chat', 2, 12, 20, 100, 'conv'), ('code', 1, 6, 15, 100, 'code'), ('rank', 1, 6, 10, 100, 'conv')]
@@ -58,7 +59,8 @@ def arrivals(trace, rate, seconds, seed):
             times.append(times[-1] + draw.expovariate(rate))
         return times[:-1]
     with open(pathlib.Path(folder) / f'azure_llm_2023_{trace}.csv', encoding='ascii') as file:
-        rows = [row['TIMESTAMP'][:26] for row, _ in zip(csv.DictReader(file), range(int(rate * seconds) + 2))]
+        rows = [row['TIMESTAMP'][:26]
+                for row in itertools.islice(csv.DictReader(file), int(rate * seconds) + 2)]
     stamps = [datetime.datetime.fromisoformat(row).timestamp() for row in rows]
     scale = seconds / (stamps[-1] - stamps[0])
     return [(stamp - stamps[0]) * scale for stamp in stamps[:-1]]
@@ -115,6 +117,8 @@ class Fleet:
             services.Service, name=name, num_replicas=replicas, max_ongoing_requests=32, health_check_period_s=1,
             health_check_timeout_s=10, graceful_shutdown_timeout_s=10,
             ray_actor_options=gpushare.ray.actor_options(lc_load=0.7, simulated=True, num_cpus=0.1), **options)
+        # Without gpushare nothing is promised, so that no job is paused.
+        target_ms = 0 if policy == 'bare' else target_ms
         return serve.run(deployment.bind(name, query_ms, target_ms, policy, str(self.folder), self.version), name=name,
                          route_prefix=None)
 

@@ -3,6 +3,7 @@
 import importlib
 import json
 import math
+import pathlib
 import stat
 import sys
 import threading
@@ -223,6 +224,18 @@ def test_a_command_that_fails_says_why(tmp_path):
         _placement.by_command(str(command), PAIRS)([Waiting('x', 'lora')], [room()])
     with pytest.raises(ValueError, match='there is none'):
         _placement.by_command(str(command), [])
+
+
+def test_the_command_itself_places_as_greedy_does_where_both_are_best():
+    command = pathlib.Path(__file__).parents[2] / 'build/dev/tools/gpushare/gpushare'
+    if not command.is_file():
+        pytest.skip('The command gpushare is not built in build/dev.')
+    rooms = [room('a', jobs_max=2), room('b', load=0.55, running=(('held', 'lora'),), jobs_max=2),
+             room('c', at_risk=True)]
+    waiting = [Waiting(f'job{number}', 'lora', 10**9) for number in range(4)]
+    place = _placement.by_command(str(command), PAIRS)
+    assert place(waiting, rooms) == greedy(PAIRS)(waiting, rooms) == {'job0': 'a', 'job1': 'a', 'job2': 'b'}
+    assert place(waiting, [room(load=0.9)]) == {}
 
 
 # --- the book of jobs ---

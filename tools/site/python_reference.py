@@ -17,6 +17,7 @@ MODULES = (
      'Explained for [services](../python-server.md) and for [BE jobs](../python-training.md).'),
     ('python-triton.md', 'Python: gpushare.triton', 'gpushare.triton',
      'Explained in [compiled kernels](../compiled-kernels.md).'),
+    ('python-ray.md', 'Python: gpushare.ray', 'gpushare.ray', 'Explained in [Ray Serve](../ray.md).'),
     ('python-ptx.md', 'Python: gpushare.ptx', 'gpushare.ptx', 'Explained in [kernels from PTX](../ptx-kernels.md).'),
 )
 OPTIONS = ('python-options.md', 'Python: options', 'gpushare.options',

@@ -19,7 +19,7 @@ from ray import cloudpickle
 from gpushare.ray._ledger import Ledger, Orders, Report, Spec, State, counts
 from gpushare.ray._placement import Pair, by_command, greedy
 from gpushare.ray._running import JobGpu
-from gpushare.ray.metrics import JobMetrics
+from gpushare.ray.metrics import job_metrics
 
 NAMESPACE = 'gpushare'
 LEASE_S = 5.0
@@ -37,23 +37,27 @@ class JobsActor:
         self._ledger = Ledger(greedy(pairs) if command is None else by_command(command, pairs), lease_s=lease_s)
         self._path = pathlib.Path(state_path) if state_path else None
         self._saved_s = 0.0
-        self._metrics = JobMetrics(name)
+        self._set_metrics = job_metrics(name)
         if self._path is not None and self._path.is_file():
             self._ledger.restore(cloudpickle.loads(self._path.read_bytes()), time.monotonic())
 
     def submit(self, spec: Spec) -> None:
+        """A new job; as Jobs.submit()."""
         self._ledger.submit(spec)
         self._save()
 
     def cancel(self, name: str) -> None:
+        """Ends a job."""
         self._ledger.cancel(name)
         self._save()
 
     def forget(self, name: str) -> None:
+        """Removes a job that has ended."""
         self._ledger.forget(name)
         self._save()
 
     def pull(self, report: Report) -> Orders:
+        """What a replica asks every so often."""
         orders = self._ledger.pull(report, time.monotonic())
         # A start or an ending is on disk before the replica hears of it.
         if orders.start or orders.drop or time.monotonic() - self._saved_s > _SAVE_PERIOD_S:
@@ -61,18 +65,21 @@ class JobsActor:
         return orders
 
     def status(self) -> dict[str, dict[str, Any]]:
+        """As Jobs.status()."""
         self._ledger.expire(time.monotonic())
         return self._ledger.status()
 
     def result(self, name: str) -> Any:
+        """As Jobs.result()."""
         return self._ledger.result(name)
 
     def placement_failure(self) -> str:
+        """As Jobs.placement_failure()."""
         return self._ledger.placement_failure
 
     def _save(self) -> None:
         self._saved_s = time.monotonic()
-        self._metrics.set(counts(self._ledger.status()))
+        self._set_metrics(counts(self._ledger.status()))
         if self._path is not None:
             partial = self._path.with_suffix('.partial')
             partial.write_bytes(cloudpickle.dumps(self._ledger.dump()))

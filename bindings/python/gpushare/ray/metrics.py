@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ray.util import metrics
@@ -41,16 +41,14 @@ class Metrics:
         self._refused.inc()
 
 
-class JobMetrics:
-    """Ray's gauges of a Jobs actor: its jobs by state."""
+def job_metrics(jobs: str) -> Callable[[Mapping[str, int]], None]:
+    """What sets Ray's gauge of a Jobs actor, its jobs by state, to the counts that it is called with."""
+    gauge = _gauge('jobs_by_state', 'Best-effort jobs by state', ('jobs', 'state'), {'jobs': jobs})
 
-    def __init__(self, jobs: str) -> None:
-        self._gauge = _gauge('jobs_by_state', 'Best-effort jobs by state', ('jobs', 'state'), {'jobs': jobs})
-
-    def set(self, counts: Mapping[str, int]) -> None:
-        """Sets the gauge of each state."""
+    def set_counts(counts: Mapping[str, int]) -> None:
         for state, count in counts.items():
-            self._gauge.set(count, tags={'state': state})
+            gauge.set(count, tags={'state': state})
+    return set_counts
 
 
 def _gauge(key: str, text: str, keys: tuple[str, ...], tags: Mapping[str, str]) -> Any:

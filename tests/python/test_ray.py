@@ -1,0 +1,52 @@
+"""gpushare.ray under Ray Serve: simulated GPUs, services, jobs, a replica that is killed. It takes a minute on 2 cores.
+
+It runs in the Python that has Ray: that of GPUSHARE_RAY_PYTHON, else that of tools/setup.sh --ray, else this one.
+test_ray_decisions.py needs no Ray. benchmarks/ray/compare.py is the program, and its full run is the nightly one.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RELEASE = '2.60.0'
+LIMIT_S = 240  # of a machine that does other things meanwhile; alone it takes less than 90 s
+
+
+def ray_python():
+    """The interpreter with Ray, or the test is skipped."""
+    installed = ROOT / 'build/ray-python/bin/python'
+    given = os.environ.get('GPUSHARE_RAY_PYTHON')
+    python = given or (str(installed) if installed.is_file() else sys.executable)
+    asked = subprocess.run([python, '-c', 'import ray, ray.serve; print(ray.__version__)'], capture_output=True,
+                           text=True, check=False)
+    if asked.returncode != 0:
+        if given:
+            pytest.fail(f'GPUSHARE_RAY_PYTHON is {given}, which has no Ray Serve: {asked.stderr[-500:]}')
+        pytest.skip('There is no Ray Serve: tools/setup.sh --ray installs it, or GPUSHARE_RAY_PYTHON names a Python '
+                    'that has it.')
+    if asked.stdout.strip() != RELEASE:
+        pytest.skip(f'Ray is {asked.stdout.strip()}, and request routers are alpha: this is for {RELEASE}.')
+    return python
+
+
+def run(program, *arguments):
+    variables = {**os.environ, 'PYTHONPATH': str(ROOT / 'bindings/python'), 'RAY_USAGE_STATS_ENABLED': '0'}
+    done = subprocess.run([ray_python(), str(ROOT / program), *arguments], env=variables, capture_output=True,
+                          text=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == 0, f'{done.stdout[-4000:]}\n{done.stderr[-4000:]}'
+    return done.stdout
+
+
+def test_no_request_is_lost_or_answered_twice_when_a_replica_is_killed():
+    said = run('benchmarks/ray/compare.py', '--smoke', '--seconds', '8')
+    assert 'No request was lost, and none was answered twice.' in said
+
+
+def test_the_example_serves_beside_a_job():
+    said = run('examples/ray/laptop.py', '3')
+    assert '120 of 120 answered' in said
+    assert 'tune: 200 steps, 0 leases lost' in said
