@@ -143,6 +143,12 @@ class Fleet:
                 sys.exit(f'{text} within {timeout_s} s: {self.jobs.status()}')
             time.sleep(0.1)
 
+    def goes_on(self):
+        """Every job is there and makes steps again, from its checkpoint."""
+        before = {name: job['steps'] for name, job in self.jobs.status().items()}
+        self.until(lambda status: all(job['state'] in ('leased', 'waiting') for job in status.values()) and all(
+            job['steps'] > before[name] for name, job in status.items()), 'Not every job went on', 120)
+
     def phase(self, title, seconds, first, after_half=None):
         """Runs the load, and says what came of it. Returns the figures and the next request's number."""
         before, begin, load = self.steps(), time.monotonic(), Load(self.handles, seconds, first)
@@ -190,17 +196,14 @@ def run(arguments, cluster, nodes, folder):
         if way == ways[-1] and (arguments.smoke or arguments.faults):
             figures, first = fleet.phase('a replica is killed', arguments.seconds, first, fleet.kill)
             report.append(figures)
-            fleet.until(lambda status: any(job['leases_lost'] for job in status.values()) and all(
-                job['state'] == 'leased' and job['steps'] > job['checkpoint_steps'] - 1 for job in status.values()),
-                'The job of the killed replica did not go on')
+            fleet.goes_on()
         if way == ways[-1] and arguments.faults:
             def lose():
                 cluster.remove_node(nodes.pop())
                 nodes.append(add_node(cluster))
             figures, first = fleet.phase('a node is lost', arguments.seconds, first, lose)
             report.append(figures)
-            fleet.until(lambda status: all(job['state'] == 'leased' for job in status.values()),
-                        'The jobs of the lost node did not go on', 120)
+            fleet.goes_on()
             figures, first = fleet.phase('a rolling update', arguments.seconds, first, fleet.update)
             report.append(figures)
         print({name: {key: job[key] for key in ('steps', 'failures', 'leases_lost', 'moves')}
@@ -226,6 +229,7 @@ def main():
     names = ('GPUSHARE_LIBRARY', 'GPUSHARE_PYTHON_STEPS', 'GPUSHARE_DATA')
     environment = {name: os.environ[name] for name in names if name in os.environ}
     environment['PYTHONPATH'] = os.pathsep.join(PACKAGES)
+    os.environ.setdefault('RAY_worker_niceness', '0')  # Ray's default is 15: the GPU's scheduler would wait for others
     cluster, nodes = None, []
     with tempfile.TemporaryDirectory(prefix='gpushare-ray-') as folder:
         options = {'log_to_driver': False, 'runtime_env': {'env_vars': environment}}

@@ -66,17 +66,34 @@ def test_the_load_is_a_share_from_the_first_second_on_and_decays():
     assert estimate.load(11_000 * MS) < 0.01
 
 
-@pytest.mark.parametrize(('facts', 'at_risk'), [
-    ({}, False),
-    ({'queries': 99, 'late_share': 0.5}, False),  # too few to say
-    ({'queries': 100, 'late_share': 0.02}, True),
-    ({'queries': 100, 'late_share': math.nan}, False),
-    ({'bound_ns': 50 * MS, 'wait_ns': 45 * MS}, True),
-    ({'wait_ns': 45 * MS}, False),  # no bound
+def served(latencies_ms, bound_ms=50, every_ms=50):
+    """An estimate after queries of these latencies, which do not overlap, and the time after the last one."""
+    estimate = _estimate.Estimate(10 * MS, 2.0, 0, bound_ms * MS)
+    now = 0
+    for latency_ms in latencies_ms:
+        estimate.end(estimate.begin(now), now + latency_ms * MS)
+        now += max(every_ms, latency_ms) * MS
+    return estimate, now
+
+
+@pytest.mark.parametrize(('latencies_ms', 'at_risk'), [
+    ([10] * 200, False),
+    ([60] * 5 + [10], False),  # too few to say
+    ([60] * 5 + [10] * 195, True),
+    ([60] + [10] * 100, False),  # below 1 %
+    ([60] * 20, True),  # the next one takes as long
 ])
-def test_a_guarantee_is_at_risk_by_its_late_queries_or_its_queue(facts, at_risk):
-    usual = {'queries': 0, 'late_share': 0.0, 'bound_ns': 0, 'wait_ns': 0, 'service_ns': 10 * MS}
-    assert _estimate.guarantee_at_risk(**{**usual, **facts}) is at_risk
+def test_a_guarantee_is_at_risk_by_its_late_queries(latencies_ms, at_risk):
+    estimate, now = served(latencies_ms)
+    assert estimate.at_risk(now) is at_risk
+    assert served(latencies_ms, bound_ms=0)[0].at_risk(now) is False
+
+
+def test_a_risk_ends_with_the_late_queries():
+    estimate, now = served([60] * 5 + [10] * 195)
+    assert estimate.at_risk(now) is True
+    assert estimate.at_risk(now + 60_000 * MS) is False  # without queries nothing is late
+    assert served([60] * 5 + [10] * 900)[0].at_risk(45_000 * MS) is False
 
 
 def test_no_headroom_is_left_where_a_guarantee_is_at_risk():
@@ -676,3 +693,11 @@ def test_the_states_of_jobs_are_counted():
     assert _ledger.counts(book.status()) == {'waiting': 1, 'leased': 0, 'done': 0, 'failed': 0, 'cancelled': 0}
     assert json.dumps(book.status())  # plain values
     assert _running.Action.RUN.value == 'run'
+
+
+def test_the_wheel_has_each_package_and_the_extra():
+    package = pathlib.Path(gpushare.__file__).parent
+    settings = (package.parent / 'pyproject.toml').read_text(encoding='utf-8')
+    found = sorted('.'.join(('gpushare', *file.relative_to(package).parts[:-1])) for file in package.rglob('__init__.py'))
+    assert f'packages = {json.dumps(found)}' in settings
+    assert 'ray = ["ray[serve]' in settings

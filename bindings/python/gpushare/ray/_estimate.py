@@ -34,15 +34,18 @@ class Estimate:
 
     A query's service time is the time from its arrival, or from the end before it where that is later, to its end. So
     queries that overlap on the device count with the time that each one adds.
-    service_ns: what a query takes alone, as far as known; it counts as one query until others are seen.
+    service_ns: what a query takes alone, as far as known; it counts as one query until others are seen. bound_ns: the
+    latency that is promised; 0: none.
     """
 
-    def __init__(self, service_ns: float, decay_s: float, now_ns: int) -> None:
+    def __init__(self, service_ns: float, decay_s: float, now_ns: int, bound_ns: float = 0) -> None:
         decay_ns = decay_s * 1e9
         self._decay_ns = decay_ns
         self._began_ns = now_ns
         self._first = (service_ns, 1.0 if service_ns > 0 else 0.0)
         self._sum, self._squares, self._count = (_Decayed(decay_ns, at_ns=now_ns) for _ in range(3))
+        self._bound_ns = bound_ns
+        self._answered, self._late = (_Decayed(LATE_DECAY_S * 1e9, at_ns=now_ns) for _ in range(2))
         self._arrivals: list[int] = []
         self._last_end_ns = now_ns
 
@@ -64,6 +67,8 @@ class Estimate:
             self._sum.add(service_ns, now_ns)
             self._squares.add(float(service_ns) ** 2, now_ns)
             self._count.add(1.0, now_ns)
+            self._answered.add(1.0, now_ns)
+            self._late.add(float(self._bound_ns > 0 and now_ns - arrival_ns > self._bound_ns), now_ns)
         self._last_end_ns = max(self._last_end_ns, now_ns)
 
     def service_ns(self, now_ns: int) -> float:
@@ -89,6 +94,18 @@ class Estimate:
         begun_ns = max(min(self._arrivals), self._last_end_ns)
         return max(len(self._arrivals) * service_ns - min(now_ns - begun_ns, service_ns), 0.0)
 
+    def at_risk(self, now_ns: int) -> bool:
+        """Whether the promise is in danger: the last queries were late, or one that arrives now is going to be.
+
+        Late ones count from QUERIES_MIN on. A service of few queries is judged by the second alone.
+        """
+        if self._bound_ns <= 0:
+            return False
+        answered = self._answered.read(now_ns)
+        if answered >= QUERIES_MIN and self._late.read(now_ns) > LATE_SHARE_MAX * answered:
+            return True
+        return self.wait_ns(now_ns) + self.service_ns(now_ns) > self._bound_ns
+
     def load(self, now_ns: int) -> float:
         """The share of time in which queries are served, decayed. A query counts when it ends.
 
@@ -103,15 +120,6 @@ def headroom(load: float, load_max: float, at_risk: bool) -> float:
     return 0.0 if at_risk or load_max <= 0 else min(max(1.0 - load / load_max, 0.0), 1.0)
 
 
-def guarantee_at_risk(*, queries: int, late_share: float, bound_ns: float, wait_ns: float, service_ns: float) -> bool:
-    """Whether a replica keeps its promise: its last queries were late, or the next one is going to be.
-
-    late_share counts from QUERIES_MIN queries on: one late query of fewer is more than 1 % of them. NaN is unknown.
-    """
-    if queries >= QUERIES_MIN and late_share > LATE_SHARE_MAX:
-        return True
-    return bound_ns > 0 and wait_ns + service_ns > bound_ns
-
-
-QUERIES_MIN = 100  # of a window, for a share of late queries
+QUERIES_MIN = 50.0  # for a share of late queries: one late one of fewer is more than 2 % of them
 LATE_SHARE_MAX = 0.01  # the promise is of the p99
+LATE_DECAY_S = 10.0  # of late queries: long enough for a share, short enough to end when they do

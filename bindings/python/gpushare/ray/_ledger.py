@@ -226,7 +226,7 @@ class Ledger:
         if job is None or job.state is not State.LEASED or job.lease != held.lease or job.replica != replica:
             return False
         job.steps, job.paused = held.steps, held.paused
-        if held.checkpoint_steps >= 0 and held.checkpoint_steps >= job.checkpoint_steps:
+        if held.checkpoint_steps >= 0:
             job.checkpoint, job.checkpoint_steps = held.checkpoint, held.checkpoint_steps
         job.message = held.message or job.message
         if held.ending is Ending.NONE:

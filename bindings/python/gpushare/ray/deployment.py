@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpushare.enums import AppClass
 from gpushare.options import AppOptions, RuntimeOptions
-from gpushare.ray._estimate import Estimate, guarantee_at_risk, headroom
+from gpushare.ray._estimate import Estimate, headroom
 from gpushare.ray._placement import Room
 from gpushare.ray._ranking import replicas_for
 from gpushare.ray._running import Facts, Guard, Runner
@@ -73,7 +73,8 @@ class Replica:
         self._app_options = app_options
         self._kind, self._jobs_max, self._memory_bytes = kind or name, jobs_max, memory_bytes
         self._lock = threading.Lock()
-        self._estimate = Estimate(service_ns, DECAY_S, time.monotonic_ns())
+        self._bound_ns = _bound_ns(app_options)
+        self._estimate = Estimate(service_ns, DECAY_S, time.monotonic_ns(), self._bound_ns)
         self._sequence = 0
         self._be_seen = (time.monotonic_ns(), 0)  # when device_ns of the jobs was read, and what it was
         self._replica, deployment = self.replica_name()
@@ -159,41 +160,38 @@ class Replica:
             self.close()
 
     def _stats(self) -> dict[str, Any]:
-        guarantee = self.app.guarantee()
-        bound_ns = self._bound_ns()
+        p99_ns = self.app.guarantee().p99_ns
         now_ns = time.monotonic_ns()
         runner = self._runner
         with self._lock:
             self._sequence += 1
-            wait_ns, service_ns = self._estimate.wait_ns(now_ns), self._estimate.service_ns(now_ns)
-            load = self._estimate.load(now_ns)
+            load, at_risk = self._estimate.load(now_ns), self._estimate.at_risk(now_ns)
             device_ns = runner.device_ns() if runner is not None else 0
             since_ns, before_ns = self._be_seen
             be_share = (device_ns - before_ns) / max(now_ns - since_ns, 1)
             if now_ns - since_ns > 1_000_000_000:  # a mean of at least a second, whoever asks how often
                 self._be_seen = (now_ns, device_ns)
-            stats: dict[str, Any] = {
-                'sequence': self._sequence, 'wait_ms': wait_ns * 1e-6, 'service_ms': service_ns * 1e-6,
-                'spread_ms': self._estimate.spread_ns(now_ns) * 1e-6, 'load': load, 'be_share': max(be_share, 0.0)}
-        at_risk = guarantee.bound_lost or guarantee_at_risk(
-            queries=guarantee.queries, late_share=guarantee.late_share, bound_ns=bound_ns, wait_ns=wait_ns,
-            service_ns=service_ns)
-        return {**stats, 'p99_ms': guarantee.p99_ns * 1e-6, 'p99_bound_ms': bound_ns * 1e-6, 'at_risk': at_risk,
-                'headroom': headroom(load, self._load_max, at_risk),
+            return {
+                'sequence': self._sequence, 'wait_ms': self._estimate.wait_ns(now_ns) * 1e-6,
+                'service_ms': self._estimate.service_ns(now_ns) * 1e-6,
+                'spread_ms': self._estimate.spread_ns(now_ns) * 1e-6, 'p99_ms': p99_ns * 1e-6,
+                'p99_bound_ms': self._bound_ns * 1e-6, 'at_risk': at_risk, 'load': load,
+                'headroom': headroom(load, self._load_max, at_risk), 'be_share': max(be_share, 0.0),
                 'jobs': runner.count() if runner is not None else 0}
-
-    def _bound_ns(self) -> float:
-        """The latency that the app promises; 0: none that is known."""
-        target_ns = self._app_options.get('target_ns') or math.inf
-        bound_ns = (self._app_options.get('p99_bound') or 0) * (self._app_options.get('p99_alone_ns') or 0)
-        least_ns = min(target_ns, bound_ns or math.inf)
-        return least_ns if least_ns < math.inf else 0.0
 
     def _facts(self) -> Facts:
         stats = self._stats()
         room = Room(self._replica, self._kind, stats['load'], self._app_options.get('p99_bound') or 0.0,
                     stats['headroom'], stats['at_risk'], self._jobs_max, self._memory_bytes)
         return Facts(room, self.runtime.stats().device_lost)
+
+
+def _bound_ns(options: AppOptions) -> float:
+    """The latency that an app of these options promises; 0: none that is known."""
+    target_ns = options.get('target_ns') or math.inf
+    bound_ns = (options.get('p99_bound') or 0) * (options.get('p99_alone_ns') or 0)
+    least_ns = min(target_ns, bound_ns or math.inf)
+    return least_ns if least_ns < math.inf else 0.0
 
 
 class HeadroomPolicy:

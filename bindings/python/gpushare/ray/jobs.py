@@ -160,10 +160,17 @@ def connect_jobs(name: str = 'jobs') -> Jobs:
 
 
 def puller(name: str, timeout_s: float) -> Callable[[Report], Orders]:
-    """How a replica pulls. The actor may start later than the replica, and again."""
+    """How a replica pulls. The actor may start later than the replica, and again under the same name."""
+    found: list[Any] = []
+
     def pull(report: Report) -> Orders:
-        actor = ray.get_actor(name, namespace=NAMESPACE)
-        orders: Orders = ray.get(actor.pull.remote(report), timeout=timeout_s)
+        if not found:
+            found.append(ray.get_actor(name, namespace=NAMESPACE))
+        try:
+            orders: Orders = ray.get(found[0].pull.remote(report), timeout=timeout_s)
+        except Exception:
+            found.clear()  # looked up anew: another actor may have the name
+            raise
         return orders
     return pull
 
