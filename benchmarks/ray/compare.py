@@ -46,6 +46,7 @@ import gpushare.ray  # noqa: E402
 SERVICES = [('chat', 2, 12, 20, 100, 'conv'), ('code', 1, 6, 15, 100, 'code'), ('rank', 1, 6, 10, 100, 'conv')]
 GPUS, JOBS = 4, 4
 WAYS = {'bare + two': ('bare', False), 'gpushare + two': ('adaptive', False), 'gpushare + least': ('adaptive', True)}
+BURST = 12  # requests at once when something breaks, so that some are on their way
 WITHIN_S = 30  # after which a request without an answer is lost
 LEASE_S = 3.0
 
@@ -77,19 +78,27 @@ class Load:
         begin = time.monotonic() + 0.1
         plan = sorted((at, name) for seed, (name, _, rate, _, _, trace) in enumerate(SERVICES)
                       for at in arrivals(trace, rate, self.seconds, self.first + seed))
-        halfway = asyncio.create_task(self._at_half(begin, after_half))
+        halfway = asyncio.create_task(self._at_half(begin, after_half, self.first + len(plan)))
         tasks = []
         for number, (at, name) in enumerate(plan, self.first):
             await asyncio.sleep(max(begin + at - time.monotonic(), 0))
             tasks.append(asyncio.create_task(self._ask(number, name, begin, at)))
-        await asyncio.gather(*tasks)
-        await halfway
-        return self.first + len(plan)
+        last = self.first + len(plan) + (BURST if after_half is not None else 0)
+        while not halfway.done():  # what was begun lasts longer: requests go on
+            tasks.append(asyncio.create_task(self._ask(last, 'chat', begin, time.monotonic() - begin)))
+            last += 1
+            await asyncio.sleep(0.1)
+        await asyncio.gather(halfway, *tasks)
+        return last
 
-    async def _at_half(self, begin, action):
+    async def _at_half(self, begin, action, first):
         await asyncio.sleep(begin + self.seconds / 2 - time.monotonic())
         if action is not None:
+            burst = [asyncio.create_task(self._ask(first + number, 'chat', begin, time.monotonic() - begin))
+                     for number in range(BURST)]
+            await asyncio.sleep(0.06)
             await asyncio.get_running_loop().run_in_executor(None, action)
+            await asyncio.gather(*burst)
 
     async def _ask(self, number, name, begin, at):
         device_ms = math.nan
@@ -181,7 +190,7 @@ def percentile(rows, share, column):
 def run(arguments, cluster, nodes, folder):
     """All phases. Returns their figures."""
     report, first = [], 0
-    ways = ['gpushare + least'] if arguments.smoke else list(WAYS)
+    ways = arguments.way or list(WAYS)
     for way in ways:
         place = pathlib.Path(folder) / way.replace(' ', '')
         place.mkdir()
@@ -198,14 +207,16 @@ def run(arguments, cluster, nodes, folder):
             report.append(figures)
             fleet.goes_on()
         if way == ways[-1] and arguments.faults:
-            def lose():
-                cluster.remove_node(nodes.pop())
-                nodes.append(add_node(cluster))
-            figures, first = fleet.phase('a node is lost', arguments.seconds, first, lose)
+            spare = add_node(cluster)  # Ray starts the lost replicas there
+            figures, first = fleet.phase('a node is lost', arguments.seconds, first,
+                                         lambda: cluster.remove_node(nodes[0], allow_graceful=False))
+            nodes[0] = spare
             report.append(figures)
             fleet.goes_on()
             figures, first = fleet.phase('a rolling update', arguments.seconds, first, fleet.update)
             report.append(figures)
+            if 'version 2' not in figures['outcomes']:
+                sys.exit('No request was answered by the new version.')
         print({name: {key: job[key] for key in ('steps', 'failures', 'leases_lost', 'moves')}
                for name, job in jobs.status().items()}, flush=True)
         for name, *_ in SERVICES:
@@ -222,9 +233,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
     parser.add_argument('--seconds', type=float, default=30, help='of each phase')
     parser.add_argument('--faults', action='store_true', help='also kill a replica, lose a node, update')
+    parser.add_argument('--way', action='append', choices=list(WAYS), help='only this one; may be repeated')
     parser.add_argument('--smoke', action='store_true', help='one way and one killed replica')
     parser.add_argument('--json', type=pathlib.Path, help='file for the figures')
     arguments = parser.parse_args()
+    if arguments.smoke:
+        arguments.way = ['gpushare + least']
     # What the workers need: the library and the packages of this process.
     names = ('GPUSHARE_LIBRARY', 'GPUSHARE_PYTHON_STEPS', 'GPUSHARE_DATA')
     environment = {name: os.environ[name] for name in names if name in os.environ}

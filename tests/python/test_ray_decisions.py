@@ -4,6 +4,7 @@ import importlib
 import json
 import math
 import pathlib
+import pickle
 import stat
 import sys
 import threading
@@ -16,7 +17,7 @@ import gpushare.ray
 from gpushare.ray import _estimate, _ledger, _placement, _ranking, _running, deployment
 from gpushare.ray._ledger import Ending, Held, Ledger, Report, Spec
 from gpushare.ray._placement import Pair, Room, Waiting, greedy
-from gpushare.ray._running import Action, Facts, Guard, Runner
+from gpushare.ray._running import Action, Codec, Facts, Guard, Runner
 
 MS = 1_000_000
 
@@ -460,6 +461,8 @@ class Counting:
 class Cluster:
     """A book and replicas in this process, which turn by hand."""
 
+    job = Counting
+
     def __init__(self, runtime, **options):
         self.runtime, self.at_risk, self.lost, self.deaf = runtime, False, False, False
         self.book = Ledger(greedy(), lease_s=options.pop('lease_s', 5.0))
@@ -467,7 +470,8 @@ class Cluster:
 
     def replica(self, name, move_after_s=100.0, checkpoint_s=0.0):
         return Runner(self.runtime, facts=lambda: Facts(room(name, at_risk=self.at_risk), self.lost), pull=self.pull,
-                      make=lambda code, gpu, checkpoint: Counting(gpu, checkpoint, int(code)),
+                      codec=Codec(lambda code, gpu, checkpoint: self.job(
+                          gpu, None if checkpoint is None else pickle.loads(checkpoint), int(code)), pickle.dumps),
                       guard=Guard(resume_after_s=0.0, move_after_s=move_after_s), period_s=0.01,
                       checkpoint_s=checkpoint_s)
 
@@ -500,7 +504,7 @@ def cluster(runtime):
 def test_a_job_runs_to_its_end_and_its_result_is_kept(cluster):
     cluster = cluster(20)
     cluster.until(lambda job: job['state'] == 'done')
-    assert cluster.book.result('job') == 20
+    assert pickle.loads(cluster.book.result('job')) == 20
     cluster.until(lambda job: cluster.runner.count() == 0)
     assert cluster.runner.device_ns() > 0
 
@@ -562,6 +566,32 @@ def test_a_job_that_raises_is_told_and_a_lost_gpu_is_not_its_fault(cluster, monk
     monkeypatch.setattr(gpushare.Runtime, 'stats', lambda self: lost)
     cluster.until(lambda job: job['moves'] == 1)
     assert cluster.book.status()['job']['failures'] == 1
+
+
+@pytest.mark.parametrize(('checkpoint', 'why'), [
+    (lambda: threading.Lock(), 'cannot pickle'), (lambda: bytes(17 << 20), 'write it to a file'),
+    (lambda: sys.exit(3), 'SystemExit: 3')])
+def test_a_checkpoint_that_cannot_travel_fails_its_job_and_no_pull(cluster, checkpoint, why):
+    class Wrong(Counting):
+        def checkpoint(self):
+            return checkpoint()
+    cluster = cluster(0)
+    cluster.job = Wrong
+    cluster.until(lambda job: job['failures'] == 1)
+    assert why in cluster.book.status()['job']['message']
+    cluster.until(lambda job: cluster.runner.count() == 0)
+
+
+def test_an_ending_is_said_when_the_job_is_closed(cluster):
+    class Slow(Counting):
+        def close(self):
+            super().close()
+            assert cluster.book.status()['job']['state'] == 'leased'
+            raise OSError('no space')
+    cluster = cluster(3)
+    cluster.job = Slow
+    cluster.until(lambda job: job['failures'] == 1)
+    assert 'no space' in cluster.book.status()['job']['message']
 
 
 # --- the replica, without Ray ---
@@ -698,6 +728,7 @@ def test_the_states_of_jobs_are_counted():
 def test_the_wheel_has_each_package_and_the_extra():
     package = pathlib.Path(gpushare.__file__).parent
     settings = (package.parent / 'pyproject.toml').read_text(encoding='utf-8')
-    found = sorted('.'.join(('gpushare', *file.relative_to(package).parts[:-1])) for file in package.rglob('__init__.py'))
+    folders = [file.parent.relative_to(package.parent) for file in package.rglob('__init__.py')]
+    found = sorted('.'.join(folder.parts) for folder in folders)
     assert f'packages = {json.dumps(found)}' in settings
     assert 'ray = ["ray[serve]' in settings

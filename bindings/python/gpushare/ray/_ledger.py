@@ -65,10 +65,10 @@ class Held:
     lease: int
     steps: int
     paused: bool = False
-    checkpoint: Any = None
+    checkpoint: bytes | None = None
     checkpoint_steps: int = -1  # those that the checkpoint has; -1: none yet
     ending: Ending = Ending.NONE
-    result: Any = None
+    result: bytes | None = None
     message: str = ''
 
 
@@ -88,7 +88,7 @@ class Start:
     spec: Spec
     lease: int
     steps: int
-    checkpoint: Any
+    checkpoint: bytes | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,10 +109,10 @@ class _Job:
     lease: int = 0
     until_s: float = 0.0
     steps: int = 0
-    checkpoint: Any = None
+    checkpoint: bytes | None = None
     checkpoint_steps: int = 0
     paused: bool = False
-    result: Any = None
+    result: bytes | None = None
     message: str = ''
     failures: int = 0
     leases_lost: int = 0
@@ -198,8 +198,8 @@ class Ledger:
                        'leases_lost': job.leases_lost, 'moves': job.moves, 'message': job.message}
                 for name, job in self._jobs.items()}
 
-    def result(self, name: str) -> Any:
-        """What the job's result() returned. Raises RuntimeError unless the job is done."""
+    def result(self, name: str) -> bytes | None:
+        """What the job's result() returned, pickled. Raises RuntimeError unless the job is done."""
         job = self._of(name)
         if job.state is not State.DONE:
             raise RuntimeError(f"The job '{name}' is {job.state.value}, not done. {job.message}".rstrip())

@@ -4,6 +4,9 @@ A job is a callable of the user. It is called with the replica's runtime and an 
 with step(), and if it likes checkpoint(), result() and close(). Between two steps a job is paused, checkpointed or
 given back; within a step the library itself evicts its work.
 
+What a job says, its checkpoints and its result, is pickled here: one that cannot be pickled is that job's failure and
+stops no pull, and the actor needs none of the job's modules.
+
 A job stops by itself before its lease is over: the lease counts from when the pull was sent, which is earlier than the
 actor's count. So the job never runs in two places, whatever happens to the network.
 
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from gpushare.runtime import Runtime
 
 _log = logging.getLogger(__name__)
+SAID_BYTES_MAX = 16 << 20  # of a checkpoint or a result, which travel with the pull: larger ones belong in a file
 _LEASE_SHARE = 0.8  # of a lease, after which its holder stops: the rest is for a step that runs
 
 
@@ -79,6 +83,22 @@ class JobGpu:
 
 
 @dataclasses.dataclass(frozen=True)
+class Codec:
+    """How a job comes and goes: make() calls its callable with the last checkpoint; dump() pickles what it says."""
+
+    make: Callable[[bytes, JobGpu, bytes | None], Any]
+    dump: Callable[[Any], bytes]
+
+    def say(self, what: str, value: Any) -> bytes:
+        """The pickled value. Raises ValueError if it is too large to travel with each pull."""
+        data = self.dump(value)
+        if len(data) > SAID_BYTES_MAX:
+            raise ValueError(f'The {what} has {len(data)} bytes, and at most {SAID_BYTES_MAX} may be: write it to a '
+                             'file, and return its path.')
+        return data
+
+
+@dataclasses.dataclass(frozen=True)
 class Facts:
     """What the replica says of itself at a pull. lost: its GPU is."""
 
@@ -89,8 +109,7 @@ class Facts:
 class _Run:
     """One job under one lease. `lock` guards what the pulling thread reads."""
 
-    def __init__(self, runtime: Runtime, start: Start, make: Callable[[bytes, JobGpu, Any], Any], until_s: float,
-                 checkpoint_s: float) -> None:
+    def __init__(self, runtime: Runtime, start: Start, codec: Codec, until_s: float, checkpoint_s: float) -> None:
         self.start = start
         self.until_s = until_s
         self.going = threading.Event()
@@ -99,7 +118,7 @@ class _Run:
         self.lock = threading.Lock()
         self.held = Held(start.spec.name, start.lease, start.steps)
         self.device_ns = 0  # that the job's work has had
-        self._runtime, self._make, self._checkpoint_s = runtime, make, checkpoint_s
+        self._runtime, self._codec, self._checkpoint_s = runtime, codec, checkpoint_s
         self.thread = threading.Thread(target=self._work, name=f'gpushare-job-{start.spec.name}', daemon=True)
         self.thread.start()
 
@@ -121,15 +140,16 @@ class _Run:
             return
         try:
             with app:
-                self._run(JobGpu(self._runtime, app, name))
-        except Exception as error:
+                self.say(**self._run(JobGpu(self._runtime, app, name)))
+        except BaseException as error:  # also an exit: a thread that is gone without a word would keep its lease
             # A lost GPU is not the job's fault.
             lost = self._runtime.closing or self._runtime.stats().device_lost
             self.say(ending=Ending.RETURNED if lost else Ending.RAISED, message=_sentence(error))
             _log.warning("The job '%s' raised: %s", self.start.spec.name, _sentence(error))
 
-    def _run(self, gpu: JobGpu) -> None:
-        job = self._make(self.start.spec.code, gpu, self.start.checkpoint)
+    def _run(self, gpu: JobGpu) -> dict[str, Any]:
+        """Runs the job until it ends. Returns what is to be said of that, once the job is closed."""
+        job = self._codec.make(self.start.spec.code, gpu, self.start.checkpoint)
         try:
             steps, saved_s = self.start.steps, time.monotonic()
             while True:
@@ -137,40 +157,36 @@ class _Run:
                 if not self.leaving and not self.going.is_set():
                     continue
                 if self.leaving or time.monotonic() > self.until_s:
-                    self._save(job, steps)
-                    self.say(ending=Ending.RETURNED)
-                    return
+                    return {**self._saved(job, steps), 'ending': Ending.RETURNED}
                 more = job.step()
                 steps += 1
                 self.device_ns = gpu.app.stats().device_ns
                 self.say(steps=steps)
                 if more is False:
-                    result = job.result() if hasattr(job, 'result') else None
-                    self.say(ending=Ending.DONE, result=result)
-                    return
+                    result = self._codec.say('result', job.result() if hasattr(job, 'result') else None)
+                    return {'result': result, 'ending': Ending.DONE}
                 if time.monotonic() - saved_s >= self._checkpoint_s:
-                    self._save(job, steps)
+                    self.say(**self._saved(job, steps))
                     saved_s = time.monotonic()
         finally:
             if hasattr(job, 'close'):
                 job.close()
 
-    def _save(self, job: Any, steps: int) -> None:
-        if hasattr(job, 'checkpoint'):
-            self.say(checkpoint=job.checkpoint(), checkpoint_steps=steps)
+    def _saved(self, job: Any, steps: int) -> dict[str, Any]:
+        if not hasattr(job, 'checkpoint'):
+            return {}
+        return {'checkpoint': self._codec.say('checkpoint', job.checkpoint()), 'checkpoint_steps': steps}
 
 
 class Runner:
     """Pulls, and runs what it gets.
 
     facts: what the replica says of itself. pull: asks the Jobs actor; an exception is a pull that failed.
-    make: makes a job from its code.
     """
 
     def __init__(self, runtime: Runtime, *, facts: Callable[[], Facts], pull: Callable[[Report], Orders],
-                 make: Callable[[bytes, JobGpu, Any], Any], guard: Guard, period_s: float,
-                 checkpoint_s: float) -> None:
-        self._runtime, self._facts, self._pull, self._make = runtime, facts, pull, make
+                 codec: Codec, guard: Guard, period_s: float, checkpoint_s: float) -> None:
+        self._runtime, self._facts, self._pull, self._codec = runtime, facts, pull, codec
         self._guard, self._period_s, self._checkpoint_s = guard, period_s, checkpoint_s
         self._runs: dict[int, _Run] = {}
         self._ended = threading.Event()
@@ -241,7 +257,7 @@ class Runner:
                 self._earlier_device_ns += self._runs.pop(lease).device_ns
         for start in orders.start:
             if start.lease not in self._runs:
-                self._runs[start.lease] = _Run(self._runtime, start, self._make, until_s, self._checkpoint_s)
+                self._runs[start.lease] = _Run(self._runtime, start, self._codec, until_s, self._checkpoint_s)
 
 
 def _sentence(error: BaseException) -> str:

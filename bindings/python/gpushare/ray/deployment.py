@@ -81,9 +81,9 @@ class Replica:
         self._metrics = self.make_metrics(deployment, self._replica)
         self._runner: Runner | None = None
         if jobs is not None:
-            from gpushare.ray.jobs import make, puller
+            from gpushare.ray.jobs import codec, puller
             self._runner = Runner(
-                self.runtime, facts=self._facts, pull=puller(jobs, timeout_s=2 * PULL_S + 1), make=make,
+                self.runtime, facts=self._facts, pull=puller(jobs, timeout_s=2 * PULL_S + 1), codec=codec(),
                 guard=Guard(resume_after_s=RESUME_AFTER_S, move_after_s=MOVE_AFTER_S), period_s=PULL_S,
                 checkpoint_s=CHECKPOINT_S)
             self._runner.begin()

@@ -18,7 +18,7 @@ from ray import cloudpickle
 
 from gpushare.ray._ledger import Ledger, Orders, Report, Spec, State, counts
 from gpushare.ray._placement import Pair, by_command, greedy
-from gpushare.ray._running import JobGpu
+from gpushare.ray._running import Codec, JobGpu
 from gpushare.ray.metrics import job_metrics
 
 NAMESPACE = 'gpushare'
@@ -69,8 +69,8 @@ class JobsActor:
         self._ledger.expire(time.monotonic())
         return self._ledger.status()
 
-    def result(self, name: str) -> Any:
-        """As Jobs.result()."""
+    def result(self, name: str) -> bytes | None:
+        """As Jobs.result(), pickled."""
         return self._ledger.result(name)
 
     def placement_failure(self) -> str:
@@ -110,7 +110,7 @@ class Jobs:
 
     def result(self, name: str) -> Any:
         """What the job's result() returned. Raises RuntimeError unless the job is done."""
-        return ray.get(self._actor.result.remote(name))
+        return cloudpickle.loads(ray.get(self._actor.result.remote(name)))
 
     def wait(self, name: str, timeout_s: float) -> Any:
         """Waits until the job has ended, and returns its result. Raises TimeoutError."""
@@ -175,7 +175,9 @@ def puller(name: str, timeout_s: float) -> Callable[[Report], Orders]:
     return pull
 
 
-def make(code: bytes, gpu: JobGpu, checkpoint: Any) -> Any:
-    """Calls a job's callable in the replica's process."""
-    job, arguments = cloudpickle.loads(code)
-    return job(gpu, checkpoint, **arguments)
+def codec() -> Codec:
+    """How a replica calls a job's callable and pickles what it says."""
+    def make(code: bytes, gpu: JobGpu, checkpoint: bytes | None) -> Any:
+        job, arguments = cloudpickle.loads(code)
+        return job(gpu, None if checkpoint is None else cloudpickle.loads(checkpoint), **arguments)
+    return Codec(make, cloudpickle.dumps)
