@@ -8,6 +8,8 @@
     gpushare + two  gpushare on each GPU, Serve's power of two choices
     gpushare + least  gpushare on each GPU, LeastLatencyRouter
 
+One of the two replicas of `chat` stands for a GPU a third as fast.
+
 Latencies count from the intended arrival, so that a request that waits for a slow client counts in full. The phases of
 faults run the last way: a replica is killed, a node is lost and another one comes, the deployment is updated. In each
 of them no request may be answered twice and none may end without an answer or an error; otherwise the exit code is 1.

@@ -644,6 +644,17 @@ def test_a_request_that_would_be_late_is_refused_before_it_begins(replica):
         pass
 
 
+def test_the_share_of_jobs_is_a_mean_of_a_second(replica, monkeypatch):
+    monkeypatch.setattr(deployment, 'BE_WINDOW_NS', 50 * MS)
+    replica._runner = type('Runner', (), {'device_ns': lambda self: 10**12, 'count': lambda self: 1,
+                                          'close': lambda self, timeout_s: None})()
+    replica._be_seen = (time.monotonic_ns(), 10**12 - 25 * MS)
+    assert replica.record_routing_stats()['be_share'] == 0  # too early to say
+    time.sleep(0.06)
+    assert 0.05 < replica.record_routing_stats()['be_share'] <= 0.5
+    assert 0.05 < replica.record_routing_stats()['be_share'] <= 0.5
+
+
 def test_a_queue_beyond_the_target_puts_the_guarantee_at_risk(replica):
     open_requests = [replica.request() for _ in range(7)]
     for request in open_requests:

@@ -30,6 +30,7 @@ _log = logging.getLogger(__name__)
 
 LOAD_MAX = 0.7  # of LC work, where nothing was measured: beyond it queues grow fast
 DECAY_S = 2.0  # of what a replica has seen: about 100 queries of a service of 50 a second
+BE_WINDOW_NS = 1_000_000_000  # of be_share: a job says what it has had after each step
 PULL_S = 0.2
 CHECKPOINT_S = 1.0
 RESUME_AFTER_S = 1.0
@@ -77,6 +78,7 @@ class Replica:
         self._estimate = Estimate(service_ns, DECAY_S, time.monotonic_ns(), self._bound_ns)
         self._sequence = 0
         self._be_seen = (time.monotonic_ns(), 0)  # when device_ns of the jobs was read, and what it was
+        self._be_share = 0.0  # over BE_WINDOW_NS or longer
         self._replica, deployment = self.replica_name()
         self._metrics = self.make_metrics(deployment, self._replica)
         self._runner: Runner | None = None
@@ -168,15 +170,15 @@ class Replica:
             load, at_risk = self._estimate.load(now_ns), self._estimate.at_risk(now_ns)
             device_ns = runner.device_ns() if runner is not None else 0
             since_ns, before_ns = self._be_seen
-            be_share = (device_ns - before_ns) / max(now_ns - since_ns, 1)
-            if now_ns - since_ns > 1_000_000_000:  # a mean of at least a second, whoever asks how often
+            if now_ns - since_ns >= BE_WINDOW_NS:
+                self._be_share = max((device_ns - before_ns) / (now_ns - since_ns), 0.0)
                 self._be_seen = (now_ns, device_ns)
             return {
                 'sequence': self._sequence, 'wait_ms': self._estimate.wait_ns(now_ns) * 1e-6,
                 'service_ms': self._estimate.service_ns(now_ns) * 1e-6,
                 'spread_ms': self._estimate.spread_ns(now_ns) * 1e-6, 'p99_ms': p99_ns * 1e-6,
                 'p99_bound_ms': self._bound_ns * 1e-6, 'at_risk': at_risk, 'load': load,
-                'headroom': headroom(load, self._load_max, at_risk), 'be_share': max(be_share, 0.0),
+                'headroom': headroom(load, self._load_max, at_risk), 'be_share': self._be_share,
                 'jobs': runner.count() if runner is not None else 0}
 
     def _facts(self) -> Facts:
