@@ -130,8 +130,12 @@ class Fleet:
             ray_actor_options=gpushare.ray.actor_options(lc_load=0.7, simulated=True, num_cpus=0.1), **options)
         # Without gpushare nothing is promised, so that no job is paused.
         target_ms = 0 if policy == 'bare' else target_ms
-        return serve.run(deployment.bind(name, query_ms, target_ms, policy, str(self.folder), self.version), name=name,
-                         route_prefix=None)
+        return serve.run(deployment.bind(name, query_ms, target_ms, policy, str(self.folder), self.version),
+                         name=self.app(name), route_prefix=None)
+
+    def app(self, name):
+        """Another application for each way: a process keeps the router of a deployment for which it had a handle."""
+        return f'{name}{list(WAYS).index(self.way)}'
 
     def update(self):
         """A rolling update of the service with two replicas."""
@@ -222,7 +226,7 @@ def run(arguments, cluster, nodes, folder):
         print({name: {key: job[key] for key in ('steps', 'failures', 'leases_lost', 'moves')}
                for name, job in jobs.status().items()}, flush=True)
         for name, *_ in SERVICES:
-            serve.delete(name)
+            serve.delete(fleet.app(name))
         ray.kill(ray.get_actor('jobs', namespace='gpushare'))
     return report
 

@@ -5,10 +5,8 @@
 """
 
 import asyncio
-import pathlib
 import statistics
 import sys
-import tempfile
 import time
 
 import ray
@@ -16,8 +14,6 @@ from ray import serve
 
 import gpushare
 import gpushare.ray
-
-REQUESTS_PER_S = 40
 
 
 @serve.deployment(num_replicas=2, max_ongoing_requests=16, request_router_config=gpushare.ray.router_config(),
@@ -34,53 +30,42 @@ class Chat(gpushare.ray.Replica):
 
 
 class Tune:
-    """A job: steps on the GPU of a replica, which knows how to go on from a checkpoint."""
+    """A job of 200 steps on the GPU of a replica, which can go on from a checkpoint."""
 
-    def __init__(self, gpu, checkpoint, steps):
+    def __init__(self, gpu, checkpoint):
         self.app, self.kernel = gpu.app, gpu.runtime.register_kernel('streaming_59us')
-        self.done, self.steps = checkpoint or 0, steps
+        self.done = checkpoint or 0
 
     def step(self):
         self.app.submit(self.kernel, block_tasks=100_000).wait_ok()
         self.done += 1
-        return self.done < self.steps
+        return self.done < 200
 
     def checkpoint(self):
         return self.done
 
-    def result(self):
-        return f'{self.done} steps'
-
-    def close(self):
-        self.kernel.close()
+    result = checkpoint
 
 
-async def load(handle, seconds):
-    """Requests at even distances, whether or not earlier ones are answered. Their latencies, ms."""
+async def latencies_ms(handle, seconds):
+    """Of 40 requests a second, whether or not earlier ones are answered."""
     async def ask(number):
         begin = time.monotonic()
         await handle.remote(f'request {number}', within_s=0.5)
         return (time.monotonic() - begin) * 1e3
     asked = []
-    for number in range(int(seconds * REQUESTS_PER_S)):
+    for number in range(int(seconds * 40)):
         asked.append(asyncio.create_task(ask(number)))
-        await asyncio.sleep(1 / REQUESTS_PER_S)
-    return await asyncio.gather(*asked, return_exceptions=True)
-
-
-def main():
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 10
-    ray.init(num_cpus=2, resources={'gpushare_lc': 2}, object_store_memory=100_000_000, log_to_driver=False)
-    with tempfile.TemporaryDirectory() as folder:
-        jobs = gpushare.ray.start_jobs(state_path=pathlib.Path(folder) / 'jobs')
-        jobs.submit('tune', Tune, steps=200)
-        answers = asyncio.run(load(serve.run(Chat.bind()), seconds))
-        latencies = [answer for answer in answers if not isinstance(answer, Exception)]
-        print(f'{len(latencies)} of {len(answers)} answered, median {statistics.median(latencies):.1f} ms')
-        print(f"tune: {jobs.wait('tune', timeout_s=60)}, {jobs.status()['tune']['leases_lost']} leases lost")
-        serve.shutdown()
-    ray.shutdown()
+        await asyncio.sleep(1 / 40)
+    return await asyncio.gather(*asked)
 
 
 if __name__ == '__main__':
-    main()
+    ray.init(num_cpus=2, resources={'gpushare_lc': 2}, object_store_memory=100_000_000, log_to_driver=False)
+    jobs = gpushare.ray.start_jobs()
+    jobs.submit('tune', Tune)
+    answered = asyncio.run(latencies_ms(serve.run(Chat.bind()), float(sys.argv[1]) if len(sys.argv) > 1 else 10))
+    print(f'{len(answered)} answered, median {statistics.median(answered):.1f} ms')
+    print(f"tune: {jobs.wait('tune', timeout_s=60)} steps, {jobs.status()['tune']['leases_lost']} leases lost")
+    serve.shutdown()
+    ray.shutdown()
