@@ -23,6 +23,7 @@ from gpushare.ray.metrics import job_metrics
 
 NAMESPACE = 'gpushare'
 LEASE_S = 5.0
+RESTART_S = 60.0  # a node's loss is found after up to 30 s, and the actor starts elsewhere
 _SAVE_PERIOD_S = 1.0  # of what pulls change; what callers change is saved at once
 
 
@@ -87,7 +88,11 @@ class JobsActor:
 
 
 class Jobs:
-    """The client of a Jobs actor. Every call raises ray.exceptions.RayActorError while the actor is gone."""
+    """The client of a Jobs actor.
+
+    While the actor is gone, as when its node is lost, what only reads waits up to RESTART_S for Ray to start it again;
+    what changes something raises ray.exceptions.RayActorError, because it may have happened or not.
+    """
 
     def __init__(self, actor: Any) -> None:
         self._actor = actor
@@ -105,12 +110,12 @@ class Jobs:
 
     def status(self) -> dict[str, dict[str, Any]]:
         """Of each job its state, replica, steps, and how often it failed, moved or lost its replica."""
-        status: dict[str, dict[str, Any]] = ray.get(self._actor.status.remote())
+        status: dict[str, dict[str, Any]] = self._read(self._actor.status)
         return status
 
     def result(self, name: str) -> Any:
         """What the job's result() returned. Raises RuntimeError unless the job is done."""
-        return cloudpickle.loads(ray.get(self._actor.result.remote(name)))
+        return cloudpickle.loads(self._read(self._actor.result, name))
 
     def wait(self, name: str, timeout_s: float) -> Any:
         """Waits until the job has ended, and returns its result. Raises TimeoutError."""
@@ -131,8 +136,19 @@ class Jobs:
 
     def placement_failure(self) -> str:
         """Why jobs were not placed when it was last tried, as by a wrong command; '': they were."""
-        failure: str = ray.get(self._actor.placement_failure.remote())
+        failure: str = self._read(self._actor.placement_failure)
         return failure
+
+    def _read(self, method: Any, *arguments: Any) -> Any:
+        """Calls a method that changes nothing, again and again while the actor restarts."""
+        end_s = time.monotonic() + RESTART_S
+        while True:
+            try:
+                return ray.get(method.remote(*arguments))
+            except ray.exceptions.RayActorError:
+                if time.monotonic() > end_s:
+                    raise
+                time.sleep(0.5)
 
 
 def start_jobs(name: str = 'jobs', *, pairs: Sequence[Pair] = (), command: str | None = None, lease_s: float = LEASE_S,
