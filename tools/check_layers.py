@@ -200,7 +200,9 @@ LAYERS = (
           ('plan', 'base colocate report', (NLOHMANN, PARTITION, PLACEMENT)),
           ('plot', 'base scenario workloads run events colocate report', ()),
           ('profile', 'base scenario workloads run events colocate report', (NLOHMANN,)),
-          ('command', 'base scenario workloads run events colocate report plan plot profile', (CLI11, PARTITION, PLACEMENT)))),
+          ('datacenter', 'base scenario workloads run colocate report', (NLOHMANN, PLACEMENT)),
+          ('command', 'base scenario workloads run events colocate report plan plot datacenter profile',
+           (CLI11, PARTITION, PLACEMENT)))),
     # Like the command's room for CUDA: the catalogue for programs in other languages.
     Layer('examples cuda', 'examples/pytorch', (own('examples'), PUBLIC, CUDA, CATALOGUE),
           pattern=r'^cuda_\w+\.cc$', may_reach=(ABSEIL, EIGEN)),

@@ -317,6 +317,37 @@ CLI::App* AddPlace(CLI::App& app, PlaceArguments& arguments) {
   return command;
 }
 
+CLI::App* AddDatacenter(CLI::App& app, DatacenterArguments& arguments) {
+  CLI::App* command = app.add_subcommand(
+      "datacenter", "Simulate a warehouse of GPUs under each policy with each placement");
+  Add(*command, "SCENARIO", arguments.scenario, "PATH|NAME",
+      "Scenario file (docs/datacenter.md), or the name of an installed one")
+      ->required();
+  Add(*command, "--policy", arguments.policies, "POLICY",
+      "Policies instead of the scenario's, separated by commas:" + Joined(PolicyNames()))
+      ->delimiter(',');
+  Add(*command, "--placement", arguments.placements, "random|assigned",
+      "Placements instead of the scenario's, separated by commas")
+      ->delimiter(',');
+  Add(*command, "--gpus", arguments.gpus, "COUNT", "GPUs instead of the scenario's");
+  command->add_flag("--tables", arguments.tables,
+                    "Draw each GPU from runs of its pairs instead of simulating it");
+  Add(*command, "--check", arguments.checked, "COUNT",
+      "GPUs to simulate again with each SM by itself, default 0");
+  Add(*command, "--tier", arguments.tier, "kernel|block",
+      "Of the simulated device, default kernel");
+  Add(*command, "--seed", arguments.seed, "INTEGER", "Seed of arrivals, devices and placements");
+  Add(*command, "--threads", arguments.threads, "COUNT",
+      "Runs at a time, default the host's cores");
+  Add(*command, "--out", arguments.out, "FOLDER",
+      "Output folder, default out/<scenario>; with --json none");
+  command->add_flag("--resume", arguments.resume,
+                    "Run only what partial.json of the output folder does not have");
+  command->add_flag("--json", arguments.json, "Print datacenter.json instead of the table");
+  AddQuiet(*command, arguments.quiet);
+  return command;
+}
+
 CLI::App* AddEvaluatePlanner(CLI::App& app, EvaluatePlannerArguments& arguments) {
   CLI::App* command = app.add_subcommand("evaluate-planner",
                                          "Plan random task sets: figures 3.4 to 3.6 of the thesis");

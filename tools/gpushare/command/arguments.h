@@ -117,6 +117,22 @@ struct PlanArguments {
   bool json = false;
 };
 
+struct DatacenterArguments {
+  std::string scenario;
+  std::vector<std::string> policies;
+  std::vector<std::string> placements;
+  std::string gpus;
+  std::string seed;
+  std::string tier = "kernel";
+  std::string checked;
+  std::string threads;
+  std::string out;
+  bool tables = false;
+  bool resume = false;
+  bool json = false;
+  bool quiet = false;
+};
+
 struct PlaceArguments {
   PlaceRequest request;
   std::string algorithm = "assignment";
@@ -144,6 +160,7 @@ struct EvaluatePlannerArguments {
 CLI::App* AddCalibrate(CLI::App& app, CalibrateArguments& arguments);
 CLI::App* AddColocate(CLI::App& app, ColocateArguments& arguments);
 CLI::App* AddEvaluate(CLI::App& app, EvaluateArguments& arguments);
+CLI::App* AddDatacenter(CLI::App& app, DatacenterArguments& arguments);
 CLI::App* AddEvaluatePlanner(CLI::App& app, EvaluatePlannerArguments& arguments);
 CLI::App* AddExplain(CLI::App& app, ExplainArguments& arguments);
 CLI::App* AddPlace(CLI::App& app, PlaceArguments& arguments);

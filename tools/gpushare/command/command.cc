@@ -18,11 +18,14 @@
 #include "tools/gpushare/base/text.h"
 #include "tools/gpushare/command/arguments.h"
 #include "tools/gpushare/command/colocate_command.h"
+#include "tools/gpushare/command/datacenter_command.h"
 #include "tools/gpushare/command/info.h"
 #include "tools/gpushare/command/json_output.h"
 #include "tools/gpushare/command/ptx_command.h"
 #include "tools/gpushare/command/ptx_fuse.h"
 #include "tools/gpushare/command/validate.h"
+#include "tools/gpushare/datacenter/datacenter.h"
+#include "tools/gpushare/datacenter/warehouse.h"
 #include "tools/gpushare/events/explain.h"
 #include "tools/gpushare/events/explain_text.h"
 #include "tools/gpushare/events/replay.h"
@@ -333,6 +336,34 @@ void RunPlace(const PlaceArguments& arguments) {
   if (const std::string text = UnplacedText(placed); !text.empty()) throw Differs(text);
 }
 
+void RunDatacenter(const DatacenterArguments& arguments) {
+  RequireChoice("--tier", arguments.tier, {"kernel", "block"});
+  Warehouse warehouse = LoadWarehouse(FindScenario(arguments.scenario));
+  SetWholeNumber("--seed", arguments.seed, 0, INT64_MAX, warehouse.apps.seed);
+  SetWholeNumber("--gpus", arguments.gpus, 1, kWarehouseGpusMax, warehouse.gpus);
+  CheckGpus(arguments.gpus.empty() ? "'datacenter.gpus'" : "--gpus", warehouse.gpus,
+            warehouse.be_per_gpu, !arguments.tables);
+  if (!arguments.placements.empty()) {
+    warehouse.placings.clear();
+    for (const std::string& name : arguments.placements) {
+      warehouse.placings.push_back(PlacingOf("--placement", name));
+    }
+  }
+  DatacenterOptions options;
+  options.tier = arguments.tier;
+  options.policies = arguments.policies;
+  options.tables = arguments.tables;
+  options.quiet = arguments.quiet;
+  SetWholeNumber("--check", arguments.checked, 0, kCheckedGpusMax, options.checked);
+  SetWholeNumber("--threads", arguments.threads, 1, 256, options.threads);
+  DatacenterOutput output = {arguments.out, arguments.json, arguments.resume};
+  if (output.folder.empty() && !output.json) output.folder = "out/" + warehouse.apps.name;
+  if (output.resume && output.folder.empty()) {
+    throw InputError("--resume needs --out, because --json alone writes no files.");
+  }
+  RunDatacenterCommand(warehouse, options, output);
+}
+
 void RunEvaluatePlanner(const EvaluatePlannerArguments& arguments) {
   EvaluatePlannerRequest request;
   models::partition::EvaluationOptions& options = request.options;
@@ -390,6 +421,8 @@ void Parse(int argc, const char* const* argv) {
   const CLI::App* plan_command = AddPlan(app, plan);
   PlaceArguments place;
   const CLI::App* place_command = AddPlace(app, place);
+  DatacenterArguments datacenter;
+  const CLI::App* datacenter_command = AddDatacenter(app, datacenter);
   EvaluatePlannerArguments planner;
   const CLI::App* planner_command = AddEvaluatePlanner(app, planner);
   AddValidate(app, validate);
@@ -413,6 +446,7 @@ void Parse(int argc, const char* const* argv) {
   if (ptx_command->parsed()) return RunPtx(ptx);
   if (plan_command->parsed()) return RunPlan(plan);
   if (place_command->parsed()) return RunPlace(place);
+  if (datacenter_command->parsed()) return RunDatacenter(datacenter);
   if (planner_command->parsed()) return RunEvaluatePlanner(planner);
   RunValidate(validate);
 }

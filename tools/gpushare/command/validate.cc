@@ -6,6 +6,7 @@
 #include "tools/gpushare/base/library.h"
 #include "tools/gpushare/base/limits.h"
 #include "tools/gpushare/colocate/preflight.h"
+#include "tools/gpushare/datacenter/warehouse.h"
 #include "tools/gpushare/scenario/scenario.h"
 
 namespace gpushare::tool {
@@ -27,7 +28,9 @@ Validated Validate(const std::string& name) {
     profile.file = file;
     return profile;
   }
-  const Scenario scenario = ParseScenario(text, file);
+  const bool datacenter = document.is_object() && document.contains("datacenter");
+  const Scenario scenario =
+      datacenter ? ParseWarehouse(text, file).apps : ParseScenario(text, file);
   RequireProfile(scenario);
   DeviceChoice device = {.device = "sim", .profile = scenario.profile, .seed = scenario.seed};
   Preflight(scenario, device, *MakeNoWorkloads(), scenario.policies);
