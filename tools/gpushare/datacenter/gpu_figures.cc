@@ -21,6 +21,7 @@ int64_t PooledQuantile(const std::vector<const SortedLatencies*>& parts, double 
   const double rank = std::ceil(fraction * static_cast<double>(count) - 1e-9);
   const size_t place = static_cast<size_t>(std::clamp(rank, 1.0, static_cast<double>(count)));
   std::vector<size_t> left;  // of each part: samples not passed yet
+  left.reserve(parts.size());
   for (const SortedLatencies* part : parts) left.push_back(part->size());
   int64_t largest = 0;
   for (size_t passed = 0; passed + place <= count; ++passed) {
