@@ -5,8 +5,10 @@
      create the periodic apps -> plan their partitions -> release a job each period -> read what
      was promised and what it got
 
-   On a GPU measure the worst cases there: the maximum of at least 500 runs on so many SMs, with
-   launch and completion, beside the same best-effort work. */
+   A program on a GPU has the device "cuda" and GPUSHARE_DRIVE_THREAD, and releases each job by its
+   own timer: there virtual time and gpushare_poll_until() do not pace it. Its worst cases are
+   measured there: the maximum of at least 500 runs on so many SMs, with launch and completion,
+   beside the same best-effort work. */
 #include <gpushare/gpushare.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +59,7 @@ static void start_training(gpushare_runtime* runtime, gpushare_kernel* kernel) {
   check(gpushare_submit_be(queue, &step, NULL));
 }
 
-/* Releases a job of each app every period. Nobody waits for one: the library counts them. */
+/* Releases a job of each app every period. No ticket is kept; the guarantee counts the jobs. */
 static void run_for(gpushare_runtime* runtime, gpushare_kernel* kernel, struct job* jobs,
                     int64_t span_ns) {
   for (int64_t now_ns = 0; now_ns < span_ns; now_ns += MS) {
@@ -89,7 +91,7 @@ int main(void) {
       {"perception", 33 * MS, 30 * MS, 100000, {{16, 0, 26 * MS}, {32, 0, 14 * MS}}, NULL, NULL},
   };
   gpushare_runtime_options options = GPUSHARE_RUNTIME_OPTIONS_INIT;
-  options.device = "sim"; /* on a GPU "cuda", with GPUSHARE_DRIVE_THREAD */
+  options.device = "sim";
   options.drive = GPUSHARE_DRIVE_POLL;
   options.policy = "partitioned";
   gpushare_runtime* runtime = NULL;
@@ -110,6 +112,7 @@ int main(void) {
   run_for(runtime, kernel, jobs, 500 * MS);
   int kept = 1;
   for (int i = 0; i < JOBS; ++i) kept = report(&jobs[i]) && kept;
+  check(gpushare_runtime_shutdown(runtime, GPUSHARE_NEVER));
   check(gpushare_runtime_release(runtime)); /* what is left holds it until the process ends */
   return kept ? 0 : 1;
 }
