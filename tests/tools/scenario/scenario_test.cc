@@ -106,6 +106,21 @@ TEST(ScenarioTest, BadKeysOfPeriodicAppsAreNamed) {
   ExpectSentence(Periodic(R"("period_ns": 10, "neighbour_factor": 0.5)"), "neighbour_factor");
   ExpectSentence(Periodic(R"("arrivals": {"type": "sporadic"})"),
                  "period_ns is missing, and sporadic arrivals need it");
+  const auto arrivals = [](const std::string& keys) {
+    return Periodic(R"("period_ns": 10, "arrivals": {"type": )" + keys + "}");
+  };
+  for (const char* keys : {R"("poisson")", R"("gamma", "cv": 2)", R"("batches", "mean_size": 2)",
+                           R"("closed_loop")", R"("periodic")", R"("after_be")", R"("steps")",
+                           R"("trace", "path": "t.csv")", R"("on_off", "on_ns": 5, "off_ns": 5)"}) {
+    ExpectSentence(arrivals(keys), "lc[0].arrivals of an app with a period must be sporadic or");
+  }
+  ExpectSentence(arrivals(R"("explicit", "times_ns": [0, 10], "scaled": true)"), "scaled");
+  ExpectSentence(
+      arrivals(R"("explicit", "times_ns": [0, 10, 19])"),
+      "lc[0].arrivals have times_ns[2] 9 ns after the time before, and the period is 10");
+  EXPECT_EQ(ErrorOf(arrivals(R"("explicit", "times_ns": [3, 13, 24])")), "");
+  ExpectSentence(Periodic(R"("period_ns": 10, "swap": {"queries": 5, "passes": 2})"),
+                 "lc[0].swap and a period cannot both be given");
   const auto worst = [](const std::string& list) {
     return Periodic(R"("period_ns": 10, "worst_cases": )" + list);
   };

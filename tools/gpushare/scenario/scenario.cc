@@ -261,8 +261,37 @@ std::vector<WorstCase> ReadWorstCases(ObjectReader& in, const std::string& file)
   return worst_cases;
 }
 
-// The keys of a periodic app, and its arrivals: sporadic ones of its period unless others are
-// given.
+// The bounds of a periodic app hold for jobs that arrive at least a period apart and take no longer
+// than their worst case, whatever the load is.
+void RequirePeriodKept(const ObjectReader& in, const LcApp& app) {
+  const int64_t period_ns = app.real_time.period_ns;
+  const ArrivalSpec& arrivals = app.arrivals;
+  if (arrivals.kind != ArrivalKind::kSporadic && arrivals.kind != ArrivalKind::kExplicit) {
+    in.Fail("arrivals",
+            "of an app with a period must be sporadic or explicit, so that two jobs "
+            "arrive at least a period apart");
+  }
+  if (arrivals.kind == ArrivalKind::kExplicit && arrivals.scaled) {
+    in.Fail("arrivals",
+            "of an app with a period must not be scaled: its jobs would arrive closer "
+            "than the period at a high load");
+  }
+  for (size_t i = 1; i < arrivals.times_ns.size(); ++i) {
+    const int64_t gap_ns = arrivals.times_ns[i] - arrivals.times_ns[i - 1];
+    if (gap_ns >= period_ns) continue;
+    in.Fail("arrivals", "have times_ns[" + std::to_string(i) + "] " + std::to_string(gap_ns) +
+                            " ns after the time before, and the period is " +
+                            std::to_string(period_ns) + "; two jobs arrive at least that apart");
+  }
+  if (app.swap.queries > 0) {
+    in.Fail("swap",
+            "and a period cannot both be given: a swapped job takes longer than its "
+            "worst case");
+  }
+}
+
+// The keys of a periodic app, and its arrivals: sporadic ones of its period unless explicit ones
+// are given.
 void ReadRealTime(ObjectReader& in, const std::string& file, LcApp& app) {
   RealTimeSpec& spec = app.real_time;
   const bool stated = in.Has("arrivals");
@@ -287,6 +316,7 @@ void ReadRealTime(ObjectReader& in, const std::string& file, LcApp& app) {
   if (app.yield_ns_max != 0) in.Fail("yield_ns_max", "must be 0 for an app with a period");
   if (!stated) app.arrivals.kind = ArrivalKind::kSporadic;
   app.arrivals.period_ns = spec.period_ns;
+  RequirePeriodKept(in, app);
 }
 
 LcApp ReadLcApp(const Json& json, const std::string& file, const std::string& where) {
