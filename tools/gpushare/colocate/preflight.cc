@@ -103,6 +103,7 @@ void Preflight(const Scenario& scenario, const DeviceChoice& device, const Workl
     for (const LcApp& app : scenario.lc) CheckWork(app.name, app.tasks, workloads, runtime.get());
     for (const BeApp& app : scenario.be) CheckWork(app.name, app.tasks, workloads, runtime.get());
   }
+  std::set<std::vector<int>> planned;  // by their LC apps
   std::set<std::pair<std::vector<int>, std::vector<int>>> tried;
   for (const Case& one : scenario.cases) {
     RequirePolicies(WithoutPlainRows(one.policies));
@@ -110,7 +111,7 @@ void Preflight(const Scenario& scenario, const DeviceChoice& device, const Workl
     const bool partitioned = std::any_of(own.begin(), own.end(), [&](const std::string& policy) {
       return HasPartitions(scenario, one.lc, policy);
     });
-    if (partitioned) CheckPartitions(scenario, one, device);
+    if (partitioned && planned.insert(one.lc).second) CheckPartitions(scenario, one, device);
     if (!HasReservations(scenario, one) || !tried.insert({one.lc, one.be}).second) continue;
     CheckReservations(
         scenario, one, device,
