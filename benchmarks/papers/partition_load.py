@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import gc
 import heapq
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import gpushare
@@ -113,11 +114,10 @@ def at(ordered: Sequence[int], share: float) -> int:
 
 
 def run_window(runtime: gpushare.Runtime, clock: Clock, apps: Sequence[LcApp], feeders: Mapping[str, Feeder],
-               seconds: float, seed: int, guilty: str = '', overrun_every: int = 10,
-               times: int = 4) -> dict[str, Any]:
+               seconds: float, seed: int, guilty: str, overrun_every: int, times: int) -> dict[str, Any]:
     """Releases jobs for some seconds and waits for their ends. All apps release their first job at once.
 
-    guilty: every overrun_every-th job of this app has `times` its work.
+    guilty: every overrun_every-th job of this app has `times` its work; '': no job overruns.
     """
     draw = random.Random(seed)
 
@@ -163,12 +163,14 @@ def drain(runtime: gpushare.Runtime, apps: Iterable[LcApp], feeders: Iterable[Fe
         app.reap()
 
 
-class undisturbed:  # noqa: N801  used as a function
-    """Without collections, which stop the loop for milliseconds."""
-
-    def __enter__(self) -> None:
-        gc.collect()
-        gc.disable()
-
-    def __exit__(self, *_: object) -> None:
-        gc.enable()
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Without collections, which stop the loop for milliseconds. Afterwards they are as they were before."""
+    enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -88,6 +88,10 @@ BE_TASK_US = 1000
 Submit = Callable[[gpushare.App, int], gpushare.Ticket]  # the app, and by how much its work is multiplied
 
 
+class TrainingFailedError(RuntimeError):
+    """The training step of PyTorch cannot run as a BE app. Its rates and worst cases would be of other work."""
+
+
 class Programs:
     """What the runs of one process submit. A runtime registers it by register(); the buffers stay.
 
@@ -111,7 +115,7 @@ class Programs:
             self._graphs[network] = _captured_service(network)
 
     def prepare_step(self, name: str) -> None:
-        """Makes the training step of PyTorch. Where that fails, the BE app `training` runs kernels."""
+        """Makes the training step of PyTorch. Where that fails, the BE app `training` runs kernels from the start."""
         if self.simulated or not name:
             self.training_reason = 'no training step of PyTorch was asked for'
             return
@@ -121,6 +125,7 @@ class Programs:
             self.training_reason = sentence(error)
 
     def drop_step(self, reason: str) -> None:
+        """The BE app `training` runs kernels from now on, so what was measured beside the step is void."""
         self._step, self.training_is, self.training_reason = None, 'kernels', reason
 
     def kernel(self, runtime: gpushare.Runtime, kernels: dict[str, gpushare.Kernel], owner: str, name: str,
@@ -171,12 +176,12 @@ class Programs:
     def best_effort(self, runtime: gpushare.Runtime, kernels: dict[str, gpushare.Kernel],
                     name: str) -> tuple[gpushare.App, list[Submit], bool]:
         """A BE app by its name (a kernel of FLOOD, or 'training'): it, what it submits in turns, and whether its work
-        is counted in block tasks."""
+        is counted in block tasks. Raises TrainingFailedError."""
         if name == 'training' and self._step is not None:
             try:
                 return self._training(runtime)
             except Exception as error:
-                self.drop_step(sentence(error))
+                raise TrainingFailedError(sentence(error)) from error
         app = runtime.create_app(name, gpushare.BEST_EFFORT)
         programs = STEP if name == 'training' else (name,)
         submits = [self.kernel(runtime, kernels, name, kernel, self._be_block_tasks(kernel)) for kernel in programs]

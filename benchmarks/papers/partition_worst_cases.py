@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from partition_load import Clock, Feeder, LcApp, at, drain, feed_all, undisturbed
-from partition_sets import BESIDE, MS, Job, Programs, sentence
+from partition_sets import BESIDE, MS, Job, Programs, TrainingFailedError, sentence
 
 import gpushare
 
@@ -22,7 +22,8 @@ JOBS_SMS = 64
 PERIOD_NS = 1000 * MS  # stated while nothing is known
 ALONE_NS = {'flood': 300 * MS, 'training': 600 * MS}  # how long BE work is measured without jobs
 WARM_NS = 50 * MS
-RUNS_MIN = 5  # of a job beside each BE work, however long they take
+RUNS_MIN = 5  # of a job beside each BE work; a size with fewer is left out
+GIVE_UP_S = 20.0  # after which a batch waits for no more of them
 
 
 class Measured:
@@ -46,23 +47,36 @@ class Measured:
 
 
 def measure(open_runtime: Callable[[], gpushare.Runtime], programs: Programs, jobs: Iterable[Job],
-            options: argparse.Namespace) -> Measured:
+            options: argparse.Namespace, left_s: Callable[[], float]) -> Measured:
+    """left_s: what is left of --limit-s. Where the training step fails, all is measured again beside kernels, so that
+    all worst cases and rates have the same neighbour."""
     distinct = list({job.key: job for job in jobs}.values())
+    try:
+        return measure_all(open_runtime, programs, distinct, options, left_s)
+    except (TrainingFailedError, gpushare.DeadlineExceededError) as error:
+        if programs.training_is == 'kernels':
+            raise
+        # Steps that no place holds wait as long as a plan is in force, until a drain gives up.
+        programs.drop_step(sentence(error))
+    return measure_all(open_runtime, programs, distinct, options, left_s)
+
+
+def measure_all(open_runtime: Callable[[], gpushare.Runtime], programs: Programs, jobs: list[Job],
+                options: argparse.Namespace, left_s: Callable[[], float]) -> Measured:
     measured = Measured()
     for sms in SIZES:
         at_once = JOBS_SMS // sms
-        batches = [distinct[first:first + at_once] for first in range(0, len(distinct), at_once)]
-        try:
-            with open_runtime() as runtime:
-                one_size(runtime, programs, batches, sms, measured, options)
-        except gpushare.DeadlineExceededError as error:
-            if programs.training_is == 'kernels':
-                raise
-            # Steps that no place holds wait as long as a plan is in force.
-            programs.drop_step(sentence(error))
-            with open_runtime() as runtime:
-                one_size(runtime, programs, batches, sms, measured, options)
-    measured.rate_alone = rates_alone(open_runtime, programs)
+        batches = [jobs[first:first + at_once] for first in range(0, len(jobs), at_once)]
+        if left_s() < len(batches) * len(BESIDE) * options.measure_seconds:
+            for job in jobs:
+                reason = f'no time left to measure it on {sms} SMs (--limit-s)'
+                measured.left_out.setdefault(job.key, {})[sms] = reason
+                measured.absent.setdefault(job.key, reason)  # no set runs with some of its worst cases
+            continue
+        with open_runtime() as runtime:
+            one_size(runtime, programs, batches, sms, measured, options)
+    if left_s() > 0:  # else no window begins
+        measured.rate_alone = rates_alone(open_runtime, programs)
     for key, sizes in measured.left_out.items():
         for sms in sizes:
             measured.facts.get(key, {}).pop(sms, None)
@@ -118,9 +132,10 @@ def one_size(runtime: gpushare.Runtime, programs: Programs, batches: list[list[J
         for beside, feeders in be.items():
             back_to_back(runtime, clock, apps, feeders, options)
             for job, app in zip(jobs, apps, strict=True):
-                if app.whole_device or app.failed or not app.responses:
+                if app.whole_device or app.failed or len(app.responses) < RUNS_MIN:
                     measured.left_out.setdefault(job.key, {})[sms] = (
-                        f'{app.whole_device} of {app.jobs} jobs ran on all SMs, and {app.failed} failed.')
+                        f'of {app.jobs} jobs {app.whole_device} ran on all SMs and {app.failed} failed; '
+                        f'{len(app.responses)} ended, and a worst case needs {RUNS_MIN}')
                 else:
                     measured.add(job.key, sms, app.responses, beside)
         for app in apps:
@@ -129,7 +144,7 @@ def one_size(runtime: gpushare.Runtime, programs: Programs, batches: list[list[J
 
 def back_to_back(runtime: gpushare.Runtime, clock: Clock, apps: list[LcApp], feeders: list[Feeder],
                  options: argparse.Namespace) -> None:
-    """Each app has one job under way until it has its runs, or the time is over."""
+    """Each app has one job under way until it has its runs, or the time is over and it has RUNS_MIN."""
     def step() -> None:
         feed_all(feeders)
         for app in apps:
@@ -143,7 +158,7 @@ def back_to_back(runtime: gpushare.Runtime, clock: Clock, apps: list[LcApp], fee
         feed_all(feeders)
         clock.advance(clock.now() + 10 * MS, lambda: feed_all(feeders))
         end = clock.now() + round(options.measure_seconds * 1e9)
-        give_up = time.monotonic() + 20
+        give_up = time.monotonic() + GIVE_UP_S
         while any(len(app.responses) < (options.runs if clock.now() < end else RUNS_MIN) for app in apps):
             step()
             clock.advance(clock.now() + 20_000, step)

@@ -16,6 +16,7 @@ bound was missed in partitions, or another app than the guilty one lost by its o
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import pathlib
 import platform
@@ -25,7 +26,7 @@ import time
 from typing import Any
 
 from partition_load import Clock, Feeder, LcApp, run_window
-from partition_sets import BESIDE, DEFAULT_SETS, NETWORKS, SETS, Job, Programs, TaskSet, sentence
+from partition_sets import BESIDE, DEFAULT_SETS, NETWORKS, OVERRUN, SETS, Job, Programs, TaskSet, sentence
 from partition_worst_cases import Measured, measure
 
 import gpushare
@@ -44,14 +45,32 @@ def open_runtime(device: str, policy: str, profile: str = '') -> gpushare.Runtim
     return gpushare.Runtime(latency=gpushare.Latency.SPIN, **given)
 
 
+def hardware(device: gpushare.DeviceInfo) -> dict[str, str]:
+    """The GPU's model and its driver's version. A simulated device has its name and no driver."""
+    if device.name != 'cuda':
+        return {'gpu': device.name, 'driver': ''}
+    text = ctypes.create_string_buffer(256)
+    code = ctypes.CDLL('libcuda.so.1').cuDeviceGetName(text, len(text), 0)
+    if code != 0:
+        raise RuntimeError(f'The driver returned CUresult {code} for the name of device 0.')
+    model, driver = text.value.decode(), ''
+    try:
+        nvml = ctypes.CDLL('libnvidia-ml.so.1')
+    except OSError:
+        return {'gpu': model, 'driver': ''}
+    if nvml.nvmlInit_v2() == 0 and nvml.nvmlSystemGetDriverVersion(text, len(text)) == 0:
+        driver = text.value.decode()
+    return {'gpu': model, 'driver': driver}
+
+
 class SetRun:
-    """The windows of one task set, in one runtime."""
+    """The windows of one task set, in one runtime under the policy `partitioned`. Raises TrainingFailedError."""
 
     def __init__(self, name: str, given: TaskSet, programs: Programs, measured: Measured,
-                 options: argparse.Namespace) -> None:
+                 options: argparse.Namespace, runtime: gpushare.Runtime) -> None:
         self.name, self._set, self._options = name, given, options
-        self._measured = measured
-        self.runtime = open_runtime(options.device, 'partitioned', options.profile)
+        self._measured, self._training_is = measured, programs.training_is
+        self.runtime = runtime
         self._clock = Clock(self.runtime)
         kernels: dict[str, gpushare.Kernel] = {}
         self._apps = [LcApp(job.app, job.period_ns, job.deadline_ns, self._create(job),
@@ -73,14 +92,15 @@ class SetRun:
     def window(self, policy: str, beside: str, seconds: float, overruns: bool = False) -> dict[str, Any]:
         options = self._options
         self.runtime.set_policy(policy)
-        row: dict[str, Any] = {'set': self.name, 'policy': policy, 'beside': beside, 'overruns': overruns}
+        row: dict[str, Any] = {'set': self.name, 'policy': policy, 'beside': beside, 'overruns': overruns,
+                               'training_is': self._training_is}
         if policy == 'partitioned':
             plan = self._plan()
             row.update(partitions=plan.partitions, partition_sms=plan.partition_sms, rest_sms=plan.rest_sms)
         feeders = {name: self._feeders[name] for name in BESIDE[beside]}
         guilty = self._set.guilty if overruns else ''
         row.update(run_window(self.runtime, self._clock, self._apps, feeders, seconds, options.seed, guilty,
-                              OVERRUN_EVERY))
+                              overrun_every=OVERRUN_EVERY, times=OVERRUN))
         rates = self._measured.rate_alone[beside]
         row['be_share'] = round(statistics.mean(work / row['span_s'] / rates[name]
                                                 for name, work in row['be_work'].items()), 4)
@@ -88,9 +108,6 @@ class SetRun:
             for app in self._apps:
                 row['apps'][app.name].update(guarantee_of(app))
         return row | verdict(row, guilty)
-
-    def close(self) -> None:
-        self.runtime.close()
 
 
 def guarantee_of(app: LcApp) -> dict[str, Any]:
@@ -102,19 +119,22 @@ def guarantee_of(app: LcApp) -> dict[str, Any]:
 
 
 def verdict(row: dict[str, Any], guilty: str) -> dict[str, Any]:
-    """Sums over the apps. In partitions: of those that keep their worst case."""
+    """Sums over the apps but the guilty one. A job that was skipped is one, and is missed."""
     honest = [app for name, app in row['apps'].items() if name != guilty]
-    found = {'jobs': sum(app['jobs'] for app in honest),
-             'missed': sum(app['missed'] + app['skipped'] + app['failed'] for app in honest)}
+    found = jobs_of(honest)
     if row['policy'] == 'partitioned':
         found['over_bound'] = sum(app['response_ns_max'] > app['bound_ns'] for app in honest)
         found['overrun_jobs'] = sum(app['overrun_jobs'] for app in honest)
         found['tightness'] = max((app['tightness'] or 0 for app in honest), default=0)
         found['kept'] = found['missed'] == 0 and found['over_bound'] == 0
     if guilty:
-        one = row['apps'][guilty]
-        found['guilty'] = {'app': guilty, 'jobs': one['jobs'], 'missed': one['missed'] + one['skipped']}
+        found['guilty'] = {'app': guilty} | jobs_of([row['apps'][guilty]])
     return found
+
+
+def jobs_of(apps: list[dict[str, Any]]) -> dict[str, Any]:
+    return {'jobs': sum(app['jobs'] + app['skipped'] for app in apps),
+            'missed': sum(app['missed'] + app['skipped'] + app['failed'] for app in apps)}
 
 
 def line(row: dict[str, Any]) -> str:
@@ -153,16 +173,17 @@ class Bench:
                 raise SystemExit('The catalogue was built without CUDA, and --device cuda needs its kernels.')
         with open_runtime(options.device, 'partitioned', options.profile) as runtime:
             device = runtime.device()
-            self.head.update(gpu=device.name, sms=device.sm_count, library=gpushare.version())
+            self.head.update(hardware(device), sms=device.sm_count, library=gpushare.version())
         programs = Programs(catalogue, device.sm_count)
         sets = self._prepared(programs)
         measured = measure(lambda: open_runtime(options.device, 'partitioned', options.profile), programs,
-                           [job for one in sets.values() for job in one.jobs], options)
+                           [job for one in sets.values() for job in one.jobs], options, self.left_s)
         self.head.update(worst_cases=measured.facts, left_out=measured.left_out, absent=measured.absent,
                          rate_alone=measured.rate_alone, training=programs.training_is,
                          training_reason=programs.training_reason,
                          setup_s=round(time.monotonic() - self.began, 2))
         print(f'setup took {self.head["setup_s"]} s; training is {programs.training_is}', flush=True)
+        self.write()
         for name, given in sets.items():
             self._run_set(name, given, programs, measured)
             self.write()
@@ -189,21 +210,19 @@ class Bench:
                    ('partitioned', 'flood', options.contrast_seconds, True),
                    ('priority', 'flood', options.contrast_seconds, False),
                    ('bare', 'flood', options.contrast_seconds, False)]
-        run = None
         lost = [measured.absent[job.key] for job in given.jobs if job.key in measured.absent]
         try:
             if lost:
                 raise RuntimeError(lost[0])
-            run = SetRun(name, given, programs, measured, options)
-            for policy, beside, seconds, overruns in windows:
-                if self.left_s() < seconds + 3:
-                    self.note({'set': name, 'absent': f'{policy} beside {beside}: no time left (--limit-s)'})
-                    continue
-                self.note(run.window(policy, beside, seconds, overruns))
+            with open_runtime(options.device, 'partitioned', options.profile) as runtime:
+                run = SetRun(name, given, programs, measured, options, runtime)
+                for policy, beside, seconds, overruns in windows:
+                    if self.left_s() < seconds + 3:
+                        self.note({'set': name, 'absent': f'{policy} beside {beside}: no time left (--limit-s)'})
+                        continue
+                    self.note(run.window(policy, beside, seconds, overruns))
         except Exception as error:
             self.note({'set': name, 'absent': sentence(error)})
-        if run is not None:
-            run.close()
 
     def note(self, row: dict[str, Any]) -> None:
         self.rows.append(row)
@@ -226,7 +245,8 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument('--seconds', type=float, default=8.0, help='a set in partitions, half beside each BE work')
     parser.add_argument('--contrast-seconds', type=float, default=2.0,
                         help='a window with overruns or without partitions')
-    parser.add_argument('--limit-s', type=float, default=540.0, help='no window begins that would end later')
+    parser.add_argument('--limit-s', type=float, default=540.0,
+                        help='no size is measured and no window begins that would end later')
     parser.add_argument('--runs', type=int, default=300, help='of each worst case, beside each BE work')
     parser.add_argument('--measure-seconds', type=float, default=0.5, help='the most for each of these')
     parser.add_argument('--margin', type=float, default=1.10, help='stated worst case over the largest measured')
