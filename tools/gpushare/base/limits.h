@@ -47,7 +47,7 @@ inline constexpr int64_t kStepBusyNsMin = 20'000'000;
 inline constexpr int64_t kStepBusyNsMax = 500'000'000;
 // What the library takes of a periodic app.
 inline constexpr size_t kWorstCasesMax = 1'024;
-inline constexpr int kSmsMax = 1'024;
+inline constexpr int kPlaceSmsMax = 1'024;
 inline constexpr double kNeighbourFactorMax = 100;
 // Of a period, the most by which a sporadic gap is longer: beyond it another period is meant.
 inline constexpr double kJitterMax = 10;

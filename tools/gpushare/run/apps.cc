@@ -38,7 +38,7 @@ AppHandle CreateLcApp(gpushare_runtime* runtime, const LcPlan& plan, int tasks_m
       plan.app->yield_ns_max == kNoYieldLimit ? GPUSHARE_NEVER : plan.app->yield_ns_max;
   const RealTimeSpec& job = plan.app->real_time;
   std::vector<gpushare_worst_case> worst_cases;
-  for (const WorstCase& one : job.worst_cases) worst_cases.push_back({one.sms, 0, one.ns});
+  for (const JobWorstCase& one : job.worst_cases) worst_cases.push_back({one.sms, 0, one.ns});
   options.period_ns = job.period_ns;
   options.deadline_ns = job.deadline_ns;
   options.worst_cases = worst_cases.empty() ? nullptr : worst_cases.data();

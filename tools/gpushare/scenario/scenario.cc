@@ -240,14 +240,14 @@ ModelSwap ReadSwap(const Json& json, const LcApp& app, const std::string& file,
   return swap;
 }
 
-std::vector<WorstCase> ReadWorstCases(ObjectReader& in, const std::string& file) {
-  std::vector<WorstCase> worst_cases;
+std::vector<JobWorstCase> ReadWorstCases(ObjectReader& in, const std::string& file) {
+  std::vector<JobWorstCase> worst_cases;
   const Json* given = in.Array("worst_cases", kWorstCasesMax);
   if (given == nullptr) return worst_cases;
   for (size_t i = 0; i < given->size(); ++i) {
     ObjectReader reader((*given)[i], file, At(in.Where("worst_cases"), i));
-    WorstCase one;
-    one.sms = static_cast<int>(reader.Integer("sms", 0, 1, kSmsMax));
+    JobWorstCase one;
+    one.sms = static_cast<int>(reader.Integer("sms", 0, 1, kPlaceSmsMax));
     one.ns = reader.Integer("ns", 0, 1, kDurationNsMax);
     if (one.sms == 0) reader.Fail("sms", "is missing");
     if (one.ns == 0) reader.Fail("ns", "is missing");
@@ -486,7 +486,7 @@ void ReadPartitions(ObjectReader& in, Scenario& scenario) {
   scenario.partitions.share = reader.Flag("share", false);
   scenario.partitions.slack_eviction_ns = reader.Integer("slack_eviction_ns", 0, 0, kDurationNsMax);
   scenario.partitions.reserved_sms =
-      static_cast<int>(reader.Integer("reserved_sms", 0, 0, kSmsMax));
+      static_cast<int>(reader.Integer("reserved_sms", 0, 0, kPlaceSmsMax));
   reader.Finish();
 }
 

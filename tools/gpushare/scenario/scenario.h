@@ -99,7 +99,7 @@ struct ModelSwap {
   }
 };
 
-struct WorstCase {
+struct JobWorstCase {
   int sms = 0;
   int64_t ns = 0;
 };
@@ -108,7 +108,7 @@ struct WorstCase {
 struct RealTimeSpec {
   int64_t period_ns = 0;  // 0: the app is not periodic
   int64_t deadline_ns = 0;
-  std::vector<WorstCase> worst_cases;  // in ascending SMs
+  std::vector<JobWorstCase> worst_cases;  // in ascending SMs
   int64_t job_eviction_ns = 0;         // 0: a job runs to its end
   double neighbour_factor = 1;
 
