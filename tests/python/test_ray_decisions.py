@@ -97,6 +97,14 @@ def test_a_risk_ends_with_the_late_queries():
     assert served([60] * 5 + [10] * 900)[0].at_risk(45_000 * MS) is False
 
 
+def test_one_slow_query_without_a_known_service_time_is_forgotten():
+    estimate = _estimate.Estimate(0, 2.0, 0, 50 * MS)
+    estimate.end(estimate.begin(0), 600 * MS)
+    assert estimate.at_risk(700 * MS) is True
+    now = 10_600 * MS
+    assert (estimate.service_ns(now), estimate.spread_ns(now), estimate.at_risk(now)) == (0, 0, False)
+
+
 def test_no_headroom_is_left_where_a_guarantee_is_at_risk():
     assert _estimate.headroom(0.35, 0.7, False) == pytest.approx(0.5)
     assert _estimate.headroom(0.9, 0.7, False) == 0
@@ -642,6 +650,21 @@ def test_a_request_that_would_be_late_is_refused_before_it_begins(replica):
     assert (replica._metrics.refused, replica._estimate.ongoing) == (1, 0)
     with replica.request(within_s=0.2):
         pass
+
+
+def test_a_replica_that_refused_accepts_again_after_ten_seconds(monkeypatch):
+    made = Replica('chat', target_ns=50 * MS, runtime_options={'device': 'sim'})
+    try:
+        now = time.monotonic_ns()
+        made._estimate.end(made._estimate.begin(now), now + 600 * MS)
+        with pytest.raises(gpushare.ray.WouldBeLateError), made.request(within_s=0.05):
+            pytest.fail('It began.')
+        monkeypatch.setattr(time, 'monotonic_ns', lambda: now + 10_600 * MS)
+        with made.request(within_s=0.05):
+            pass
+    finally:
+        monkeypatch.undo()
+        made.close()
 
 
 def test_the_share_of_jobs_is_a_mean_of_a_second(replica, monkeypatch):

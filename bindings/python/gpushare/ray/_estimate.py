@@ -34,8 +34,9 @@ class Estimate:
 
     A query's service time is the time from its arrival, or from the end before it where that is later, to its end. So
     queries that overlap on the device count with the time that each one adds.
-    service_ns: what a query takes alone, as far as known; it counts as one query until others are seen. bound_ns: the
-    latency that is promised; 0: none.
+    service_ns: what a query takes alone, as far as known; it counts as one query more, which never decays. 0: unknown,
+    and then the service time is unknown again once the queries that were seen have decayed below COUNT_MIN.
+    bound_ns: the latency that is promised; 0: none.
     """
 
     def __init__(self, service_ns: float, decay_s: float, now_ns: int, bound_ns: float = 0) -> None:
@@ -75,13 +76,14 @@ class Estimate:
         """The decayed mean of the service times; 0: unknown."""
         first, weight = self._first
         count = self._count.read(now_ns) + weight
-        return (self._sum.read(now_ns) + first * weight) / count if count > 0 else 0.0
+        # The sum decays as the count does, so that their ratio never would.
+        return (self._sum.read(now_ns) + first * weight) / count if count >= COUNT_MIN else 0.0
 
     def spread_ns(self, now_ns: int) -> float:
         """The standard deviation of the service times, decayed as the mean is."""
         first, weight = self._first
         count = self._count.read(now_ns) + weight
-        if count <= 0:
+        if count < COUNT_MIN:
             return 0.0
         squares = (self._squares.read(now_ns) + first ** 2 * weight) / count
         return math.sqrt(max(squares - self.service_ns(now_ns) ** 2, 0.0))
@@ -120,6 +122,7 @@ def headroom(load: float, load_max: float, at_risk: bool) -> float:
     return 0.0 if at_risk or load_max <= 0 else min(max(1.0 - load / load_max, 0.0), 1.0)
 
 
+COUNT_MIN = 0.01  # of decayed queries: below it the mean is unknown; one query is so old after 4.6 times decay_s
 QUERIES_MIN = 50.0  # for a share of late queries: one late one of fewer is more than 2 % of them
 LATE_SHARE_MAX = 0.01  # the promise is of the p99
 LATE_DECAY_S = 10.0  # of late queries: long enough for a share, short enough to end when they do
