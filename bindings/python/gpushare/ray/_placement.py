@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-COMMAND_TIMEOUT_S = 2.0  # 1,024 apps take 0.03 s, and leases go on only when the actor answers
+COMMAND_TIMEOUT_S = 0.5  # 1,024 apps take 0.03 s; the actor renews no lease meanwhile, of which a replica uses 4 s
 _ANY_MEMORY = 1 << 40  # of a GPU whose replica does not say what is free
 
 
@@ -123,14 +123,16 @@ def _fits(job: Waiting, room: Room, count: int, memory_bytes: int | None) -> boo
 def cluster_of(pairs: Sequence[Pair], waiting: Sequence[Waiting], rooms: Sequence[Room]) -> dict[str, Any]:
     """The file of `gpushare place`: each replica is a GPU with an LC app, each job a BE app of one instance.
 
-    A replica at risk is left out, so that nothing joins it. Names are numbers: those of Ray are long.
+    A replica at risk or without free memory is left out, so that nothing joins it. Names are numbers: those of Ray are
+    long.
     """
     gpus, lc_apps, be_apps, running = [], [], [], []
     for index, room in enumerate(rooms):
-        if room.at_risk:
+        if room.at_risk or room.memory_bytes == 0:
             continue
         gpu = f'gpu{index}:0'
-        gpus.append({'name': f'gpu{index}', 'memory_bytes': room.memory_bytes or _ANY_MEMORY, 'count': 1})
+        memory_bytes = _ANY_MEMORY if room.memory_bytes is None else room.memory_bytes
+        gpus.append({'name': f'gpu{index}', 'memory_bytes': memory_bytes, 'count': 1})
         lc_apps.append({'name': f'lc{index}', 'kind': room.lc_kind, 'load': room.load, 'memory_bytes': 0,
                         'p99_bound': room.p99_bound or 1.05, 'replicas': 1})
         running.append({'gpu': gpu, 'app': f'lc{index}'})
@@ -145,8 +147,9 @@ def cluster_of(pairs: Sequence[Pair], waiting: Sequence[Waiting], rooms: Sequenc
 
 
 def placed_by(answer: Mapping[str, Any], waiting: Sequence[Waiting], rooms: Sequence[Room]) -> dict[str, str]:
-    """The new jobs of the command's answer. What it cannot know is checked here: jobs_max and avoided replicas."""
+    """The new jobs of the command's answer. It does not know jobs_max and avoided replicas, so they are checked here."""
     counts = {room.replica: len(room.running) for room in rooms}
+    memory = {room.replica: room.memory_bytes for room in rooms}
     placed: dict[str, str] = {}
     for gpu in answer['gpus']:
         room = rooms[int(str(gpu['gpu']).partition(':')[0].removeprefix('gpu'))]
@@ -154,9 +157,11 @@ def placed_by(answer: Mapping[str, Any], waiting: Sequence[Waiting], rooms: Sequ
             if not app['app'].startswith('job'):
                 continue
             job = waiting[int(app['app'].removeprefix('job'))]
-            if _fits(job, room, counts[room.replica], None):
+            free = memory[room.replica]
+            if _fits(job, room, counts[room.replica], free):
                 placed[job.job] = room.replica
                 counts[room.replica] += 1
+                memory[room.replica] = None if free is None else free - job.memory_bytes
     return placed
 
 
