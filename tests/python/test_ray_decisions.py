@@ -219,7 +219,20 @@ def test_memory_and_avoided_replicas_count():
     assert placed == {'avoids': 'r2', 'big': 'r1', 'too_big': 'r2'}
 
 
-def test_the_command_gets_the_cluster_and_its_answer_is_checked(tmp_path):
+def test_a_replica_without_free_memory_is_no_gpu_of_the_command():
+    rooms = [room('full', memory_bytes=0), room('some', memory_bytes=100), room('unknown')]
+    gpus = _placement.cluster_of(PAIRS, [Waiting('x', 'lora', 10)], rooms)['gpus']
+    assert [(gpu['name'], gpu['memory_bytes']) for gpu in gpus] == [('gpu1', 100), ('gpu2', 1 << 40)]
+
+
+def test_what_the_command_places_must_fit_the_memory_together():
+    answer = {'gpus': [{'gpu': 'gpu0:0', 'be_apps': [{'app': 'job0'}, {'app': 'job1'}]}]}
+    waiting = [Waiting('a', 'lora', 80), Waiting('b', 'lora', 80)]
+    assert _placement.placed_by(answer, waiting, [room('r', memory_bytes=100, jobs_max=4)]) == {'a': 'r'}
+
+
+def test_the_command_gets_the_cluster_and_its_answer_is_checked(tmp_path, monkeypatch):
+    monkeypatch.setattr(_placement, 'COMMAND_TIMEOUT_S', 30)  # this one starts an interpreter
     command = tmp_path / 'gpushare'
     command.write_text(f'''#!{sys.executable}
 import json, sys
@@ -239,7 +252,20 @@ sys.exit(1)
     assert place([Waiting('x', 'lora'), Waiting('y', 'lora')], rooms) == {'y': 'a'}
 
 
-def test_a_command_that_fails_says_why(tmp_path):
+def test_a_command_that_hangs_leaves_the_leases_most_of_their_time(tmp_path):
+    command = tmp_path / 'gpushare'
+    command.write_text('#!/bin/sh\nexec sleep 20\n')
+    command.chmod(command.stat().st_mode | stat.S_IXUSR)
+    book = ledger(_placement.by_command(str(command), PAIRS))
+    begin = time.monotonic()
+    for turn in range(20):
+        book.pull(Report(room('r1', load=turn / 20)), turn * 0.2)
+    assert time.monotonic() - begin < 1.9  # one attempt in 4 s; a second one would wait for another 0.5 s
+    assert 'timed out' in book.placement_failure
+
+
+def test_a_command_that_fails_says_why(tmp_path, monkeypatch):
+    monkeypatch.setattr(_placement, 'COMMAND_TIMEOUT_S', 30)
     command = tmp_path / 'gpushare'
     command.write_text('#!/bin/sh\necho \'{"error": {"message": "The GPU has no memory."}}\'\nexit 2\n')
     command.chmod(command.stat().st_mode | stat.S_IXUSR)
@@ -273,7 +299,8 @@ def ledger(place=None, **options):
 
 
 def held(start, **changes):
-    return Held(**{'job': start.spec.name, 'lease': start.lease, 'steps': start.steps, **changes})
+    return Held(**{'job': start.spec.name, 'lease': start.lease, 'steps': start.steps, 'kind': start.spec.kind,
+                   'memory_bytes': start.spec.memory_bytes, **changes})
 
 
 def test_a_job_goes_on_from_its_checkpoint_when_its_replica_is_gone():
@@ -337,6 +364,103 @@ def test_a_job_that_raises_three_times_has_failed_and_says_why():
         book.result('tune')
 
 
+def test_a_job_that_kills_its_replicas_has_failed_after_three_lost_leases():
+    book = ledger()
+    for turn in range(3):
+        name = f'r{turn}'
+        start, = book.pull(Report(room(name)), turn * 3.0).start
+        book.pull(Report(room(name), (held(start),)), turn * 3.0 + 0.1)
+        book.expire(turn * 3.0 + 2.9)
+    job = book.status()['tune']
+    assert (job['state'], job['leases_lost']) == ('failed', 3)
+    assert '3 leases were lost without a newer checkpoint, the last one by replica r2' in job['message']
+    assert book.pull(Report(room('r9')), 9.5).start == ()
+
+
+def test_a_lost_lease_avoids_its_replica_and_a_newer_checkpoint_forgives_it():
+    book = ledger(avoid_s=10.0)
+    now = 0.0
+    for turn in range(1, 7):
+        start, = book.pull(Report(room(f'r{turn}')), now).start
+        book.pull(Report(room(f'r{turn}'), (held(start, checkpoint=b'c', checkpoint_steps=turn),)), now + 0.1)
+        now += 3.0
+        assert book.pull(Report(room(f'r{turn}')), now).start == ()
+    assert (book.status()['tune']['state'], book.status()['tune']['leases_lost']) == ('waiting', 6)
+
+
+def test_a_cancelled_job_keeps_its_room_until_its_step_has_ended():
+    book = Ledger(greedy(), lease_s=2.0)
+    book.submit(Spec('first', 'x', b'', memory_bytes=80))
+    one, = book.pull(Report(room('r1')), 0.0).start
+    book.cancel('first')
+    book.forget('first')
+    book.submit(Spec('second', 'x', b'', memory_bytes=80))
+    assert book.pull(Report(room('r1'), (held(one),)), 0.2).start == ()
+    roomy = room('r1', jobs_max=2, memory_bytes=100)
+    assert book.pull(Report(roomy, (held(one),)), 0.4).start == ()  # the memory is not free either
+    ended = held(one, ending=Ending.RETURNED)
+    assert book.pull(Report(room('r1'), (ended,)), 0.6).start[0].spec.name == 'second'
+
+
+def test_a_job_that_has_ended_keeps_no_code_and_no_checkpoint():
+    book = ledger()
+    start, = book.pull(Report(room('r1')), 0.0).start
+    book.pull(Report(room('r1'), (held(start, checkpoint=b'c', checkpoint_steps=3, steps=4, ending=Ending.DONE,
+                                       result=b'r'),)), 0.2)
+    book.submit(Spec('other', 'lora', b'code'))
+    book.cancel('other')
+    for job in book.dump()['jobs']:
+        assert (job.spec.code, job.checkpoint) == (b'', None)
+    assert (book.result('tune'), book.status()['tune']['steps']) == (b'r', 4)
+
+
+def test_code_that_is_too_large_is_refused():
+    with pytest.raises(ValueError, match='1048577 bytes, and at most 1048576'):
+        ledger().submit(Spec('large', 'lora', bytes((1 << 20) + 1)))
+
+
+def test_only_what_changes_the_book_counts_as_a_change():
+    book = ledger()
+    start, = book.pull(Report(room('r1')), 0.0).start
+    assert book.changes == 1
+    book.pull(Report(room('r1'), (held(start, steps=2),)), 0.2)
+    book.cancel('tune')
+    for turn in range(5):
+        assert book.pull(Report(room('r1'), (held(start),)), 0.4 + turn * 0.2).drop == (start.lease,)
+    assert book.changes == 1  # cancel() itself is saved by its caller
+
+
+def test_the_placement_sees_few_more_jobs_than_there_are_free_slots_and_all_in_turn():
+    offered = []
+
+    def place(waiting, rooms):
+        offered.append([job.job for job in waiting])
+        return {'job99': 'r1'} if 'job99' in offered[-1] else {}
+    book = Ledger(place, lease_s=100.0)
+    for number in range(100):
+        book.submit(Spec(f'job{number}', 'x', b''))
+    now, start = 0.0, ()
+    while not start:
+        assert now < 20
+        start = book.pull(Report(room('r1')), now).start
+        now += 0.2
+    assert start[0].spec.name == 'job99'
+    assert {len(jobs) for jobs in offered} == {17}
+    assert len(offered) <= 7  # others come once in OFFER_S
+    count = len(offered)
+    book.pull(Report(room('r1'), (held(start[0]),)), now + 5)
+    assert len(offered) == count  # nothing is free
+
+
+def test_leases_count_from_what_the_book_is_given():
+    book = ledger(last_lease=10**18)
+    start, = book.pull(Report(room('r1')), 0.0).start
+    assert start.lease == 10**18 + 1
+    after = Ledger(greedy(), lease_s=2.0, last_lease=5)
+    after.restore(book.dump(), 0.0)
+    assert after.dump()['last_lease'] == 10**18 + 1
+
+
 def test_a_cancelled_job_is_dropped_at_the_next_pull():
     book = ledger()
     start, = book.pull(Report(room('r1')), 0.0).start
@@ -368,19 +492,21 @@ def test_a_restarted_book_keeps_leases_and_checkpoints():
     assert (again.checkpoint, again.lease) == (4, start.lease + 1)
 
 
-def test_a_placement_that_fails_is_told_and_asked_again_after_a_change():
+def test_a_placement_that_fails_is_told_and_asked_again_after_a_while():
     calls = []
 
     def place(waiting, rooms):
         calls.append(len(rooms))
-        if len(rooms) < 2:
+        if len(calls) < 2:
             raise RuntimeError('no command')
         return {'tune': 'r2'}
     book = ledger(place)
     for turn in range(5):
         assert book.pull(Report(room('r1')), turn * 0.1).start == ()
     assert (calls, book.placement_failure) == ([1], 'no command')
-    assert book.pull(Report(room('r2')), 0.6).start[0].spec.name == 'tune'
+    assert book.pull(Report(room('r2')), 0.6).start == ()  # not before PLACE_RETRY_S
+    assert calls == [1]
+    assert book.pull(Report(room('r2')), 5.1).start[0].spec.name == 'tune'
     assert book.placement_failure == ''
 
 
@@ -563,6 +689,69 @@ def test_a_replica_that_closes_gives_its_jobs_back_at_once(cluster):
     job = cluster.book.status()['job']
     assert (job['state'], job['leases_lost']) == ('waiting', 0)
     assert job['checkpoint_steps'] > 3
+
+
+def test_a_checkpoint_travels_until_it_is_acknowledged(cluster):
+    cluster = cluster(0, checkpoint_s=0.1)
+    sent, pull, answers = [], cluster.pull, True
+
+    def listen(said):
+        sent.extend(each.checkpoint_steps for each in said.held)
+        assert all((each.checkpoint is None) == (each.checkpoint_steps < 0) for each in said.held)
+        orders = pull(said)
+        if not answers:
+            raise TimeoutError('the answer is lost')
+        return orders
+    cluster.runner._pull = listen
+    cluster.until(lambda job: job['checkpoint_steps'] > 0)
+    cluster.at_risk = True  # no newer one
+    cluster.until(lambda job: job['paused'])
+    time.sleep(0.1)
+    cluster.runner.turn()
+    cluster.runner.turn()
+    sent.clear()
+    cluster.runner.turn()
+    assert sent == [-1]
+    answers = False
+    with pytest.raises(TimeoutError):
+        cluster.runner.turn()
+    answers = True
+    cluster.runner.turn()
+    cluster.runner.turn()
+    assert sent[2] > 0  # after a pull that failed the actor may have an older book
+    assert sent[3] == -1
+
+
+@pytest.mark.parametrize(('error', 'failures', 'moves'), [
+    (gpushare.errors.ResourceExhaustedError(8, 'too many apps'), 0, 1), (ValueError('a weight of -1'), 1, 0)])
+def test_an_app_that_cannot_be_made_is_the_jobs_failure_unless_there_are_too_many(cluster, monkeypatch, error, failures,
+                                                                                  moves):
+    def refuse(*_, **__):
+        raise error
+    cluster = cluster(0)
+    monkeypatch.setattr(cluster.runtime, 'create_app', refuse)
+    cluster.until(lambda job: job['failures'] + job['moves'] > 0)
+    job = cluster.book.status()['job']
+    assert (job['failures'], job['moves']) == (failures, moves)
+
+
+def test_a_runtime_whose_statistics_raise_is_lost(cluster, monkeypatch):
+    def closed(_):
+        raise gpushare.errors.FailedPreconditionError(9, 'The runtime is closed.')
+    cluster = cluster(-1)
+    monkeypatch.setattr(gpushare.Runtime, 'stats', closed)
+    cluster.until(lambda job: job['moves'] == 1)
+    assert cluster.book.status()['job']['failures'] == 0
+
+
+def test_a_pull_that_fails_warns_at_first_and_once_a_minute(cluster, caplog):
+    cluster = cluster(0)
+    cluster.deaf = True
+    cluster.runner.begin()
+    time.sleep(0.2)
+    cluster.runner.close(5)
+    warnings = [each for each in caplog.records if 'pull of jobs failed' in each.message]
+    assert [each.levelname for each in warnings] == ['WARNING']
 
 
 def test_a_job_that_raises_is_told_and_a_lost_gpu_is_not_its_fault(cluster, monkeypatch):

@@ -4,8 +4,8 @@ A job is a callable of the user. It is called with the replica's runtime and an 
 with step(), and if it likes checkpoint(), result() and close(). Between two steps a job is paused, checkpointed or
 given back; within a step the library itself evicts its work.
 
-What a job says, its checkpoints and its result, is pickled here: one that cannot be pickled is that job's failure and
-stops no pull, and the actor needs none of the job's modules.
+A job's checkpoints and result are pickled here: one that cannot be pickled is that job's failure and stops no pull,
+and the actor needs none of the job's modules. A checkpoint travels with each pull until an answer acknowledges it.
 
 A job stops by itself before its lease is over: the lease counts from when the pull was sent, which is earlier than the
 actor's count. So the job never runs in two places, whatever happens to the network.
@@ -18,12 +18,14 @@ from __future__ import annotations
 import dataclasses
 import enum
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gpushare.enums import AppClass
+from gpushare.errors import ResourceExhaustedError
 from gpushare.ray._ledger import Ending, Held, Orders, Report, Start
 from gpushare.ray._placement import Room
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 SAID_BYTES_MAX = 16 << 20  # of a checkpoint or a result, which travel with the pull: larger ones belong in a file
+WARN_S = 60.0  # between warnings of pulls that fail
 _LEASE_SHARE = 0.8  # of a lease, after which its holder stops: the rest is for a step that runs
 
 
@@ -116,7 +119,9 @@ class _Run:
         self.going.set()
         self.leaving = False
         self.lock = threading.Lock()
-        self.held = Held(start.spec.name, start.lease, start.steps)
+        self.held = Held(start.spec.name, start.lease, start.steps, kind=start.spec.kind,
+                         memory_bytes=start.spec.memory_bytes)
+        self.acknowledged = -1  # steps of the last checkpoint that the actor has; of the pulling thread
         self.device_ns = 0  # that the job's work has had
         self._runtime, self._codec, self._checkpoint_s = runtime, codec, checkpoint_s
         self.thread = threading.Thread(target=self._work, name=f'gpushare-job-{start.spec.name}', daemon=True)
@@ -125,6 +130,14 @@ class _Run:
     def say(self, **changes: Any) -> None:
         with self.lock:
             self.held = dataclasses.replace(self.held, **changes)
+
+    def report(self) -> Held:
+        """What the next pull says of the job, without a checkpoint that the actor has."""
+        with self.lock:
+            held = self.held
+        if held.checkpoint_steps > self.acknowledged:
+            return held
+        return dataclasses.replace(held, checkpoint=None, checkpoint_steps=-1)
 
     def stop(self) -> None:
         """Asks the job to end after its step, with a checkpoint."""
@@ -135,16 +148,16 @@ class _Run:
         name = f'{self.start.spec.name}#{self.start.lease}'
         try:
             app = self._runtime.create_app(name, AppClass.BEST_EFFORT, weight=self.start.spec.weight)
-        except Exception as error:  # the runtime is being closed, or has too many apps
-            self.say(ending=Ending.RETURNED, message=_sentence(error))
+        except Exception as error:
+            elsewhere = isinstance(error, ResourceExhaustedError) or _lost(self._runtime)
+            self.say(ending=Ending.RETURNED if elsewhere else Ending.RAISED, message=_sentence(error))
             return
         try:
             with app:
                 self.say(**self._run(JobGpu(self._runtime, app, name)))
         except BaseException as error:  # also an exit: a thread that is gone without a word would keep its lease
             # A lost GPU is not the job's fault.
-            lost = self._runtime.closing or self._runtime.stats().device_lost
-            self.say(ending=Ending.RETURNED if lost else Ending.RAISED, message=_sentence(error))
+            self.say(ending=Ending.RETURNED if _lost(self._runtime) else Ending.RAISED, message=_sentence(error))
             _log.warning("The job '%s' raised: %s", self.start.spec.name, _sentence(error))
 
     def _run(self, gpu: JobGpu) -> dict[str, Any]:
@@ -219,16 +232,19 @@ class Runner:
             run.thread.join(max(end_s - time.monotonic(), 0.0))
         if runs:
             try:
-                self._pull(Report(self._facts().room, tuple(run.held for run in runs), takes_jobs=False))
+                self._pull(Report(self._facts().room, tuple(run.report() for run in runs), takes_jobs=False))
             except Exception as error:  # the leases expire instead
                 _log.info('The jobs could not be given back: %s', _sentence(error))
 
     def _loop(self) -> None:
+        warned_s = -math.inf
         while not self._ended.wait(self._period_s):
             try:
                 self.turn()
             except Exception as error:  # the actor restarts, or the runtime is being closed
-                _log.info('A pull of jobs failed: %s', _sentence(error))
+                if time.monotonic() - warned_s >= WARN_S:
+                    warned_s = time.monotonic()
+                    _log.warning('A pull of jobs failed; without one the jobs stop: %s', _sentence(error))
 
     def turn(self) -> None:
         """One pull and what follows from it."""
@@ -243,14 +259,18 @@ class Runner:
                 run.stop()
             run.say(paused=self.action is not Action.RUN)
         sent_s = time.monotonic()
-        held = []
-        for run in self._runs.values():
-            with run.lock:
-                held.append(run.held)
-        orders = self._pull(Report(facts.room, tuple(held), takes_jobs=not facts.lost))
+        held = {lease: run.report() for lease, run in self._runs.items()}
+        try:
+            orders = self._pull(Report(facts.room, tuple(held.values()), takes_jobs=not facts.lost))
+        except Exception:
+            for run in self._runs.values():
+                run.acknowledged = -1  # the actor may restart with an older book
+            raise
         until_s = sent_s + orders.lease_s * _LEASE_SHARE
         for lease in orders.keep:
-            self._runs[lease].until_s = until_s
+            run = self._runs[lease]
+            run.until_s = until_s
+            run.acknowledged = max(run.acknowledged, held[lease].checkpoint_steps)
         for lease in orders.drop:
             self._runs[lease].stop()
             if not self._runs[lease].thread.is_alive():
@@ -258,6 +278,14 @@ class Runner:
         for start in orders.start:
             if start.lease not in self._runs:
                 self._runs[start.lease] = _Run(self._runtime, start, self._codec, until_s, self._checkpoint_s)
+
+
+def _lost(runtime: Runtime) -> bool:
+    """Whether the runtime is closing or has lost its GPU, so that an error says nothing of the job."""
+    try:
+        return runtime.closing or runtime.stats().device_lost
+    except Exception:  # it is closed
+        return True
 
 
 def _sentence(error: BaseException) -> str:

@@ -35,9 +35,10 @@ class JobsActor:
 
     def __init__(self, name: str, pairs: Sequence[Pair], command: str | None, lease_s: float,
                  state_path: str | None) -> None:
-        self._ledger = Ledger(greedy(pairs) if command is None else by_command(command, pairs), lease_s=lease_s)
+        self._ledger = Ledger(greedy(pairs) if command is None else by_command(command, pairs), lease_s=lease_s,
+                              last_lease=time.time_ns())  # above the leases of a book that was lost
         self._path = pathlib.Path(state_path) if state_path else None
-        self._saved_s = 0.0
+        self._saved_s, self._saved_changes = 0.0, 0
         self._set_metrics = job_metrics(name)
         if self._path is not None and self._path.is_file():
             self._ledger.restore(cloudpickle.loads(self._path.read_bytes()), time.monotonic())
@@ -61,14 +62,16 @@ class JobsActor:
         """What a replica asks every so often."""
         orders = self._ledger.pull(report, time.monotonic())
         # A start or an ending is on disk before the replica hears of it.
-        if orders.start or orders.drop or time.monotonic() - self._saved_s > _SAVE_PERIOD_S:
+        if self._ledger.changes != self._saved_changes or time.monotonic() - self._saved_s > _SAVE_PERIOD_S:
             self._save()
         return orders
 
     def status(self) -> dict[str, dict[str, Any]]:
         """As Jobs.status()."""
         self._ledger.expire(time.monotonic())
-        return self._ledger.status()
+        status = self._ledger.status()
+        self._set_metrics(counts(status))
+        return status
 
     def result(self, name: str) -> bytes | None:
         """As Jobs.result(), pickled."""
@@ -79,11 +82,14 @@ class JobsActor:
         return self._ledger.placement_failure
 
     def _save(self) -> None:
-        self._saved_s = time.monotonic()
+        self._saved_s, self._saved_changes = time.monotonic(), self._ledger.changes
         self._set_metrics(counts(self._ledger.status()))
         if self._path is not None:
-            partial = self._path.with_suffix('.partial')
-            partial.write_bytes(cloudpickle.dumps(self._ledger.dump()))
+            partial = self._path.with_name(self._path.name + '.partial')
+            with partial.open('wb') as file:
+                file.write(cloudpickle.dumps(self._ledger.dump()))
+                file.flush()
+                os.fsync(file.fileno())
             os.replace(partial, self._path)
 
 
@@ -101,7 +107,8 @@ class Jobs:
                **arguments: Any) -> None:
         """A job that a replica calls as job(gpu, checkpoint, **arguments) in its own process.
 
-        job: a class or function that the replica can import, or one of the main program, which is pickled. It returns
+        job: a class or function that the replica can import, or one of the main program, which is pickled with its
+        arguments to at most 1 MiB. It returns
         an object with step(), which does a bounded part of the work and returns False after the last one; and if it
         likes checkpoint(), of which a later replica gets the last value; result(); close().
         kind: its name in the placement's pairs. memory_bytes: GPU memory that it takes. weight: as of a BE app.
@@ -183,7 +190,12 @@ def puller(name: str, timeout_s: float) -> Callable[[Report], Orders]:
         if not found:
             found.append(ray.get_actor(name, namespace=NAMESPACE))
         try:
-            orders: Orders = ray.get(found[0].pull.remote(report), timeout=timeout_s)
+            reference = found[0].pull.remote(report)
+            try:
+                orders: Orders = ray.get(reference, timeout=timeout_s)
+            except ray.exceptions.GetTimeoutError:
+                ray.cancel(reference)  # one that has not begun: pulls must not queue at a slow actor
+                raise
         except Exception:
             found.clear()  # looked up anew: another actor may have the name
             raise
