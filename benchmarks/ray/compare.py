@@ -11,8 +11,9 @@
 One of the two replicas of `chat` stands for a GPU a third as fast.
 
 Latencies count from the intended arrival, so that a request that waits for a slow client counts in full. The phases of
-faults run the last way: a replica is killed, a node is lost and another one comes, the deployment is updated. In each
-of them no request may be answered twice and none may end without an answer or an error; otherwise the exit code is 1.
+faults run the last way: a replica is killed, a node is lost and another one comes, the deployment is updated. No
+request may be lost or answered twice, and none may fail but a few where a replica or a node breaks (verdict.py);
+otherwise the exit code is 1. The figures are written after each phase.
 It needs Ray Serve 2.60, 2 cores and no GPU (docs/ray.md). Arrivals are those of the Azure traces in GPUSHARE_DATA, with
 gaps scaled to the services' rates, and Poisson without it.
 """
@@ -41,6 +42,7 @@ import ray  # noqa: E402
 import services  # noqa: E402
 from ray import serve  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
+from verdict import BURST, verdict  # noqa: E402
 
 import gpushare.ray  # noqa: E402
 
@@ -48,7 +50,6 @@ import gpushare.ray  # noqa: E402
 SERVICES = [('chat', 2, 12, 20, 100, 'conv'), ('code', 1, 6, 15, 100, 'code'), ('rank', 1, 6, 10, 100, 'conv')]
 GPUS, JOBS = 4, 4
 WAYS = {'bare + two': ('bare', False), 'gpushare + two': ('adaptive', False), 'gpushare + least': ('adaptive', True)}
-BURST = 12  # requests at once when something breaks, so that some are on their way
 WITHIN_S = 30  # after which a request without an answer is lost
 LEASE_S = 3.0
 
@@ -164,8 +165,11 @@ class Fleet:
         self.until(lambda status: all(job['state'] in ('leased', 'waiting') for job in status.values()) and all(
             job['steps'] > before[name] for name, job in status.items()), 'Not every job went on', 120)
 
-    def phase(self, title, seconds, first, after_half=None):
-        """Runs the load, and says what came of it. Returns the figures and the next request's number."""
+    def phase(self, title, seconds, first, after_half=None, breaks=False):
+        """Runs the load, and says what came of it. Returns the figures and the next request's number.
+
+        after_half: what happens then. breaks: it may end requests with errors.
+        """
         before, begin, load = self.steps(), time.monotonic(), Load(self.handles, seconds, first)
         last = asyncio.run(load.run(after_half))
         be = (self.steps() - before) * services.STEP_MS * 1e-3 / (time.monotonic() - begin) / GPUS
@@ -175,7 +179,7 @@ class Fleet:
         figures = {
             'phase': title, 'way': self.way, 'requests': last - first, 'outcomes': dict(outcomes),
             'lost': outcomes['lost'], 'twice': sum(answered[number] > 1 for number in range(first, last)), 'be': be,
-            'services': {name: {
+            'breaks': breaks, 'services': {name: {
                 'p50_ms': percentile(rows, 0.5, 2), 'p99_ms': percentile(rows, 0.99, 2),
                 'device_p99_ms': percentile(rows, 0.99, 4), 'answered': len(rows)}
                 for name, *_ in SERVICES
@@ -194,8 +198,13 @@ def percentile(rows, share, column):
 
 
 def run(arguments, cluster, nodes, folder):
-    """All phases. Returns their figures."""
+    """All phases. Returns their figures, which are in the file after each one."""
     report, first = [], 0
+
+    def keep(figures):
+        report.append(figures)
+        if arguments.json is not None:
+            arguments.json.write_text(json.dumps(report, indent=1) + '\n', encoding='utf-8')
     ways = arguments.way or list(WAYS)
     for way in ways:
         place = pathlib.Path(folder) / way.replace(' ', '')
@@ -207,20 +216,20 @@ def run(arguments, cluster, nodes, folder):
         fleet.until(lambda status: all(job['steps'] > 0 for job in status.values()), 'Not every job began')
         if not arguments.smoke:
             figures, first = fleet.phase('steady', arguments.seconds, first)
-            report.append(figures)
+            keep(figures)
         if way == ways[-1] and (arguments.smoke or arguments.faults):
-            figures, first = fleet.phase('a replica is killed', arguments.seconds, first, fleet.kill)
-            report.append(figures)
+            figures, first = fleet.phase('a replica is killed', arguments.seconds, first, fleet.kill, breaks=True)
+            keep(figures)
             fleet.goes_on()
         if way == ways[-1] and arguments.faults:
             spare = add_node(cluster)  # Ray starts the lost replicas there
             figures, first = fleet.phase('a node is lost', arguments.seconds, first,
-                                         lambda: cluster.remove_node(nodes[0], allow_graceful=False))
+                                         lambda: cluster.remove_node(nodes[0], allow_graceful=False), breaks=True)
             nodes[0] = spare
-            report.append(figures)
+            keep(figures)
             fleet.goes_on()
             figures, first = fleet.phase('a rolling update', arguments.seconds, first, fleet.update)
-            report.append(figures)
+            keep(figures)
             if 'version 2' not in figures['outcomes']:
                 sys.exit('No request was answered by the new version.')
         print({name: {key: job[key] for key in ('steps', 'failures', 'leases_lost', 'moves')}
@@ -269,11 +278,10 @@ def main():
             ray.shutdown()
             if cluster is not None:
                 cluster.shutdown()
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(report, indent=1) + '\n', encoding='utf-8')
-    bad = [figures['phase'] for figures in report if figures['lost'] or figures['twice']]
-    if bad:
-        sys.exit(f'Requests were lost or answered twice: {bad}')
+    wrong = [f"{figures['phase']}, {figures['way']}: {sentence}" for figures in report
+             for sentence in verdict(figures)]
+    if wrong or not report:
+        sys.exit('\n'.join(wrong) or 'There was no phase.')
     print('No request was lost, and none was answered twice.')
 
 

@@ -147,7 +147,7 @@ def cluster_of(pairs: Sequence[Pair], waiting: Sequence[Waiting], rooms: Sequenc
 
 
 def placed_by(answer: Mapping[str, Any], waiting: Sequence[Waiting], rooms: Sequence[Room]) -> dict[str, str]:
-    """The new jobs of the command's answer. It does not know jobs_max and avoided replicas, so they are checked here."""
+    """The new jobs of the command's answer. jobs_max and avoided replicas, unknown to it, are checked here."""
     counts = {room.replica: len(room.running) for room in rooms}
     memory = {room.replica: room.memory_bytes for room in rooms}
     placed: dict[str, str] = {}
