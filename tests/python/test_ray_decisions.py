@@ -170,6 +170,16 @@ def test_equal_predictions_are_taken_at_random_so_that_no_herd_forms():
     assert firsts == {'a', 'b'}
 
 
+def test_a_large_deployment_has_few_ranks():
+    ranks = ranking()
+    replicas = {f'r{number:03}': 0 for number in range(100)}
+    for number, name in enumerate(replicas):
+        ranks.note(name, report(wait_ms=10 * number), 0.0)
+    order = ranks.order(replicas, None, 0.0)
+    assert order[:8] == [[name] for name in list(replicas)[:8]]
+    assert order[8:] == [list(replicas)[8:]]
+
+
 def test_a_replica_that_is_gone_is_forgotten():
     ranks = ranking()
     ranks.note('a', report(), 0.0)
@@ -858,8 +868,8 @@ def test_a_replica_that_refused_accepts_again_after_ten_seconds(monkeypatch):
 
 def test_the_share_of_jobs_is_a_mean_of_a_second(replica, monkeypatch):
     monkeypatch.setattr(deployment, 'BE_WINDOW_NS', 50 * MS)
-    replica._runner = type('Runner', (), {'device_ns': lambda self: 10**12, 'count': lambda self: 1,
-                                          'close': lambda self, timeout_s: None})()
+    replica._runner = type('Runner', (), {'begin': lambda self: None, 'device_ns': lambda self: 10**12,
+                                          'count': lambda self: 1, 'close': lambda self, timeout_s: None})()
     replica._be_seen = (time.monotonic_ns(), 10**12 - 25 * MS)
     assert replica.record_routing_stats()['be_share'] == 0  # too early to say
     time.sleep(0.06)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 STALE_AFTER_S = 2.0  # ten periods of 0.2 s: the controller of a busy cluster skips some
+RANKS_MAX = 8  # of one replica each; Serve tries one rank after another, so that more of them make routing linear
 TIE = 0.1  # predictions within a tenth of the least are equal: the choice among them is random
 
 
@@ -74,7 +75,8 @@ class Ranking:
         replicas: their names with the ongoing requests. within_ms: what is left until the deadline; None: there is
         none. First those that meet it, each a rank of its own; then one rank of those that nothing is known of, as a
         replica that has just started; last those that would miss it, of which the replica itself may refuse the
-        request. If nothing is known of any, one rank of two random ones is Serve's power of two choices.
+        request. Those that meet it, or miss it, beyond RANKS_MAX share a rank. If nothing is known of any, one rank of
+        two random ones is Serve's power of two choices.
         """
         met: list[tuple[float, str]] = []
         late: list[tuple[float, str]] = []
@@ -103,7 +105,9 @@ class Ranking:
         limit = replicas[0][0] * (1 + self._tie)
         equal = [name for latency, name in replicas if latency <= limit]
         self._shuffle(equal)
-        return [[name] for name in equal + [name for latency, name in replicas if latency > limit]]
+        names = equal + [name for latency, name in replicas if latency > limit]
+        ranks = [[name] for name in names[:RANKS_MAX]]
+        return [*ranks, names[RANKS_MAX:]] if names[RANKS_MAX:] else ranks
 
 
 def milliseconds_left(within_s: object, default_ms: float, elapsed_s: float) -> float | None:

@@ -58,7 +58,8 @@ class Replica:
 
     name: of the LC app. kind: its name in the placement's pairs. service_ns: what a request takes, as far as known.
     load_max: the largest LC load at which its promise was measured to hold (calibration); headroom counts from it.
-    jobs: the name of the Jobs actor whose best-effort jobs run here; None: none. jobs_max: how many at once.
+    jobs: the name of the Jobs actor whose best-effort jobs run here, from Serve's first health check on; None: none.
+    jobs_max: how many at once.
     memory_bytes: GPU memory that jobs may take; None: not counted. runtime_options: of gpushare.Runtime.
     The other options are those of Runtime.create_app: target_ns, p99_bound, p99_alone_ns and so on.
     """
@@ -73,6 +74,8 @@ class Replica:
         self._load_max = load_max
         self._app_options = app_options
         self._kind, self._jobs_max, self._memory_bytes = kind or name, jobs_max, memory_bytes
+        self._runner: Runner | None = None
+        self._begun = False  # pulling of jobs
         self._lock = threading.Lock()
         self._bound_ns = _bound_ns(app_options)
         self._estimate = Estimate(service_ns, DECAY_S, time.monotonic_ns(), self._bound_ns)
@@ -81,14 +84,12 @@ class Replica:
         self._be_share = 0.0  # over BE_WINDOW_NS or longer
         self._replica, deployment = self.replica_name()
         self._metrics = self.make_metrics(deployment, self._replica)
-        self._runner: Runner | None = None
         if jobs is not None:
             from gpushare.ray.jobs import codec, puller
             self._runner = Runner(
                 self.runtime, facts=self._facts, pull=puller(jobs, timeout_s=2 * PULL_S + 1), codec=codec(),
                 guard=Guard(resume_after_s=RESUME_AFTER_S, move_after_s=MOVE_AFTER_S), period_s=PULL_S,
                 checkpoint_s=CHECKPOINT_S)
-            self._runner.begin()
 
     def replica_name(self) -> tuple[str, str]:
         """The replica's unique name and that of its deployment."""
@@ -128,6 +129,7 @@ class Replica:
 
     def record_routing_stats(self) -> dict[str, Any]:
         """Called by Serve every request_routing_stats_period_s: what LeastLatencyRouter reads."""
+        self._begin_jobs()
         stats = self._stats()
         self._metrics.set(stats)
         return stats
@@ -148,6 +150,7 @@ class Replica:
             raise RuntimeError(f'The runtime of replica {self._replica} is closed.')
         if self.runtime.stats().device_lost:
             raise RuntimeError(f'Replica {self._replica} has lost its GPU, {self.runtime.device().name}.')
+        self._begin_jobs()
 
     def close(self) -> None:
         """Gives the jobs back with their last checkpoint, and closes the runtime. A second call does nothing."""
@@ -160,6 +163,13 @@ class Replica:
         """Called by Serve before it stops a replica, once its requests are answered."""
         if hasattr(self, '_lock'):
             self.close()
+
+    def _begin_jobs(self) -> None:
+        """Pulls jobs from now on. Serve's first call comes when the subclass is made: its model has its memory."""
+        with self._lock:
+            if self._runner is not None and not self._begun:
+                self._begun = True
+                self._runner.begin()
 
     def _stats(self) -> dict[str, Any]:
         p99_ns = self.app.guarantee().p99_ns

@@ -7,6 +7,7 @@ and _placement.py; what a replica does with it in _running.py.
 
 from __future__ import annotations
 
+import math
 import os
 import pathlib
 import time
@@ -97,7 +98,8 @@ class Jobs:
     """The client of a Jobs actor.
 
     While the actor is gone, as when its node is lost, what only reads waits up to RESTART_S for Ray to start it again;
-    what changes something raises ray.exceptions.RayActorError, because it may have happened or not.
+    what changes something raises ray.exceptions.RayActorError, because it may have happened or not. An actor that
+    does not answer for RESTART_S raises ray.exceptions.GetTimeoutError, which is a TimeoutError.
     """
 
     def __init__(self, actor: Any) -> None:
@@ -113,7 +115,8 @@ class Jobs:
         likes checkpoint(), of which a later replica gets the last value; result(); close().
         kind: its name in the placement's pairs. memory_bytes: GPU memory that it takes. weight: as of a BE app.
         """
-        ray.get(self._actor.submit.remote(Spec(name, kind, cloudpickle.dumps((job, arguments)), memory_bytes, weight)))
+        spec = Spec(name, kind, cloudpickle.dumps((job, arguments)), memory_bytes, weight)
+        ray.get(self._actor.submit.remote(spec), timeout=RESTART_S)
 
     def status(self) -> dict[str, dict[str, Any]]:
         """Of each job its state, replica, steps, and how often it failed, moved or lost its replica."""
@@ -127,31 +130,33 @@ class Jobs:
     def wait(self, name: str, timeout_s: float) -> Any:
         """Waits until the job has ended, and returns its result. Raises TimeoutError."""
         end_s = time.monotonic() + timeout_s
-        while self.status()[name]['state'] in (State.WAITING.value, State.LEASED.value):
+        while True:
+            status = self._read(self._actor.status, end_s=end_s)[name]
+            if status['state'] not in (State.WAITING.value, State.LEASED.value):
+                return self.result(name)
             if time.monotonic() > end_s:
-                raise TimeoutError(f"The job '{name}' has not ended within {timeout_s} s: {self.status()[name]}")
+                raise TimeoutError(f"The job '{name}' has not ended within {timeout_s} s: {status}")
             time.sleep(0.1)
-        return self.result(name)
 
     def cancel(self, name: str) -> None:
         """Ends the job. Its replica stops it at its next pull, after the step that runs."""
-        ray.get(self._actor.cancel.remote(name))
+        ray.get(self._actor.cancel.remote(name), timeout=RESTART_S)
 
     def forget(self, name: str) -> None:
         """Frees the name of a job that has ended."""
-        ray.get(self._actor.forget.remote(name))
+        ray.get(self._actor.forget.remote(name), timeout=RESTART_S)
 
     def placement_failure(self) -> str:
         """Why jobs were not placed when it was last tried, as by a wrong command; '': they were."""
         failure: str = self._read(self._actor.placement_failure)
         return failure
 
-    def _read(self, method: Any, *arguments: Any) -> Any:
-        """Calls a method that changes nothing, again and again while the actor restarts."""
-        end_s = time.monotonic() + RESTART_S
+    def _read(self, method: Any, *arguments: Any, end_s: float = math.inf) -> Any:
+        """Calls a method that changes nothing, again and again while the actor restarts, until end_s at the latest."""
+        end_s = min(end_s, time.monotonic() + RESTART_S)
         while True:
             try:
-                return ray.get(method.remote(*arguments))
+                return ray.get(method.remote(*arguments), timeout=max(end_s - time.monotonic(), 0.0))
             except ray.exceptions.RayActorError:
                 if time.monotonic() > end_s:
                     raise
@@ -172,9 +177,8 @@ def start_jobs(name: str = 'jobs', *, pairs: Sequence[Pair] = (), command: str |
                'max_restarts': -1, **actor_options}
     actor = ray.remote(JobsActor).options(**options).remote(
         name, tuple(pairs), command, lease_s, None if state_path is None else os.fspath(state_path))
-    jobs = Jobs(actor)
-    jobs.status()  # an error of the actor's start is raised here
-    return jobs
+    ray.get(actor.status.remote(), timeout=RESTART_S)  # an error of the actor's start is raised here, at once
+    return Jobs(actor)
 
 
 def connect_jobs(name: str = 'jobs') -> Jobs:

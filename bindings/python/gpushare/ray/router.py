@@ -49,7 +49,10 @@ class LeastLatencyRouter(RequestRouter):
 
     def update_replicas(self, replicas: list[RunningReplica]) -> None:
         """Called by Serve when replicas come, go or report."""
+        now_s = time.monotonic()
         self._ranking.keep([replica.replica_id.unique_id for replica in replicas])
+        for replica in replicas:  # also while no request comes: a report is as old as when it came
+            self._ranking.note(replica.replica_id.unique_id, replica.routing_stats, now_s)
         super().update_replicas(replicas)
 
 
