@@ -234,18 +234,23 @@ FinishedRows LoadFinishedRows(const std::string& folder) {
   return finished;
 }
 
-void RequireSameOrigin(const FinishedRows& rows, const std::string& made_with) {
-  if (rows.runs.empty() || rows.made_with == made_with) return;
-  const Json before = Json::parse(rows.made_with, nullptr, false);
-  const Json now = Json::parse(made_with);
+void RequireMadeWith(const std::string& set, const std::string& before_text,
+                     const std::string& now_text) {
+  if (before_text == now_text) return;
+  const Json before = Json::parse(before_text, nullptr, false);
+  const Json now = Json::parse(now_text);
   for (const auto& [key, value] : now.items()) {
     if (before.is_object() && before.value(key, Json()) == value) continue;
     const std::string was = before.is_object() ? before.value(key, Json()).dump() : "";
-    throw InputError("The partial set was made with " + key + " " + was + ", and this run has " +
+    throw InputError(set + " was made with " + key + " " + was + ", and this run has " +
                      value.dump() + "; without --resume the run starts again.");
   }
-  throw InputError(
-      "The partial set was made with other options; without --resume the run starts again.");
+  throw InputError(set + " was made with other options; without --resume the run starts again.");
+}
+
+void RequireSameOrigin(const FinishedRows& rows, const std::string& made_with) {
+  if (rows.runs.empty()) return;
+  RequireMadeWith("The partial set", rows.made_with, made_with);
 }
 
 }  // namespace gpushare::tool

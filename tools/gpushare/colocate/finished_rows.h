@@ -28,6 +28,11 @@ FinishedRows LoadFinishedRows(const std::string& folder);
 std::string MadeWith(const Scenario& scenario, const ColocateOptions& options,
                      const ColocateResult& result);
 
+// Both texts are of MadeWith. InputError if they differ: a sentence that `set` begins ("The partial
+// set") and that names what differs.
+void RequireMadeWith(const std::string& set, const std::string& before_text,
+                     const std::string& now_text);
+
 // InputError that names what differs if the rows were made with something else.
 void RequireSameOrigin(const FinishedRows& rows, const std::string& made_with);
 

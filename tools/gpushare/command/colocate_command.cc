@@ -4,12 +4,12 @@
 #include <set>
 #include <system_error>
 
-#include "tools/gpushare/base/errors.h"
 #include "tools/gpushare/base/files.h"
 #include "tools/gpushare/base/interrupt.h"
 #include "tools/gpushare/base/text.h"
 #include "tools/gpushare/colocate/finished_rows.h"
 #include "tools/gpushare/colocate/result_set.h"
+#include "tools/gpushare/command/rethrow.h"
 #include "tools/gpushare/events/event_index.h"
 #include "tools/gpushare/report/report_html.h"
 #include "tools/gpushare/report/result.h"
@@ -18,26 +18,6 @@
 namespace gpushare::tool {
 
 namespace {
-
-// What a failure says, as a sentence: the system's own texts have no full stop.
-std::string Sentence(const std::exception& error) {
-  std::string text = error.what();
-  if (!text.empty() && text.back() != '.') text += '.';
-  return text;
-}
-
-// Throws the failure that stopped the run again, with `more` behind its sentence.
-[[noreturn]] void Rethrow(const std::exception_ptr& stopped, const std::string& more) {
-  try {
-    std::rethrow_exception(stopped);
-  } catch (const Interrupted& error) {
-    throw Interrupted(error.signal(), error.what() + more);
-  } catch (const InputError& error) {
-    throw InputError(Sentence(error) + more);
-  } catch (const std::exception& error) {
-    throw RunError(Sentence(error) + more);
-  }
-}
 
 // Removes the logs of runs that are in no finished case, and a trace of such a run.
 void RemoveUnfinished(const ColocateResult& result, const std::string& folder) {

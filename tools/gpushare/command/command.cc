@@ -341,13 +341,9 @@ void RunDatacenter(const DatacenterArguments& arguments) {
   Warehouse warehouse = LoadWarehouse(FindScenario(arguments.scenario));
   SetWholeNumber("--seed", arguments.seed, 0, INT64_MAX, warehouse.apps.seed);
   SetWholeNumber("--gpus", arguments.gpus, 1, kWarehouseGpusMax, warehouse.gpus);
-  CheckGpus(arguments.gpus.empty() ? "'datacenter.gpus'" : "--gpus", warehouse.gpus,
-            warehouse.be_per_gpu, !arguments.tables);
+  CheckGpus(arguments.gpus.empty() ? "'datacenter.gpus'" : "--gpus", warehouse, !arguments.tables);
   if (!arguments.placements.empty()) {
-    warehouse.placings.clear();
-    for (const std::string& name : arguments.placements) {
-      warehouse.placings.push_back(PlacingOf("--placement", name));
-    }
+    warehouse.placings = PlacingsOf("--placement", arguments.placements);
   }
   DatacenterOptions options;
   options.tier = arguments.tier;
@@ -355,6 +351,7 @@ void RunDatacenter(const DatacenterArguments& arguments) {
   options.tables = arguments.tables;
   options.quiet = arguments.quiet;
   SetWholeNumber("--check", arguments.checked, 0, kCheckedGpusMax, options.checked);
+  CheckChecked(warehouse, options.checked);
   SetWholeNumber("--threads", arguments.threads, 1, 256, options.threads);
   DatacenterOutput output = {arguments.out, arguments.json, arguments.resume};
   if (output.folder.empty() && !output.json) output.folder = "out/" + warehouse.apps.name;

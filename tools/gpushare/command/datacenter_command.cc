@@ -1,12 +1,13 @@
 #include "tools/gpushare/command/datacenter_command.h"
 
+#include <exception>
 #include <filesystem>
 #include <system_error>
 
-#include "tools/gpushare/base/errors.h"
 #include "tools/gpushare/base/files.h"
 #include "tools/gpushare/base/interrupt.h"
 #include "tools/gpushare/base/text.h"
+#include "tools/gpushare/command/rethrow.h"
 #include "tools/gpushare/datacenter/finished_gpus.h"
 #include "tools/gpushare/datacenter/warehouse_text.h"
 #include "tools/gpushare/plot/plot.h"
@@ -56,12 +57,8 @@ void RunDatacenterCommand(const Warehouse& warehouse, DatacenterOptions options,
   try {
     result = RunDatacenter(warehouse, options);
     if (!output.folder.empty()) WriteFiles(warehouse, result, output.folder);
-  } catch (const Interrupted& error) {
-    throw Interrupted(error.signal(), error.what() + kept);
-  } catch (const InputError& error) {
-    throw InputError(error.what() + kept);
-  } catch (const std::exception& error) {
-    throw RunError(error.what() + kept);
+  } catch (const std::exception&) {
+    Rethrow(std::current_exception(), kept);
   }
   std::error_code ignored;
   if (!output.folder.empty()) std::filesystem::remove(partial, ignored);

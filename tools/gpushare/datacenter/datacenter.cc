@@ -3,15 +3,20 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "tools/gpushare/base/errors.h"
+#include "tools/gpushare/base/interrupt.h"
 #include "tools/gpushare/base/progress.h"
 #include "tools/gpushare/colocate/parallel.h"
-#include "tools/gpushare/colocate/plain_rows.h"
 #include "tools/gpushare/colocate/preflight.h"
 #include "tools/gpushare/datacenter/gpu_run.h"
 #include "tools/gpushare/datacenter/pair_runs.h"
@@ -23,7 +28,8 @@ namespace gpushare::tool {
 
 namespace {
 
-// A crash loses so much time at most.
+// The finished GPUs of a row are saved at most so often. A policy's pairs are saved once all are
+// done.
 constexpr std::chrono::seconds kSaveInterval{10};
 // GPUs that are drawn in one job.
 constexpr size_t kDrawnAtOnce = 1'000;
@@ -38,6 +44,14 @@ DeviceChoice SimulatedDevice(const Warehouse& warehouse, const DatacenterOptions
   return device;
 }
 
+// Such a policy needs a plan for the periodic apps, and arrivals here are not periodic.
+void RequireNoPartitions(const std::vector<std::string>& policies) {
+  if (std::find(policies.begin(), policies.end(), "partitioned") == policies.end()) return;
+  throw InputError(
+      "The policy 'partitioned' runs periodic apps by a plan, and a datacenter has no periodic "
+      "arrivals; `gpushare colocate` runs it.");
+}
+
 class Datacenter {
  public:
   Datacenter(const Warehouse& warehouse, const DatacenterOptions& options)
@@ -50,6 +64,7 @@ class Datacenter {
 
   DatacenterResult Execute() {
     RequirePolicies(policies_);
+    RequireNoPartitions(policies_);
     Open();
     if (options_.resume) finished_ = options_.resume(made_with_);
     saved_at_ = std::chrono::steady_clock::now();
@@ -91,13 +106,20 @@ class Datacenter {
     progress_ = std::make_unique<Progress>(Steps(), options_.quiet);
     const auto step = [&](const std::string& what) { progress_->Step(what); };
     SlotRunner runner(warehouse_, device_, *workloads_, stop_);
-    runner.Measure(threads_, stop_, step);
+    runner.Measure(PoliciesWithPairs(), threads_, stop_, step);
     const RunContext context{warehouse_, runner, options_.tier, threads_, stop_, step};
     alone_ = RunServicesAlone(context);
     runner.StateAlone(alone_.P99ByService());
     StateServices(runner);
     for (const std::string& policy : policies_) RunPolicy(context, policy);
     progress_.reset();
+  }
+
+  // Kept pairs of other policies are saved again beside those of this run.
+  size_t PoliciesWithPairs() const {
+    std::set<std::string> names(policies_.begin(), policies_.end());
+    for (const auto& entry : finished_.pairs) names.insert(entry.first);
+    return names.size();
   }
 
   void StateServices(const SlotRunner& runner) {
@@ -128,6 +150,7 @@ class Datacenter {
     const PairRuns& pairs = PairsUnder(context, policy);
     const std::vector<std::vector<double>> be_time = pairs.MeanBeTime();
     for (const Placing placing : warehouse_.placings) {
+      ThrowIfInterrupted();
       const std::vector<PlacedGpu> placed = PlaceWarehouse(warehouse_, placing, be_time);
       const std::vector<GpuFigures> gpus = options_.tables
                                                ? Draw(context, placed, policy, placing, pairs)
@@ -145,6 +168,7 @@ class Datacenter {
     const size_t jobs = (placed.size() + kDrawnAtOnce - 1) / kDrawnAtOnce;
     RunParallel(jobs, threads_, stop_, [&](size_t job) {
       const size_t end = std::min(placed.size(), (job + 1) * kDrawnAtOnce);
+      ThrowIfInterrupted();
       for (size_t i = job * kDrawnAtOnce; i < end; ++i) {
         gpus[i] = DrawGpu(context, placed[i], alone_, pairs);
       }
@@ -179,8 +203,7 @@ class Datacenter {
 
   void CheckRow(const RunContext& context, const std::string& policy,
                 const std::vector<PlacedGpu>& placed, const std::vector<GpuFigures>& gpus) {
-    const std::vector<size_t> chosen =
-        EvenlySpaced(placed.size(), static_cast<size_t>(options_.checked));
+    const std::vector<size_t> chosen = EvenlySpaced(placed, static_cast<size_t>(options_.checked));
     RunContext full = context;
     full.tier = kFullTier;
     std::vector<GpuFigures> checked(chosen.size());
@@ -195,7 +218,7 @@ class Datacenter {
                                   checked));
   }
 
-  // What stopped the run is what its caller has to know, not that the save failed too.
+  // A failure to save is dropped: the caller gets the failure that stopped the run.
   void SaveAtTheEnd() {
     if (finished_.empty()) return;
     try {

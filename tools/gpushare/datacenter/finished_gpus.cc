@@ -10,12 +10,13 @@
 #include "tools/gpushare/base/json_reader.h"
 #include "tools/gpushare/base/limits.h"
 #include "tools/gpushare/base/text.h"
+#include "tools/gpushare/colocate/finished_rows.h"
 
 namespace gpushare::tool {
 
 namespace {
 
-constexpr int kSchemaVersion = 1;
+constexpr int kSchemaVersion = 2;
 
 Json ToJson(const Latency& latency) {
   return {latency.queries, latency.late, latency.p99_ns, latency.limit_ns};
@@ -29,7 +30,7 @@ Latency LatencyFrom(const Json& json) {
 Json ToJson(const GpuFigures& gpu) {
   Json colocations = Json::array();
   for (const ColocationFigures& one : gpu.colocations) {
-    colocations.push_back({one.be, ToJson(one.latency), one.be_time});
+    colocations.push_back({ToJson(one.latency), one.be_time});
   }
   return {gpu.service, ToJson(gpu.latency), std::move(colocations)};
 }
@@ -39,8 +40,7 @@ GpuFigures GpuFrom(const Json& json) {
   gpu.service = json.at(0).get<int32_t>();
   gpu.latency = LatencyFrom(json.at(1));
   for (const Json& one : json.at(2)) {
-    gpu.colocations.push_back(
-        {one.at(0).get<int32_t>(), LatencyFrom(one.at(1)), one.at(2).get<double>()});
+    gpu.colocations.push_back({LatencyFrom(one.at(0)), one.at(1).get<double>()});
   }
   return gpu;
 }
@@ -71,9 +71,7 @@ FinishedGpus FinishedFrom(const Json& body, const Warehouse& warehouse) {
       slots[i].at(0).get_to(runs.slots()[i].be_time);
       slots[i].at(1).get_to(runs.slots()[i].latencies_ns);
       const SortedLatencies& latencies = runs.slots()[i].latencies_ns;
-      if (latencies.empty() || !std::is_sorted(latencies.begin(), latencies.end())) {
-        throw InputError("");
-      }
+      if (!std::is_sorted(latencies.begin(), latencies.end())) throw InputError("");
     }
     out.pairs.emplace(policy, std::move(runs));
   }
@@ -89,22 +87,6 @@ FinishedGpus FinishedFrom(const Json& body, const Warehouse& warehouse) {
     }
   }
   return out;
-}
-
-void RequireMadeWith(const std::string& file, const std::string& before_text,
-                     const std::string& now_text) {
-  if (before_text == now_text) return;
-  const Json before = Json::parse(before_text, nullptr, false);
-  const Json now = Json::parse(now_text);
-  std::string what = "other options";
-  for (const auto& [key, value] : now.items()) {
-    const Json was = before.is_object() ? before.value(key, Json()) : Json();
-    if (was == value) continue;
-    what = key + " " + was.dump() + ", and this run has " + value.dump();
-    break;
-  }
-  throw InputError("The partial results in '" + file + "' were made with " + what +
-                   "; without --resume the run starts again.");
 }
 
 }  // namespace
@@ -164,7 +146,7 @@ FinishedGpus LoadFinished(const std::string& file, const Warehouse& warehouse,
     throw corrupt;
   }
   if (digest != HexText(Fnv1a(body))) throw corrupt;
-  RequireMadeWith(file, before, made_with);
+  RequireMadeWith("The partial set in '" + file + "'", before, made_with);
   try {
     return FinishedFrom(Json::parse(body), warehouse);
   } catch (const Json::exception&) {

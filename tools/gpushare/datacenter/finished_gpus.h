@@ -27,7 +27,7 @@ struct FinishedGpus {
   size_t GpuCount() const;
 };
 
-// Rows of different numbers of GPUs are different; the runs of pairs serve all of them.
+// A row's GPUs depend on their number, so the row's name has it. Runs of pairs do not depend on it.
 std::string RowName(const std::string& policy, Placing placing, int64_t gpus);
 
 // What decides the results, as text; results with equal texts can be joined. RunError when the

@@ -18,13 +18,16 @@ struct Latency {
   int64_t limit_ns = 0;
 
   bool Violated() const { return p99_ns > limit_ns; }
-  // How far the p99 is above the limit, as a share of it; below 0: within.
-  double Excess() const { return static_cast<double>(p99_ns) / static_cast<double>(limit_ns) - 1; }
+  // How far the p99 is above the limit, as a share of it; below 0: within. Without a query the
+  // limit may be 0 too, and nothing is violated.
+  double Excess() const {
+    if (queries == 0) return -1;
+    return static_cast<double>(p99_ns) / static_cast<double>(limit_ns) - 1;
+  }
   bool operator==(const Latency&) const = default;
 };
 
 struct ColocationFigures {
-  int32_t be = 0;
   Latency latency;
   double be_time = 0;  // what the BE work takes alone, over the time of the co-location
   bool operator==(const ColocationFigures&) const = default;
@@ -35,7 +38,8 @@ struct GpuFigures {
   Latency latency;  // of the LC app over all its co-locations
   std::vector<ColocationFigures> colocations;
 
-  // The mean BE time of the co-locations: slots are equally long.
+  // The mean BE time of the co-locations, each with the same weight. A run ends at its last
+  // arrival, so the times they are over differ by a few gaps between arrivals.
   double BeTime() const;
   bool operator==(const GpuFigures&) const = default;
 };

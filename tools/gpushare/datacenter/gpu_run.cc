@@ -30,8 +30,7 @@ GpuFigures FiguresOf(const SlotRunner& runner, const PlacedGpu& gpu,
     std::vector<const SortedLatencies*> slot_alone;
     if (!alone.empty()) slot_alone.push_back(&alone[i]->latencies_ns);
     const std::vector<const SortedLatencies*> slot = {&runs[i]->latencies_ns};
-    out.colocations.push_back(
-        {gpu.be[i], LatencyOf(slot, limit_over(slot_alone)), runs[i]->be_time});
+    out.colocations.push_back({LatencyOf(slot, limit_over(slot_alone)), runs[i]->be_time});
     all.push_back(slot[0]);
     all_alone.insert(all_alone.end(), slot_alone.begin(), slot_alone.end());
   }

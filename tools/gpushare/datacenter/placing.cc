@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <string>
+#include <utility>
 
 #include "src/models/placement/cluster.h"
 #include "src/models/placement/pair_table.h"
@@ -73,6 +75,11 @@ std::vector<PlacedGpu> PlaceWarehouse(const Warehouse& warehouse, Placing placin
   const models::placement::PairTable table(cluster.pairs);
   const auto placement = models::placement::Place(cluster, table, options);
   if (!placement.ok()) throw InputError(std::string(placement.status().message()));
+  if (!placement->unplaced.empty()) {
+    throw RunError("The placement '" + std::string(NameOf(placing)) + "' leaves " +
+                   std::to_string(placement->unplaced.size()) +
+                   " kinds of apps with instances that have no GPU, and it must place all.");
+  }
   std::vector<PlacedGpu> out;
   std::vector<int32_t> replicas(warehouse.services.size());
   for (const models::placement::GpuLoad& load : placement->gpus) {
@@ -81,6 +88,19 @@ std::vector<PlacedGpu> PlaceWarehouse(const Warehouse& warehouse, Placing placin
     std::sort(gpu.be.begin(), gpu.be.end());
     out.push_back(std::move(gpu));
   }
+  return out;
+}
+
+std::vector<size_t> EvenlySpaced(const std::vector<PlacedGpu>& gpus, size_t count) {
+  std::vector<size_t> order(gpus.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t left, size_t right) {
+    return std::pair(gpus[left].service, gpus[left].replica) <
+           std::pair(gpus[right].service, gpus[right].replica);
+  });
+  std::vector<size_t> out;
+  count = std::min(count, gpus.size());
+  for (size_t i = 0; i < count; ++i) out.push_back(order[(2 * i + 1) * gpus.size() / (2 * count)]);
   return out;
 }
 

@@ -7,6 +7,7 @@
 #ifndef GPUSHARE_TOOLS_GPUSHARE_DATACENTER_PLACING_H_
 #define GPUSHARE_TOOLS_GPUSHARE_DATACENTER_PLACING_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -21,9 +22,14 @@ struct PlacedGpu {
 };
 
 // `be_time` by service, then by BE app; used by Placing::kAssigned alone. BE instances are divided
-// evenly among BE apps, GPUs among services. Deterministic by the scenario's seed.
+// evenly among BE apps, GPUs among services. Deterministic by the scenario's seed. RunError if an
+// instance has no GPU.
 std::vector<PlacedGpu> PlaceWarehouse(const Warehouse& warehouse, Placing placing,
                                       const std::vector<std::vector<double>>& be_time);
+
+// The indices of `count` GPUs that are evenly spaced in the order of services and replicas, so that
+// every service has its share.
+std::vector<size_t> EvenlySpaced(const std::vector<PlacedGpu>& gpus, size_t count);
 
 }  // namespace gpushare::tool
 

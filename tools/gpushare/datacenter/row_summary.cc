@@ -78,11 +78,4 @@ CheckSummary Compare(const RowSummary& row, const RowSummary& checked,
   return out;
 }
 
-std::vector<size_t> EvenlySpaced(size_t size, size_t count) {
-  std::vector<size_t> out;
-  count = std::min(count, size);
-  for (size_t i = 0; i < count; ++i) out.push_back((2 * i + 1) * size / (2 * count));
-  return out;
-}
-
 }  // namespace gpushare::tool

@@ -74,9 +74,6 @@ CheckSummary Compare(const RowSummary& row, const RowSummary& checked,
                      const std::vector<GpuFigures>& row_gpus,
                      const std::vector<GpuFigures>& checked_gpus);
 
-// `count` of `size` GPUs, evenly spaced, so that every service has its share.
-std::vector<size_t> EvenlySpaced(size_t size, size_t count);
-
 }  // namespace gpushare::tool
 
 #endif  // GPUSHARE_TOOLS_GPUSHARE_DATACENTER_ROW_SUMMARY_H_

@@ -19,10 +19,12 @@ namespace {
 // Streams of random numbers from the seed of a slot.
 constexpr uint64_t kArrivalStream = 1;
 constexpr uint64_t kDeviceStream = 2;
-// Below so many queries a slot often has none; above, its time is a unit error.
+// Below so many points of arrival a slot often has no query; above so many queries, its time is a
+// unit error.
 constexpr double kQueriesPerSlotMin = 20;
 constexpr double kQueriesPerSlotMax = 100'000;
-// Of all runs of pairs under one policy, whose latencies are kept: 80 MB.
+// Of the runs of pairs under all policies. Their latencies are kept in memory, 80 MB, and in
+// partial.json, where a latency takes some ten bytes: below kRowsBytesMax, what --resume reads.
 constexpr double kTableQueriesMax = 10'000'000;
 
 }  // namespace
@@ -37,7 +39,7 @@ SlotRunner::SlotRunner(const Warehouse& warehouse, const DeviceChoice& device, W
       be_per_second_(warehouse.apps.be.size()),
       p99_alone_ns_(warehouse.services.size()) {}
 
-void SlotRunner::Measure(unsigned threads, std::atomic<bool>& stop,
+void SlotRunner::Measure(size_t policies, unsigned threads, std::atomic<bool>& stop,
                          const std::function<void(const std::string&)>& step) {
   const std::vector<LcApp>& lc = warehouse_.apps.lc;
   const std::vector<BeApp>& be = warehouse_.apps.be;
@@ -51,7 +53,7 @@ void SlotRunner::Measure(unsigned threads, std::atomic<bool>& stop,
       step(be[job - lc.size()].name + " alone");
     }
   });
-  CheckQueries();
+  CheckQueries(policies);
 }
 
 double SlotRunner::MeasureBe(const BeApp& app) const {
@@ -61,27 +63,32 @@ double SlotRunner::MeasureBe(const BeApp& app) const {
   return BeAloneResult(plan, ExecuteRun(plan)).be[0].work_per_second;
 }
 
-void SlotRunner::CheckQueries() const {
+void SlotRunner::CheckQueries(size_t policies) const {
   double kept = 0;
   for (size_t i = 0; i < warehouse_.services.size(); ++i) {
     const Service& service = warehouse_.services[i];
     const double queries = static_cast<double>(warehouse_.slot_ns) * service.load /
                            static_cast<double>(SoloNs(static_cast<int32_t>(i)));
     kept += queries * static_cast<double>(warehouse_.table_runs) *
-            static_cast<double>(warehouse_.apps.be.size());
-    if (queries >= kQueriesPerSlotMin && queries <= kQueriesPerSlotMax) continue;
+            static_cast<double>(warehouse_.apps.be.size()) * static_cast<double>(policies);
+    // The queries of a batch arrive at one time.
+    const ArrivalSpec& spec = LcOf(static_cast<int32_t>(i)).arrivals;
+    const bool batches = spec.kind == ArrivalKind::kBatches;
+    const double arrivals = batches ? queries / spec.batch_size : queries;
+    if (arrivals >= kQueriesPerSlotMin && queries <= kQueriesPerSlotMax) continue;
+    const std::string in_batches = batches ? Format(" in %.4g batches", arrivals) : "";
     throw InputError(
-        Format("The service '%s' has %.4g queries in a slot of %s, and it must have from %.0f to "
-               "%.0f; another slot_ns or load helps.",
-               service.name.c_str(), queries,
+        Format("The service '%s' has %.4g queries%s in a slot of %s, and it must have at least "
+               "%.0f %s and at most %.0f queries; another slot_ns or load helps.",
+               service.name.c_str(), queries, in_batches.c_str(),
                DurationText(static_cast<double>(warehouse_.slot_ns)).c_str(), kQueriesPerSlotMin,
-               kQueriesPerSlotMax));
+               batches ? "batches" : "queries", kQueriesPerSlotMax));
   }
   if (kept <= kTableQueriesMax) return;
   throw InputError(
-      Format("The runs of pairs under one policy have %.4g queries, and the limit is %.4g; a "
-             "smaller table_runs or slot_ns helps.",
-             kept, kTableQueriesMax));
+      Format("The runs of pairs under %zu policies have %.4g queries, and the limit is %.4g; fewer "
+             "policies, or a smaller table_runs or slot_ns, help.",
+             policies, kept, kTableQueriesMax));
 }
 
 int64_t SlotRunner::SoloNs(int32_t service) const {
@@ -123,10 +130,6 @@ LcPlan SlotRunner::PlanLc(const SlotPlan& slot) const {
   request.duration_ns = warehouse_.slot_ns;
   request.seed = MixSeed(slot.seed, kArrivalStream);
   plan.arrivals_ns = MakeArrivals(plan.app->arrivals, request);
-  if (plan.arrivals_ns.empty()) {
-    throw InputError("No query of the service '" + service.name + "' arrives in a slot of " +
-                     DurationText(static_cast<double>(warehouse_.slot_ns)) + ".");
-  }
   if (slot.be == kNoBe) return plan;
   plan.p99_bound = plan.app->p99_bound;
   plan.p50_bound = plan.app->p50_bound;
@@ -144,12 +147,18 @@ SlotRun SlotRunner::Run(const SlotPlan& slot) const {
   RunPlan plan = NewPlan(slot);
   plan.device.seed = MixSeed(slot.seed, kDeviceStream);
   plan.lc.push_back(PlanLc(slot));
+  const bool empty = plan.lc[0].arrivals_ns.empty();
+  SlotRun out;
+  if (empty && slot.be == kNoBe) return out;
   if (slot.be != kNoBe) {
     plan.be.push_back({&warehouse_.apps.be[static_cast<size_t>(slot.be)], plan.lc[0].reserve});
   }
+  if (empty) {  // a run ends at its last arrival, and without one it needs a time of its own
+    plan.lc.clear();
+    plan.span_ns = warehouse_.slot_ns;
+  }
   RunOutcome outcome = ExecuteRun(plan);
-  SlotRun out;
-  out.latencies_ns = std::move(outcome.lc[0].latencies_ns);
+  if (!empty) out.latencies_ns = std::move(outcome.lc[0].latencies_ns);
   std::sort(out.latencies_ns.begin(), out.latencies_ns.end());
   if (slot.be != kNoBe) {
     out.be_time = outcome.be[0].work_per_second / be_per_second_[static_cast<size_t>(slot.be)];

@@ -10,6 +10,7 @@
 #define GPUSHARE_TOOLS_GPUSHARE_DATACENTER_SLOT_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -33,7 +34,7 @@ struct SlotPlan {
 };
 
 struct SlotRun {
-  std::vector<int64_t> latencies_ns;  // ascending
+  std::vector<int64_t> latencies_ns;  // ascending; empty: no query arrived in the slot
   double be_time = 0;  // what the BE work takes alone, over the time of the co-location
 };
 
@@ -44,8 +45,8 @@ class SlotRunner {
              const std::atomic<bool>& stop);
 
   // `step` is called after each measurement, from any thread. InputError for slots that have too
-  // few or too many queries.
-  void Measure(unsigned threads, std::atomic<bool>& stop,
+  // few or too many queries, and for too many queries of all pairs under `policies` policies.
+  void Measure(size_t policies, unsigned threads, std::atomic<bool>& stop,
                const std::function<void(const std::string&)>& step);
   // The p99 alone that the library is told of each service; before that it is told none.
   void StateAlone(std::vector<int64_t> p99_ns) { p99_alone_ns_ = std::move(p99_ns); }
@@ -69,7 +70,7 @@ class SlotRunner {
   RunPlan NewPlan(const SlotPlan& slot) const;
   LcPlan PlanLc(const SlotPlan& slot) const;
   double MeasureBe(const BeApp& app) const;
-  void CheckQueries() const;
+  void CheckQueries(size_t policies) const;
 
   const Warehouse& warehouse_;
   const DeviceChoice& device_;

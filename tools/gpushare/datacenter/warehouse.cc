@@ -37,12 +37,8 @@ std::vector<double> ReadLoads(ObjectReader& in) {
 }
 
 std::vector<Placing> ReadPlacings(ObjectReader& in, const std::string& file) {
-  std::vector<Placing> placings;
-  for (const std::string& name : in.Names("placements", {"random", "assigned"})) {
-    placings.push_back(PlacingOf(file + ": " + in.Where("placements"), name));
-  }
-  if (placings.empty()) in.Fail("placements", "is empty");
-  return placings;
+  return PlacingsOf(file + ": " + in.Where("placements"),
+                    in.Names("placements", {"random", "assigned"}));
 }
 
 void ReadSection(const Json& json, const std::string& file, Warehouse& out,
@@ -74,16 +70,17 @@ Json CasesOf(const Json& document, const std::vector<double>& loads) {
   return cases;
 }
 
-// Each slot draws its own arrivals from its seed, so that no two GPUs have the same.
+// Each slot draws its own arrivals from its seed, so that no two GPUs have the same. Periodic ones
+// would be the same in every slot.
 void RequireDrawnArrivals(const Warehouse& warehouse) {
   for (const LcApp& app : warehouse.apps.lc) {
     const ArrivalKind kind = app.arrivals.kind;
-    if (kind == ArrivalKind::kPeriodic || kind == ArrivalKind::kPoisson ||
-        kind == ArrivalKind::kGamma || kind == ArrivalKind::kBatches) {
+    if (kind == ArrivalKind::kPoisson || kind == ArrivalKind::kGamma ||
+        kind == ArrivalKind::kBatches) {
       continue;
     }
     throw InputError(warehouse.apps.file + ": the arrivals of LC app '" + app.name +
-                     "' must be periodic, poisson, gamma or batches: every GPU draws its own.");
+                     "' must be poisson, gamma or batches: every GPU draws its own.");
   }
 }
 
@@ -108,6 +105,17 @@ void RequireBoundedTables(const Warehouse& warehouse) {
       " of simulated time; a smaller table_runs, slot_ns or number of loads helps.");
 }
 
+// `gpus` of the warehouse, each simulated by itself in one row.
+void RequireBoundedRow(const std::string& where, const Warehouse& warehouse, int64_t gpus,
+                       const std::string& remedy) {
+  const int64_t slots = gpus * warehouse.be_per_gpu;
+  if (slots <= kRowNsMax / warehouse.slot_ns) return;
+  throw InputError(where + " is " + std::to_string(gpus) + ", which is " + std::to_string(slots) +
+                   " slots of " + DurationText(static_cast<double>(warehouse.slot_ns)) +
+                   " in a row, and the limit is " + DurationText(static_cast<double>(kRowNsMax)) +
+                   " of simulated time; " + remedy);
+}
+
 }  // namespace
 
 const char* NameOf(Placing placing) { return kPlacings[static_cast<size_t>(placing)]; }
@@ -120,17 +128,45 @@ Placing PlacingOf(const std::string& where, const std::string& text) {
                    "', and a placement is random or assigned.");
 }
 
-void CheckGpus(const std::string& where, int64_t gpus, int64_t be_per_gpu, bool simulated) {
-  if (gpus > kBeInstancesMax / be_per_gpu) {
-    throw InputError(where + " is " + std::to_string(gpus) + " with " + std::to_string(be_per_gpu) +
-                     " BE instances each, and the limit is " + std::to_string(kBeInstancesMax) +
-                     " instances.");
+std::vector<Placing> PlacingsOf(const std::string& where, const std::vector<std::string>& names) {
+  std::vector<Placing> placings;
+  for (const std::string& name : names) {
+    const Placing placing = PlacingOf(where, name);
+    if (std::find(placings.begin(), placings.end(), placing) != placings.end()) {
+      throw InputError(where + " names '" + name + "' twice.");
+    }
+    placings.push_back(placing);
   }
-  if (simulated && gpus > kSimulatedGpusMax) {
+  if (placings.empty()) throw InputError(where + " is empty.");
+  return placings;
+}
+
+void CheckGpus(const std::string& where, const Warehouse& warehouse, bool simulated) {
+  const int64_t gpus = warehouse.gpus;
+  if (gpus > kBeInstancesMax / warehouse.be_per_gpu) {
+    throw InputError(
+        where + " is " + std::to_string(gpus) + " with " + std::to_string(warehouse.be_per_gpu) +
+        " BE instances each, and the limit is " + std::to_string(kBeInstancesMax) + " instances.");
+  }
+  if (!simulated) return;
+  if (gpus > kSimulatedGpusMax) {
     throw InputError(where + " is " + std::to_string(gpus) + ", and at most " +
                      std::to_string(kSimulatedGpusMax) +
                      " are simulated one by one; --tables draws them from tables of pairs.");
   }
+  RequireBoundedRow(where, warehouse, gpus, "--tables draws them from tables of pairs.");
+}
+
+void CheckChecked(const Warehouse& warehouse, int64_t checked) {
+  if (checked == 0) return;
+  const std::vector<Placing>& placings = warehouse.placings;
+  if (std::find(placings.begin(), placings.end(), Placing::kRandom) == placings.end()) {
+    throw InputError("--check is " + std::to_string(checked) +
+                     ", and it simulates GPUs of the placement 'random' again, which is not among "
+                     "the placements; add it, or leave --check out.");
+  }
+  RequireBoundedRow("--check", warehouse, std::min(checked, warehouse.gpus),
+                    "a smaller --check helps.");
 }
 
 std::vector<int64_t> Evenly(int64_t count, size_t parts) {

@@ -50,8 +50,9 @@ std::string ViolationPlot(const DatacenterResult& result) {
              0.3);
     const PaperFigures paper = PaperOf(row.policy, row.placing);
     if (!paper.violated) continue;
-    plot.Point("s2", kPaperShape, Format("Baymax 7.6: %.1f %%", *paper.violated), *paper.violated,
-               y);
+    const std::string text =
+        Format("Baymax 7.6: %s%.1f %%", paper.violated_is_bound ? "below " : "", *paper.violated);
+    plot.Point("s2", kPaperShape, text, *paper.violated, y);
   }
   plot.KeyBar("s0", "LC apps");
   plot.KeyBar("s1", "co-locations");

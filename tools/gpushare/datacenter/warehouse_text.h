@@ -20,6 +20,7 @@ namespace gpushare::tool {
 struct PaperFigures {
   std::optional<double> violated;  // of the LC apps
   std::optional<double> be_time;
+  bool violated_is_bound = false;  // the paper says "below"
 };
 PaperFigures PaperOf(const std::string& policy, Placing placing);
 
