@@ -5,9 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -15,9 +17,13 @@
 #include "tests/temporary_folder.h"
 #include "tests/tools/run_tool.h"
 #include "tools/gpushare/base/errors.h"
+#include "tools/gpushare/base/library.h"
 #include "tools/gpushare/datacenter/finished_gpus.h"
+#include "tools/gpushare/datacenter/gpu_run.h"
+#include "tools/gpushare/datacenter/slot.h"
 #include "tools/gpushare/datacenter/warehouse.h"
 #include "tools/gpushare/datacenter/warehouse_text.h"
+#include "tools/gpushare/workloads/workloads.h"
 
 namespace gpushare::tool {
 namespace {
@@ -82,8 +88,26 @@ TEST_F(DatacenterTest, ThreadsDoNotChangeTheResultAndAdaptiveKeepsWhatBareBreaks
   }
   ASSERT_EQ(result.at("checks").size(), 2U);
   EXPECT_EQ(result.at("checks")[1].at("violated_checked"), 0);
-  const Answer seeded = RunTool(With({"--json", "--seed", "2"}));
-  EXPECT_NE(seeded.out, one.out);
+  const Json seeded = Json::parse(RunTool(With({"--json", "--seed", "2"})).out);
+  for (const size_t row : {0, 1, 2, 3}) {
+    EXPECT_NE(seeded.at("rows")[row].at("be_time"), result.at("rows")[row].at("be_time"));
+  }
+}
+
+// The check has the arrivals of the row: only what the tier `kernel` gives up may differ.
+TEST_F(DatacenterTest, ACheckRunsInTheTierBlock) {
+  const auto check = [&](const std::string& tier) {
+    const Answer answer = RunTool(With({"--json", "--policy", "adaptive", "--placement", "random",
+                                        "--tier", tier, "--check", "4"}));
+    EXPECT_EQ(answer.code, 0) << answer.err;
+    return Json::parse(answer.out).at("checks")[0];
+  };
+  const Json block = check("block");
+  EXPECT_EQ(block.at("p99_difference_max"), 0);
+  EXPECT_EQ(block.at("be_time_difference_max"), 0);
+  const Json kernel = check("kernel");
+  EXPECT_GT(kernel.at("be_time_difference_max"), 0);
+  EXPECT_LT(kernel.at("be_time_difference_max"), 0.05);
 }
 
 TEST_F(DatacenterTest, TablesDrawTenThousandGpusAndFilesAreWritten) {
@@ -142,10 +166,21 @@ TEST_F(ResumeTest, WhatIsFinishedIsNotRunAgainAndTheResultIsTheSame) {
   EXPECT_TRUE(finished.gpus.empty());  // saved after the pairs; the GPUs took less than an interval
   options_.resume = [&](const std::string&) { return finished; };
   EXPECT_EQ(Run(), whole);
+  // Pairs that no run would give show that kept ones are taken as they are: GPUs are drawn from
+  // them.
+  const FinishedGpus real = finished;
+  for (SlotRun& slot : finished.pairs.at("adaptive").slots()) slot.be_time = 7;
+  finished.pairs.at("adaptive").slots()[0].latencies_ns.clear();  // no query arrived
+  SaveFinished(partial_, finished, made_with_);
+  finished = LoadFinished(partial_, warehouse_, made_with_);
+  options_.tables = true;
+  EXPECT_EQ(RunDatacenter(warehouse_, options_).rows.at(0).be_time, 7);
+  options_.tables = false;
+  finished = real;
   // A figure that no run would give shows that a finished GPU is taken as it is.
   GpuFigures marked;
   marked.latency = {1, 1, 2'000'000'000, 1'000'000};
-  marked.colocations = {{0, marked.latency, 0.5}};
+  marked.colocations = {{marked.latency, 0.5}};
   finished.gpus[RowName("adaptive", Placing::kRandom, 4)][3] = marked;
   SaveFinished(partial_, finished, made_with_);
   finished = LoadFinished(partial_, warehouse_, made_with_);
@@ -191,7 +226,10 @@ TEST_F(DatacenterTest, BadInputIsOneSentence) {
   refused({"--gpus", "20000"}, "--tables draws them");
   refused({"--gpus", "100001", "--tables"}, "--gpus is 100001");
   refused({"--placement", "best"}, "--placement names 'best'");
+  refused({"--placement", "random,random"}, "--placement names 'random' twice");
+  refused({"--placement", "assigned", "--check", "1"}, "--check is 1");
   refused({"--policy", "besst"}, "besst");
+  refused({"--policy", "partitioned"}, "runs periodic apps by a plan");
   refused({"--tier", "warp"}, "--tier");
   EXPECT_THAT(RunTool(With({"--json", "--resume"})).err, HasSubstr("--resume needs --out"));
   std::ofstream(file_) << R"({"datacenter": 3})";
@@ -199,6 +237,84 @@ TEST_F(DatacenterTest, BadInputIsOneSentence) {
   const Answer colocate = RunTool({"datacenter", profile_});
   EXPECT_EQ(colocate.code, 2);
   EXPECT_THAT(colocate.err, HasSubstr("'datacenter' is missing"));
+}
+
+// Slots by themselves, without the command.
+class SlotTest : public DatacenterTest {
+ protected:
+  void SetUp() override {
+    DatacenterTest::SetUp();
+    warehouse_ = LoadWarehouse(file_);
+    device_.device = "sim";
+    device_.tier = "kernel";
+    device_.profile = warehouse_.apps.profile;
+    {
+      const RuntimeHandle runtime = OpenRuntime(device_, "bare");
+      workloads_ = MakeWorkloads(FactsOf(runtime.get()));
+    }
+    runner_ = std::make_unique<SlotRunner>(warehouse_, device_, *workloads_, stop_);
+  }
+
+  void Measure(size_t policies) {
+    runner_->Measure(policies, 2, stop_, [](const std::string&) {});
+  }
+  void ExpectRefused(size_t policies, const std::string& part) {
+    try {
+      Measure(policies);
+      ADD_FAILURE() << "accepted: " << part;
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(part));
+    }
+  }
+
+  Warehouse warehouse_;
+  DeviceChoice device_;
+  std::unique_ptr<Workloads> workloads_;
+  std::atomic<bool> stop_{false};
+  std::unique_ptr<SlotRunner> runner_;
+};
+
+TEST_F(SlotTest, ASlotWithoutAnArrivalHasNoQueryAndIsOfTheBeWork) {
+  Measure(1);
+  warehouse_.services[0].load = 1e-6;  // a query in minutes
+  const SlotRun beside = runner_->Run({0, 0, "adaptive", "kernel", 1});
+  EXPECT_TRUE(beside.latencies_ns.empty());
+  EXPECT_NEAR(beside.be_time, 1, 0.1);
+  EXPECT_TRUE(runner_->Run({0, kNoBe, "bare", "kernel", 1}).latencies_ns.empty());
+}
+
+// All arrivals and devices would be alike if a part of the seed were dropped.
+TEST_F(SlotTest, EachGpuAndEachSlotDrawsArrivalsOfItsOwn) {
+  Measure(1);
+  const RunContext context{warehouse_, *runner_, "kernel", 1, stop_, [](const std::string&) {}};
+  const GpuFigures first = SimulateGpu(context, {0, 0, {0, 0}}, "adaptive");
+  EXPECT_EQ(SimulateGpu(context, {0, 0, {0, 0}}, "adaptive"), first);
+  EXPECT_NE(first.colocations[0], first.colocations[1]);
+  const GpuFigures second = SimulateGpu(context, {0, 1, {0, 0}}, "adaptive");
+  EXPECT_NE(second.colocations[0], first.colocations[0]);
+  EXPECT_NE(second.colocations[0], first.colocations[1]);
+}
+
+TEST_F(SlotTest, KeptQueriesAreBoundedOverAllPolicies) {
+  Measure(1);
+  double queries = 0;
+  for (size_t i = 0; i < warehouse_.services.size(); ++i) {
+    queries += static_cast<double>(warehouse_.slot_ns) * warehouse_.services[i].load /
+               static_cast<double>(runner_->SoloNs(static_cast<int32_t>(i)));
+  }
+  // 6,000,000 queries under one policy, and the limit is 10,000,000.
+  warehouse_.table_runs =
+      static_cast<int64_t>(6e6 / queries / static_cast<double>(warehouse_.apps.be.size()));
+  EXPECT_NO_THROW(Measure(1));
+  ExpectRefused(2, "under 2 policies have 1.2e+07 queries");
+}
+
+TEST_F(SlotTest, BatchesAndNotTheirQueriesMustBeMany) {
+  warehouse_.apps.lc[0].arrivals.kind = ArrivalKind::kBatches;
+  warehouse_.apps.lc[0].arrivals.batch_size = 1;
+  Measure(1);
+  warehouse_.apps.lc[0].arrivals.batch_size = 10;
+  ExpectRefused(1, "at least 20 batches");
 }
 
 TEST_F(DatacenterTest, ASlotWithFewQueriesIsRefused) {

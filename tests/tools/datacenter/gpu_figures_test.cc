@@ -65,7 +65,7 @@ GpuFigures Gpu(int32_t service, int64_t p99_ns, std::vector<int64_t> slot_p99_ns
   GpuFigures gpu;
   gpu.service = service;
   gpu.latency = {100, p99_ns > 100 ? 2 : 0, p99_ns, 100};
-  for (const int64_t p99 : slot_p99_ns) gpu.colocations.push_back({0, {50, 0, p99, 100}, be_time});
+  for (const int64_t p99 : slot_p99_ns) gpu.colocations.push_back({{50, 0, p99, 100}, be_time});
   return gpu;
 }
 
@@ -89,10 +89,17 @@ TEST(RowSummaryTest, AnAppIsViolatedByItsWholeP99AndACoLocationByItsOwn) {
   EXPECT_EQ(row.levels[kLevels - 1], 1);  // all of the time, or more
 }
 
-TEST(RowSummaryTest, CheckedGpusAreSpreadOverAllGpus) {
-  EXPECT_EQ(EvenlySpaced(800, 8), (std::vector<size_t>{50, 150, 250, 350, 450, 550, 650, 750}));
-  EXPECT_EQ(EvenlySpaced(3, 8), (std::vector<size_t>{0, 1, 2}));
-  EXPECT_TRUE(EvenlySpaced(3, 0).empty());
+// A slot in which no query arrives has no p99, and with a bound over the p99 alone no limit either.
+TEST(GpuFiguresTest, ASlotWithoutAQueryViolatesNothing) {
+  const SortedLatencies none;
+  for (const int64_t limit_ns : {0, 30}) {
+    Violations violations;
+    violations.Add(LatencyOf({&none}, limit_ns));
+    EXPECT_EQ(violations.count, 1);
+    EXPECT_EQ(violations.violated, 0);
+    EXPECT_EQ(violations.severe, 0);
+    EXPECT_EQ(violations.worst_excess, -1);
+  }
 }
 
 }  // namespace

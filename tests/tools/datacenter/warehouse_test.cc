@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/gpushare/base/errors.h"
@@ -71,21 +72,54 @@ TEST(WarehouseTest, BadFilesAreOneSentenceWithThePlace) {
   refused(Text(R"("loads": [0.2])",
                R"(, "target_ns": 9, "arrivals": {"type": "explicit", "times_ns": [1]})"),
           "every GPU draws its own");
+  refused(Text(R"("loads": [0.2])", R"(, "target_ns": 9, "arrivals": {"type": "periodic"})"),
+          "must be poisson, gamma or batches");
+  refused(Text(R"("loads": [0.2], "placements": ["random", "random"])"), "names 'random' twice");
+  refused(Text(R"("loads": [0.2], "placements": [])"), "datacenter.placements is empty");
   refused(Text(R"("loads": [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9], "slot_ns": 60000000000,
                   "table_runs": 64)"),
           "more than the limit");
 }
 
+Warehouse OfSize(int64_t gpus, int64_t be_per_gpu) {
+  Warehouse warehouse;
+  warehouse.gpus = gpus;
+  warehouse.be_per_gpu = be_per_gpu;
+  warehouse.slot_ns = 1'000'000'000;
+  warehouse.placings = {Placing::kRandom};
+  return warehouse;
+}
+
 TEST(WarehouseTest, TooManyGpusToSimulateNameTheTables) {
-  EXPECT_NO_THROW(CheckGpus("--gpus", 100'000, 10, false));
-  EXPECT_NO_THROW(CheckGpus("--gpus", 10'000, 10, true));
-  EXPECT_THROW(CheckGpus("--gpus", 100'000, 11, false), InputError);
+  EXPECT_NO_THROW(CheckGpus("--gpus", OfSize(100'000, 10), false));
+  EXPECT_NO_THROW(CheckGpus("--gpus", OfSize(10'000, 10), true));
+  EXPECT_THROW(CheckGpus("--gpus", OfSize(100'000, 11), false), InputError);
   try {
-    CheckGpus("--gpus", 10'001, 1, true);
+    CheckGpus("--gpus", OfSize(10'001, 1), true);
     ADD_FAILURE() << "accepted";
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), HasSubstr("--tables"));
   }
+}
+
+TEST(WarehouseTest, TheSimulatedTimeOfARowIsBounded) {
+  Warehouse warehouse = OfSize(10'000, 11);
+  EXPECT_THROW(CheckGpus("--gpus", warehouse, true), InputError);
+  EXPECT_NO_THROW(CheckGpus("--gpus", warehouse, false));
+  warehouse = OfSize(1'000, 10);
+  warehouse.slot_ns = kSlotNsMax;
+  EXPECT_THROW(CheckGpus("--gpus", warehouse, true), InputError);
+  EXPECT_NO_THROW(CheckChecked(warehouse, 166));
+  EXPECT_THROW(CheckChecked(warehouse, 167), InputError);
+  warehouse.gpus = 100;
+  EXPECT_NO_THROW(CheckChecked(warehouse, 1'000));  // all 100 are checked
+}
+
+TEST(WarehouseTest, ACheckNeedsTheRandomPlacement) {
+  Warehouse warehouse = OfSize(10, 10);
+  warehouse.placings = {Placing::kAssigned};
+  EXPECT_NO_THROW(CheckChecked(warehouse, 0));
+  EXPECT_THROW(CheckChecked(warehouse, 1), InputError);
 }
 
 class PlacingTest : public ::testing::Test {
@@ -132,6 +166,15 @@ TEST_F(PlacingTest, TheAssignmentPutsPairsWhereTheyGiveTheMost) {
   // The most: nn at 12 x 0.9 and 8 x 0.8, lbm at 8 x 0.9, 8 x 0.8 and, in the room that is left,
   // 4 x 0.4.
   EXPECT_NEAR(assigned, 32.4 / 40, 1e-9);
+}
+
+// Evenly spaced by service, whatever the order in which the GPUs were placed.
+TEST(EvenlySpacedTest, EveryServiceHasItsShareOfTheCheck) {
+  std::vector<PlacedGpu> gpus;
+  for (int32_t i = 0; i < 8; ++i) gpus.push_back({i % 2, i / 2, {}});
+  EXPECT_EQ(EvenlySpaced(gpus, 4), (std::vector<size_t>{2, 6, 3, 7}));
+  EXPECT_EQ(EvenlySpaced(gpus, 100).size(), 8U);
+  EXPECT_TRUE(EvenlySpaced(gpus, 0).empty());
 }
 
 TEST(EvenlyTest, TheFirstOnesGetTheRest) {
