@@ -455,6 +455,7 @@ def test_the_placement_sees_few_more_jobs_than_there_are_free_slots_and_all_in_t
         start = book.pull(Report(room('r1')), now).start
         now += 0.2
     assert start[0].spec.name == 'job99'
+    assert offered[0] == [f'job{number}' for number in range(17)]
     assert {len(jobs) for jobs in offered} == {17}
     assert len(offered) <= 7  # others come once in OFFER_S
     count = len(offered)

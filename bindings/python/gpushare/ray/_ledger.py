@@ -158,7 +158,8 @@ class Ledger:
         self._placed: dict[str, str] = {}
         self._placed_for: object = None
         self._place_from_s = -math.inf  # after a failure
-        self._offer_from, self._offered_s = 0, -math.inf  # the first of the waiting jobs that is offered; since when
+        self._offer_from = 0  # the first of the waiting jobs that is offered
+        self._offered_s: float | None = None  # since when
         self.placement_failure = ''
         self.changes = 0
 
@@ -317,8 +318,8 @@ class Ledger:
         """The waiting jobs that the placement sees: at most so many, and others after a while if none of them fits."""
         if len(waiting) <= most:
             return waiting
-        if now_s - self._offered_s >= OFFER_S:
-            if not self._placed:
+        if self._offered_s is None or now_s - self._offered_s >= OFFER_S:
+            if self._offered_s is not None and not self._placed:
                 self._offer_from += most
             self._offered_s = now_s
         first = self._offer_from % len(waiting)
