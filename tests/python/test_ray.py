@@ -42,6 +42,8 @@ def run(program, *arguments):
     variables = {**os.environ, 'PYTHONPATH': str(ROOT / 'bindings/python'), 'RAY_USAGE_STATS_ENABLED': '0'}
     done = subprocess.run([ray_python(), str(ROOT / program), *arguments], env=variables, capture_output=True,
                           text=True, timeout=LIMIT_S, check=False)
+    if done.returncode != 0 and 'The current node timed out during startup' in done.stderr:
+        pytest.skip('Ray itself has not started in its 60 s: the host is too busy.')
     assert done.returncode == 0, f'{done.stdout[-4000:]}\n{done.stderr[-4000:]}'
     return done.stdout
 

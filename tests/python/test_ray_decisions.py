@@ -429,6 +429,13 @@ def test_code_that_is_too_large_is_refused():
         ledger().submit(Spec('large', 'lora', bytes((1 << 20) + 1)))
 
 
+def test_a_name_leaves_room_for_the_lease_in_the_apps_name(runtime):
+    with pytest.raises(ValueError, match='has 44 bytes, and at most 43'):
+        ledger().submit(Spec('n' * 44, 'lora', b''))
+    ledger().submit(Spec('n' * 43, 'lora', b''))
+    runtime.create_app(f"{'n' * 43}#{time.time_ns()}", gpushare.AppClass.BEST_EFFORT).close()
+
+
 def test_only_what_changes_the_book_counts_as_a_change():
     book = ledger()
     start, = book.pull(Report(room('r1')), 0.0).start

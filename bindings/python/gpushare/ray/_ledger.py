@@ -26,6 +26,7 @@ from gpushare.ray._placement import Place, Room, Waiting
 JOBS_MAX = 10_000  # of one actor, those that have ended among them
 FAILURES_MAX = 3  # a job that raises so often is wrong itself
 LEASES_LOST_MAX = 3  # without a newer checkpoint between them: the job is what kills its replicas
+NAME_BYTES_MAX = 43  # an app's name has at most 63, of which the lease takes 20
 CODE_BYTES_MAX = 1 << 20  # of a pickled callable with its arguments: data belongs in a file
 OFFER_MARGIN = 16  # waiting jobs that the placement sees beyond the free slots, as some may fit nowhere
 OFFER_S = 1.0  # after which the next waiting jobs are offered where none of these fits
@@ -169,6 +170,9 @@ class Ledger:
             raise ValueError(f"There is a job '{spec.name}' already; names are unique, also of jobs that have ended.")
         if len(self._jobs) >= JOBS_MAX:
             raise ValueError(f'There are {JOBS_MAX} jobs; forget() those that have ended.')
+        if len(spec.name.encode()) > NAME_BYTES_MAX:
+            raise ValueError(f"The job's name '{spec.name}' has {len(spec.name.encode())} bytes, and at most "
+                             f'{NAME_BYTES_MAX} may be.')
         if len(spec.code) > CODE_BYTES_MAX:
             raise ValueError(f"The callable and the arguments of job '{spec.name}' have {len(spec.code)} bytes, and at "
                              f'most {CODE_BYTES_MAX} may be: write data to a file, and pass its path.')
