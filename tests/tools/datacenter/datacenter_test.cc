@@ -79,7 +79,7 @@ TEST_F(DatacenterTest, ThreadsDoNotChangeTheResultAndAdaptiveKeepsWhatBareBreaks
   EXPECT_EQ(bare.at("placement"), "random");
   EXPECT_EQ(bare.at("lc_apps").at("violated"), 4);
   EXPECT_EQ(bare.at("colocations").at("count"), 8);
-  for (const size_t row : {2, 3}) {
+  for (const size_t row : {2U, 3U}) {
     const Json& adaptive = result.at("rows")[row];
     EXPECT_EQ(adaptive.at("policy"), "adaptive");
     EXPECT_EQ(adaptive.at("lc_apps").at("violated"), 0);
@@ -89,7 +89,7 @@ TEST_F(DatacenterTest, ThreadsDoNotChangeTheResultAndAdaptiveKeepsWhatBareBreaks
   ASSERT_EQ(result.at("checks").size(), 2U);
   EXPECT_EQ(result.at("checks")[1].at("violated_checked"), 0);
   const Json seeded = Json::parse(RunTool(With({"--json", "--seed", "2"})).out);
-  for (const size_t row : {0, 1, 2, 3}) {
+  for (const size_t row : {0U, 1U, 2U, 3U}) {
     EXPECT_NE(seeded.at("rows")[row].at("be_time"), result.at("rows")[row].at("be_time"));
   }
 }
