@@ -15,6 +15,7 @@ namespace {
 
 std::vector<const SortedLatencies*> PointersTo(const std::vector<SortedLatencies>& parts) {
   std::vector<const SortedLatencies*> out;
+  out.reserve(parts.size());
   for (const SortedLatencies& part : parts) out.push_back(&part);
   return out;
 }
@@ -61,7 +62,8 @@ Warehouse TwoApps() {
   return warehouse;
 }
 
-GpuFigures Gpu(int32_t service, int64_t p99_ns, std::vector<int64_t> slot_p99_ns, double be_time) {
+GpuFigures Gpu(int32_t service, int64_t p99_ns, const std::vector<int64_t>& slot_p99_ns,
+               double be_time) {
   GpuFigures gpu;
   gpu.service = service;
   gpu.latency = {100, p99_ns > 100 ? 2 : 0, p99_ns, 100};
