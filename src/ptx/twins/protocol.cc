@@ -489,8 +489,8 @@ std::string EndOfBlockTask(const ProtocolChoices& choices, uint32_t exit) {
 std::string BodyText(std::string_view text, const WorkerPlace& place) { return Spell(text, place); }
 
 // The result is always true here. A barrier with a count has it read: where nobody does, ptxas of
-// CUDA 13.0 leaves it out of the code that a divided warp shares, and threads of that warp that wait
-// in a drain never get theirs.
+// CUDA 13.0 leaves it out of the code that a divided warp shares, and threads of that warp that
+// wait in a drain never get theirs.
 std::string JoinedBarrier(const ProtocolChoices& choices) {
   std::string text =
       "barrier.red.or.pred ~p3, " + OperandsOfBarrier(choices.place, choices.barrier) + ", ~p2;";

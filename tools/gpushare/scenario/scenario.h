@@ -109,7 +109,7 @@ struct RealTimeSpec {
   int64_t period_ns = 0;  // 0: the app is not periodic
   int64_t deadline_ns = 0;
   std::vector<JobWorstCase> worst_cases;  // in ascending SMs
-  int64_t job_eviction_ns = 0;         // 0: a job runs to its end
+  int64_t job_eviction_ns = 0;            // 0: a job runs to its end
   double neighbour_factor = 1;
 
   bool IsPeriodic() const { return period_ns > 0; }
