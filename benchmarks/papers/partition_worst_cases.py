@@ -81,7 +81,7 @@ def measure_all(open_runtime: Callable[[], gpushare.Runtime], programs: Programs
         for sms in sizes:
             measured.facts.get(key, {}).pop(sms, None)
         if not measured.facts.get(key):
-            measured.absent[key] = f"'{key}' runs on no partition: {next(iter(sizes.values()))}"
+            measured.absent.setdefault(key, f"'{key}' has no worst case: {next(iter(sizes.values()))}")
     return measured
 
 

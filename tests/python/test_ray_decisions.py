@@ -145,6 +145,14 @@ def test_an_old_wait_decays_and_serves_count_corrects_it():
     assert ranks.latency_ms('r', None, 0.1) == pytest.approx(10)
 
 
+def test_a_replica_without_a_service_time_is_not_the_fastest():
+    ranks = ranking()
+    ranks.note('idle', report(service_ms=0), 0.0)
+    ranks.note('known', report(service_ms=30), 0.0)
+    assert ranks.latency_ms('idle', 5, 0.0) is None
+    assert ranks.order({'idle': 5, 'known': 0}, None, 0.0) == [['known'], ['idle']]
+
+
 def test_stale_and_malformed_statistics_are_none():
     ranks = ranking(stale_after_s=1.0)
     ranks.note('r', report(), 0.0)

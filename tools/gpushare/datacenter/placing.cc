@@ -78,7 +78,8 @@ std::vector<PlacedGpu> PlaceWarehouse(const Warehouse& warehouse, Placing placin
   if (!placement->unplaced.empty()) {
     throw RunError("The placement '" + std::string(NameOf(placing)) + "' leaves " +
                    std::to_string(placement->unplaced.size()) +
-                   " kinds of apps with instances that have no GPU, and it must place all.");
+                   " apps with instances that have no GPU, and it must place all: " +
+                   placement->unplaced.front().reason);
   }
   std::vector<PlacedGpu> out;
   std::vector<int32_t> replicas(warehouse.services.size());

@@ -61,10 +61,11 @@ class Ranking:
     def latency_ms(self, replica: str, ongoing: int | None, now_s: float) -> float | None:
         """The predicted latency of a request that is sent now. None: the replica's statistics are absent or stale.
 
+        It is None too where the replica has no service time, as before its first query or long after its last one.
         ongoing: the requests that Serve counts there; None: it does not know.
         """
         report = self._reports.get(replica)
-        if report is None or now_s - report.seen_s > self._stale_after_s:
+        if report is None or now_s - report.seen_s > self._stale_after_s or report.service_ms <= 0:
             return None
         wait_ms = max(report.wait_ms - (now_s - report.seen_s) * 1e3, 0.0)
         return max(wait_ms, (ongoing or 0) * report.service_ms) + report.service_ms

@@ -25,6 +25,7 @@ from gpushare.ray.metrics import job_metrics
 NAMESPACE = 'gpushare'
 LEASE_S = 5.0
 RESTART_S = 60.0  # a node's loss is found after up to 30 s, and the actor starts elsewhere
+ANSWER_S = 1.0  # that an actor which runs has for a call, even at the end of a wait
 _SAVE_PERIOD_S = 1.0  # of what pulls change; what callers change is saved at once
 
 
@@ -134,9 +135,10 @@ class Jobs:
             status = self._read(self._actor.status, end_s=end_s)[name]
             if status['state'] not in (State.WAITING.value, State.LEASED.value):
                 return self.result(name)
-            if time.monotonic() > end_s:
+            left_s = end_s - time.monotonic()
+            if left_s <= 0:
                 raise TimeoutError(f"The job '{name}' has not ended within {timeout_s} s: {status}")
-            time.sleep(0.1)
+            time.sleep(min(0.1, left_s))
 
     def cancel(self, name: str) -> None:
         """Ends the job. Its replica stops it at its next pull, after the step that runs."""
@@ -156,7 +158,7 @@ class Jobs:
         end_s = min(end_s, time.monotonic() + RESTART_S)
         while True:
             try:
-                return ray.get(method.remote(*arguments), timeout=max(end_s - time.monotonic(), 0.0))
+                return ray.get(method.remote(*arguments), timeout=max(end_s - time.monotonic(), ANSWER_S))
             except ray.exceptions.RayActorError:
                 if time.monotonic() > end_s:
                     raise
