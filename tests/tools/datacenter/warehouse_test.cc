@@ -171,6 +171,7 @@ TEST_F(PlacingTest, TheAssignmentPutsPairsWhereTheyGiveTheMost) {
 // Evenly spaced by service, whatever the order in which the GPUs were placed.
 TEST(EvenlySpacedTest, EveryServiceHasItsShareOfTheCheck) {
   std::vector<PlacedGpu> gpus;
+  gpus.reserve(8);
   for (int32_t i = 0; i < 8; ++i) gpus.push_back({i % 2, i / 2, {}});
   EXPECT_EQ(EvenlySpaced(gpus, 4), (std::vector<size_t>{2, 6, 3, 7}));
   EXPECT_EQ(EvenlySpaced(gpus, 100).size(), 8U);

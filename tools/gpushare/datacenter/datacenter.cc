@@ -197,6 +197,7 @@ class Datacenter {
       SaveSometimes();
     });
     std::vector<GpuFigures> gpus;
+    gpus.reserve(finished.size());
     for (const auto& entry : finished) gpus.push_back(entry.second);
     return gpus;
   }
@@ -208,6 +209,7 @@ class Datacenter {
     full.tier = kFullTier;
     std::vector<GpuFigures> checked(chosen.size());
     std::vector<GpuFigures> before;
+    before.reserve(chosen.size());
     for (const size_t index : chosen) before.push_back(gpus[index]);
     RunParallel(chosen.size(), threads_, stop_, [&](size_t job) {
       checked[job] = SimulateGpu(full, placed[chosen[job]], policy);

@@ -128,10 +128,12 @@ FinishedGpus LoadFinished(const std::string& file, const Warehouse& warehouse,
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) return {};
   const std::string text = ReadFile(file, kRowsBytesMax);
-  const InputError corrupt("The file '" + file +
-                           "' is corrupt; without --resume the run starts again.");
+  const std::string corrupt =
+      "The file '" + file + "' is corrupt; without --resume the run starts again.";
   const size_t line = text.find('\n');
-  if (line == std::string::npos || text.back() != '\n' || line + 1 >= text.size()) throw corrupt;
+  if (line == std::string::npos || text.back() != '\n' || line + 1 >= text.size()) {
+    throw InputError(corrupt);
+  }
   const std::string body = text.substr(line + 1, text.size() - line - 2);
   std::string before;
   std::string digest;
@@ -143,16 +145,16 @@ FinishedGpus LoadFinished(const std::string& file, const Warehouse& warehouse,
     head.at("made_with").get_to(before);
     head.at("digest").get_to(digest);
   } catch (const Json::exception&) {
-    throw corrupt;
+    throw InputError(corrupt);
   }
-  if (digest != HexText(Fnv1a(body))) throw corrupt;
+  if (digest != HexText(Fnv1a(body))) throw InputError(corrupt);
   RequireMadeWith("The partial set in '" + file + "'", before, made_with);
   try {
     return FinishedFrom(Json::parse(body), warehouse);
   } catch (const Json::exception&) {
-    throw corrupt;
+    throw InputError(corrupt);
   } catch (const InputError&) {
-    throw corrupt;
+    throw InputError(corrupt);
   }
 }
 

@@ -40,6 +40,7 @@ GpuFigures FiguresOf(const SlotRunner& runner, const PlacedGpu& gpu,
 
 std::vector<const SlotRun*> PointersTo(const std::vector<SlotRun>& runs) {
   std::vector<const SlotRun*> out;
+  out.reserve(runs.size());
   for (const SlotRun& run : runs) out.push_back(&run);
   return out;
 }
