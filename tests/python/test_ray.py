@@ -1,7 +1,7 @@
 """gpushare.ray under Ray Serve: simulated GPUs, services, jobs, a replica that is killed. It takes a minute on 2 cores.
 
 It runs in the Python that has Ray: that of GPUSHARE_RAY_PYTHON, else that of tools/setup.sh --ray, else this one.
-test_ray_decisions.py needs no Ray. benchmarks/ray/compare.py is the program, and its full run is the nightly one.
+The other tests of gpushare.ray need no Ray. benchmarks/ray/compare.py is the program; its full run is the nightly one.
 """
 
 import os

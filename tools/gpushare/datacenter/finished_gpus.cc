@@ -59,7 +59,8 @@ Json ToJson(const FinishedGpus& finished) {
   return {{"pairs", std::move(pairs)}, {"rows", std::move(rows)}};
 }
 
-// Throws Json::exception or InputError("") for what SaveFinished does not write.
+// The figures in the body of a file. Throws Json::exception or an InputError without a message
+// where the body is malformed; the caller names the file.
 FinishedGpus FinishedFrom(const Json& body, const Warehouse& warehouse) {
   FinishedGpus out;
   const size_t services = warehouse.services.size();

@@ -48,7 +48,7 @@ class SlotRunner {
   // few or too many queries, and for too many queries of all pairs under `policies` policies.
   void Measure(size_t policies, unsigned threads, std::atomic<bool>& stop,
                const std::function<void(const std::string&)>& step);
-  // The p99 alone that the library is told of each service; before that it is told none.
+  // Sets the p99 alone of each service. Runs before this call tell the library none.
   void StateAlone(std::vector<int64_t> p99_ns) { p99_alone_ns_ = std::move(p99_ns); }
 
   SlotRun Run(const SlotPlan& slot) const;
