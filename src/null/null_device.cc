@@ -67,6 +67,10 @@ class NullDevice final : public core::Device {
   core::GraphCut CutOf(const core::KernelDesc& graph) const override {
     return core::CutOfRecord(graph);
   }
+  absl::StatusOr<std::vector<core::NodePiece>> CutAtNodes(
+      const core::KernelDesc& graph, absl::Span<const core::NodeKernel> kernels) override {
+    return core::PiecesOfRecord(graph, kernels);
+  }
 
   absl::Status CreatePlace(PlaceIndex place, const core::PlaceSpec& spec) override {
     if (absl::Status status = core::CheckNewPlace(place, spec, capabilities_.profile);

@@ -44,6 +44,10 @@ class PacedDevice final : public core::Device {
   core::GraphCut CutOf(const core::KernelDesc& graph) const override {
     return inner_->CutOf(graph);
   }
+  absl::StatusOr<std::vector<core::NodePiece>> CutAtNodes(
+      const core::KernelDesc& graph, absl::Span<const core::NodeKernel> kernels) override {
+    return inner_->CutAtNodes(graph, kernels);
+  }
   absl::Status CreatePlace(core::PlaceIndex place, const core::PlaceSpec& spec) override {
     return inner_->CreatePlace(place, spec);
   }

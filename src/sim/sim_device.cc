@@ -51,6 +51,10 @@ class SimDevice final : public core::Device {
   core::GraphCut CutOf(const core::KernelDesc& graph) const override {
     return core::CutOfRecord(graph);
   }
+  absl::StatusOr<std::vector<core::NodePiece>> CutAtNodes(
+      const core::KernelDesc& graph, absl::Span<const core::NodeKernel> kernels) override {
+    return core::PiecesOfRecord(graph, kernels);
+  }
 
   absl::Status PrepareFusedKernel(core::FusedKernelDesc& fused) override {
     const Present present(*this);

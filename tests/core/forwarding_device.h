@@ -31,6 +31,10 @@ class ForwardingDevice : public Device {
   void ReleaseKernel(KernelId graph) override { inner_->ReleaseKernel(graph); }
   void RetireKernel(KernelId kernel) override { inner_->RetireKernel(kernel); }
   GraphCut CutOf(const KernelDesc& graph) const override { return inner_->CutOf(graph); }
+  absl::StatusOr<std::vector<NodePiece>> CutAtNodes(const KernelDesc& graph,
+                                                    absl::Span<const NodeKernel> kernels) override {
+    return inner_->CutAtNodes(graph, kernels);
+  }
   absl::Span<const SpeedPoint> SpeedsOf(KernelId graph) const override {
     return inner_->SpeedsOf(graph);
   }

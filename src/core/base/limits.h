@@ -95,6 +95,9 @@ inline constexpr int64_t kMinCodeCacheEntryBytes = 4096;
 // How long the code cache waits for another process that writes: longer than an entry takes.
 inline constexpr int kCodeCacheLockMsMax = 200;
 inline constexpr int kMaxGraphNodes = 4096;
+// Kernel nodes at which one graph of LC work is cut. A query has a task for each and for each part
+// between them, out of its app's task slots.
+inline constexpr int kMaxCutNodes = 16;
 // Segments of one graph: 0.4 s of work in segments of the default length.
 inline constexpr int kMaxSegments = 4096;
 inline constexpr int kMaxInFlightLaunches = 1024;  // slots of the device's launch table

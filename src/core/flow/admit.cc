@@ -48,11 +48,21 @@ void AdmitTask(Flow& flow, Task& task) {
   flow.dirty = true;
 }
 
+// The task, and the pieces behind it where it is the first one of a graph (entry/pieces.h).
+void AdmitAll(Flow& flow, TicketId ticket) {
+  Task* task = flow.tables.FindTask(ticket);
+  while (task != nullptr) {
+    const TicketId next = task->piece.next;
+    AdmitTask(flow, *task);  // it may end there, and its slot be another task's
+    task = next ? flow.tables.FindTask(next) : nullptr;
+  }
+}
+
 void AdmitWord(Flow& flow, uint64_t word) {
   const uint64_t id = RingSlotWord(word);
   switch (RingTagOf(word)) {
     case RingTag::kSubmitted:
-      if (Task* task = flow.tables.FindTask(TicketId{id}); task != nullptr) AdmitTask(flow, *task);
+      AdmitAll(flow, TicketId{id});
       return;
     case RingTag::kStarted:
       if (Task* task = flow.tables.FindTask(TicketId{id}); task != nullptr) Adopt(flow, *task);

@@ -160,6 +160,11 @@ class Scheduler {
   explicit Scheduler(std::unique_ptr<Driver> driver);
   // Gives the model the staged kernel, then shows it to look-ups.
   absl::Status PublishStaged(const KernelDesc& kernel);
+  // Prepares the described kernel and publishes it.
+  absl::StatusOr<KernelId> AddKernel(KernelDesc desc);
+  // Registers the parts of a graph that may be cut at kernel nodes. Whatever fails, it runs whole.
+  absl::Status CutAtNodes(KernelId graph);
+  void RetireParts(absl::Span<const GraphPiece> pieces);
   std::unique_ptr<Driver> driver_;
 };
 

@@ -26,6 +26,7 @@
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/finish.h"
 #include "src/core/flow/verbs/queries/jobs.h"
+#include "src/core/flow/verbs/request.h"
 #include "src/core/log/events.h"
 #include "src/core/log/open_metrics.h"
 #include "src/core/queueing/queue_tail.h"
@@ -226,6 +227,32 @@ absl::Status Prepare(Device& device, KernelDesc& kernel) {
   return status;
 }
 
+// Whether a task may be the node. Its submit checks nothing any more.
+bool IsLaunchable(const Flow& flow, const GraphPiece& node) {
+  TaskSpec spec;
+  spec.work.block_tasks = node.block_tasks;
+  spec.work.grid = node.grid;
+  spec.work.arguments = node.arguments.data();
+  spec.work.arguments_bytes = node.arguments.size();
+  // Larger arguments have a bounded pool of slots, which a burst of queries would empty.
+  return node.arguments.size() <= kInlineArgumentBytes &&
+         CheckSpec(spec, flow.tables.FindKernel(node.kernel),
+                   flow.device->capabilities().block_tasks_max)
+             .ok();
+}
+
+// The kernels at whose nodes a graph may be cut: those of the fused kernels so far.
+std::vector<NodeKernel> NodeKernelsOf(const Tables& tables) {
+  std::vector<NodeKernel> kernels;
+  for (int i = 0; i < tables.fused_count(); ++i) {
+    const FusedKernelDesc& fused = tables.fused(i);
+    for (const KernelId part : {fused.tensor_part, fused.cuda_part}) {
+      AddNodeKernel(fused, part, tables.FindKernel(part)->name, kernels);
+    }
+  }
+  return kernels;
+}
+
 // Whether its registration needs every place: the application's callback runs in each place then
 // and never later, and so does a measurement.
 bool NeedsEveryPlace(const Flow& flow, const KernelDesc& kernel) {
@@ -304,7 +331,10 @@ class EveryPlace {
 void Scheduler::RetireKernel(KernelId id) {
   const KernelDesc* const kernel = FindKernel(id);
   if (kernel == nullptr) return;
-  if (kernel->graph() != nullptr) driver_->flow.tables.UseOf(id).Retire();
+  if (kernel->graph() != nullptr) {
+    driver_->flow.tables.UseOf(id).Retire();
+    RetireParts(kernel->graph()->pieces);
+  }
   driver_->flow.tables.RetireKernel(id);
 }
 
@@ -327,6 +357,18 @@ absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
     desc.solo_hint_ns = flow.model->durations().LearnedSoloNs(desc.name);
   }
   FillUnknown(desc);
+  const bool may_be_cut = graph && desc.graph()->MayBeCutAtNodes();
+  const absl::StatusOr<KernelId> id = AddKernel(std::move(desc));
+  if (!id.ok() || !may_be_cut) return id;
+  if (absl::Status status = CatchExhaustion([&] { return CutAtNodes(*id); }); !status.ok()) {
+    RetireKernel(*id);
+    return status;
+  }
+  return id;
+}
+
+absl::StatusOr<KernelId> Scheduler::AddKernel(KernelDesc desc) {
+  Flow& flow = driver_->flow;
   EveryPlace places(*driver_, desc);
   absl::StatusOr<KernelDesc*> kernel = Stage(*driver_, std::move(desc));
   if (!kernel.ok()) return kernel.status();
@@ -340,6 +382,38 @@ absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
   }
   places.Keep();
   return id;
+}
+
+absl::Status Scheduler::CutAtNodes(KernelId graph) {
+  Flow& flow = driver_->flow;
+  const KernelDesc& kernel = *FindKernel(graph);
+  absl::StatusOr<std::vector<NodePiece>> made =
+      flow.device->CutAtNodes(kernel, NodeKernelsOf(flow.tables));
+  if (!made.ok()) return made.status();
+  std::vector<GraphPiece> pieces;
+  for (NodePiece& piece : *made) {
+    if (piece.piece.is_node && !IsLaunchable(flow, piece.piece)) {
+      RetireParts(pieces);
+      return absl::OkStatus();
+    }
+    if (piece.part.has_value()) {
+      const absl::StatusOr<KernelId> part = AddKernel(*std::move(piece.part));
+      if (!part.ok()) {
+        RetireParts(pieces);
+        return IsDeviceLost(part.status()) ? part.status() : absl::OkStatus();
+      }
+      piece.piece.kernel = *part;
+    }
+    pieces.push_back(std::move(piece.piece));
+  }
+  flow.tables.SetPieces(graph, std::move(pieces));
+  return absl::OkStatus();
+}
+
+void Scheduler::RetireParts(absl::Span<const GraphPiece> pieces) {
+  for (const GraphPiece& piece : pieces) {
+    if (!piece.is_node) RetireKernel(piece.kernel);
+  }
 }
 
 absl::Status Scheduler::PublishStaged(const KernelDesc& kernel) {

@@ -8,6 +8,7 @@
 #include "src/core/base/ids.h"
 #include "src/core/base/prefetch.h"
 #include "src/core/flow/entry/fast_path.h"
+#include "src/core/flow/entry/pieces.h"
 #include "src/core/flow/entry/quota_check.h"
 #include "src/core/flow/entry/submit_check.h"
 #include "src/core/flow/verbs/accept.h"
@@ -110,6 +111,14 @@ absl::StatusOr<TicketId> SubmitChecked(Flow& flow, const TaskSpec& spec, AppClas
   if (!query.ok()) return query.status();
   WaitHolds waits(flow.tables);
   if (absl::Status status = waits.Take(spec.wait_tickets); !status.ok()) return status;
+  if (app_class == AppClass::kLatencyCritical && EnterPieces(queue, spec, kernel)) {
+    absl::StatusOr<TicketId> pieces = SubmitPieces(flow, queue, spec, *kernel, *query);
+    if (pieces.ok()) {
+      hold.Keep();
+      waits.Keep();
+    }
+    return pieces;
+  }
   absl::StatusOr<Task*> accepted = AcceptTask(flow, queue, spec, kernel, *query);
   if (!accepted.ok()) return accepted.status();
   hold.Keep();

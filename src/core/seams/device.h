@@ -49,6 +49,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -61,6 +62,7 @@
 #include "src/core/seams/device_profile.h"
 #include "src/core/seams/kernel.h"
 #include "src/core/seams/launch_counts.h"
+#include "src/core/seams/node_cut.h"
 #include "src/core/seams/work.h"
 
 namespace gpushare::core {
@@ -199,6 +201,14 @@ class Device : public Clock {
   // How fast the prepared graph is on fewer SMs, in their order, the whole device the last; only
   // with measure_places, and empty where the device measured nothing.
   virtual absl::Span<const SpeedPoint> SpeedsOf(KernelId /*graph*/) const { return {}; }
+
+  // The pieces of a prepared graph that LC apps submit, cut at nodes that launch one of `kernels`
+  // and take long enough. Empty: the graph runs whole only. What it made of the graph stays until
+  // ReleaseKernel of the graph. As PrepareKernel as to other calls.
+  virtual absl::StatusOr<std::vector<NodePiece>> CutAtNodes(
+      const KernelDesc& /*graph*/, absl::Span<const NodeKernel> /*kernels*/) {
+    return std::vector<NodePiece>();
+  }
 
   // Called once for each fused kernel before its first launch, with its identifier, once both parts
   // are prepared; as PrepareKernel as to other calls. Fills what the caller left at 0.

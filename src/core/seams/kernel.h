@@ -71,6 +71,8 @@ struct GraphNode {
   ResourceDemand demand;
   // One block task of the node's twin, alone. 0: it has no twin, and runs to its end.
   int64_t block_task_ns = 0;
+  // The registered kernel of which the node launches `blocks` block tasks; empty: not one of those.
+  std::string kernel = {};
 };
 
 struct SimulationRecord {

@@ -20,6 +20,7 @@ void DropHandles(KernelCode& code) {
     graph->graph_exec = nullptr;
     graph->warm_memory.clear();
     graph->function_images.clear();
+    graph->pieces.clear();
   }
 }
 

@@ -7,6 +7,7 @@
 #define GPUSHARE_SRC_CORE_SEAMS_KERNEL_CODE_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -75,6 +76,17 @@ struct GraphCut {
   int32_t evictable_segments = 0;
 };
 
+// A task of a query whose graph is cut at kernel nodes (node_cut.h): the launch of a registered
+// kernel that was a node, or the part of the graph between two of those.
+struct GraphPiece {
+  KernelId kernel = {};  // of a part: a graph that the library registers by itself
+  bool is_node = false;  // a kernel node, which may be fused
+  int64_t solo_ns = 0;   // alone on the whole device
+  int64_t block_tasks = 1;
+  std::array<int32_t, 3> grid = {};       // of a node; zeros: one dimension
+  std::vector<std::byte> arguments = {};  // of a node
+};
+
 // Memory of the device.
 struct MemoryRange {
   uint64_t address = 0;
@@ -105,6 +117,12 @@ struct GraphCode {
   // What the device made of it (graph_cut.h). Scheduler::RegisterKernel writes it, and makes the
   // kernel evictable where there are several segments.
   GraphCut cut = {};
+  // What a query of an LC app may run instead of the whole graph, in this order. Empty: nothing.
+  // Scheduler::RegisterKernel writes it.
+  std::vector<GraphPiece> pieces = {};
+
+  // Never cut into segments and measured: LC work that may be cut at kernel nodes.
+  bool MayBeCutAtNodes() const { return segment_ns < 0 && measure_nodes && graph_exec == nullptr; }
 };
 
 using KernelCode = std::variant<FunctionCode, GraphCode, LibraryCall, PtxCode>;

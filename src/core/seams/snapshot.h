@@ -106,6 +106,8 @@ struct LcAppView {
   int32_t tasks_in_flight = 0;  // launched, not completed
   TimeNs idle_since_ns = 0;     // when active_queries last became 0
   KernelId main_kernel;         // the kernel that most of its time goes to; 0 before its first
+  // That kernel's pieces, where it is a graph that can be cut at kernel nodes; else empty.
+  absl::Span<const GraphPiece> pieces;
   // Factor on its speed while BE copies run, by LinkUse.
   std::array<float, kLinkUses> speed_beside_copies = {1, 1, 1, 1};
 };
@@ -435,6 +437,8 @@ struct LcRoute {
   PlaceIndex place = kWholeDevice;
   LaneClass lane_class = LaneClass::kLc;
   bool fast_path = true;  // submitters may launch by themselves
+  // Graphs that have pieces are submitted in pieces (node_cut.h), which no fast path launches.
+  bool cuts_graphs = false;
   bool evict_overlapping = false;
   // Nothing stays on the SMs after such an eviction, and a grid may wait until they are empty
   // (LaunchRequest::waits_for_empty_sms).

@@ -399,6 +399,14 @@ bool Tables::AnyHeld(const Uses& uses) const {
 
 bool Tables::IsUsed(const KernelDesc& kernel) const {
   if (!graph_use_[kernel.id.value - 1].IsIdle()) return true;
+  for (int i = 0; i < kernels(); ++i) {
+    const GraphCode* const graph = kernels_[static_cast<size_t>(i)]->graph();
+    if (graph == nullptr || retired_.test(static_cast<size_t>(i))) continue;
+    if (std::any_of(graph->pieces.begin(), graph->pieces.end(),
+                    [&](const GraphPiece& piece) { return piece.kernel == kernel.id; })) {
+      return true;
+    }
+  }
   for (int i = 0; i < fused_count(); ++i) {
     if (HasPart(fused(i), kernel.id) && !IsRetired(fused(i))) return true;
   }
@@ -463,6 +471,11 @@ void Tables::PublishKernel() {
     retired_.reset(slot);
   }
   version_.fetch_add(1);
+}
+
+void Tables::SetPieces(KernelId graph, std::vector<GraphPiece> pieces) {
+  MutexLock lock(&mutex_);
+  kernels_[graph.value - 1]->graph()->pieces = std::move(pieces);
 }
 
 void Tables::DropStagedKernel() {

@@ -51,6 +51,8 @@ class Tables {
   const KernelDesc* StagedOver() const;
   void PublishKernel();
   void DropStagedKernel();
+  // What queries may run instead of the published graph, of which no task was submitted yet.
+  void SetPieces(KernelId graph, std::vector<GraphPiece> pieces);
   // Its last handle is gone, so that no task of it is submitted any more.
   void RetireKernel(KernelId id);
   // Whether its slot waits for another kernel.

@@ -209,6 +209,20 @@ struct Progress {
   BoundedList<Part, kMaxPartsPerTask> parts;  // last: its unused storage keeps the rest together
 };
 
+// Of a task that is one piece of a query's graph (GraphPiece). Submit resets it by assignment.
+struct PieceOfGraph {
+  const KernelDesc* graph = nullptr;  // null: the task is no piece
+  TicketId next;                      // the piece behind it; 0: it is the last one
+  // What the pieces before it sum up to, once the one before it is complete.
+  Verdict verdict = Verdict::kPending;  // of the first one that did not succeed
+  int32_t error_code = 0;
+  int32_t launches = 0;
+  TimeNs launch_ns = 0;  // of the first one; 0: it is the first one itself
+  TimeNs start_ns = 0;
+  int64_t predicted_ns = 0;
+  int64_t measured_ns = 0;
+};
+
 // In a PagedArray: a slot that no task ever had is all zero bytes, which is a free slot of
 // generation 0. AllocateTask gives it its index, app and first generation.
 struct alignas(64) Task {
@@ -240,6 +254,7 @@ struct alignas(64) Task {
   int64_t next_within_ns = 0;    // as TaskSpec says
   int32_t token_mark = 0;        // the first of its marks (token_streams.h); 0: none
   int32_t large_arguments = -1;  // slot in the app's pool
+  PieceOfGraph piece;
 
   // The flow's own, once the task is published.
   Progress progress;

@@ -51,12 +51,20 @@ const Field<SpeedPoint> kSpeedFields[] = {
     {"speed", &SpeedPoint::speed, 1e-6, 100},
 };
 
+// Left out where the node is of no registered kernel, as most are.
+absl::Status ReadNodeKernel(const JsonValue& value, const JsonPath& path, GraphNode& out) {
+  return ReadString(value, path, 1, core::kMaxNameBytes, out.kernel);
+}
+void WriteNodeKernel(const GraphNode& in, JsonWriter& json) { json.Write(in.kernel); }
+
 const Field<GraphNode> kNodeFields[] = {
     {"duration_ns", &GraphNode::duration_ns, 0, kDurationMaxNs},
     {"blocks", &GraphNode::blocks, 0, (1LL << 31) - 1},
     {"repeat", &GraphNode::repeat, 1, 1 << 20},
     {"whole_sm", &GraphNode::whole_sm},
     {"block_task_ns", &GraphNode::block_task_ns, 0, kDurationMaxNs},
+    {"kernel", Field<GraphNode>::Custom{ReadNodeKernel, WriteNodeKernel,
+                                        [](const GraphNode& in) { return in.kernel.empty(); }}},
     {"demand", ObjectField<GraphNode, ResourceDemand, &GraphNode::demand, kDemandFields>()},
 };
 

@@ -251,8 +251,10 @@ void LearnQueryReturned(Flow& flow, const QueryState& query) {
 
 void LearnPrediction(Flow& flow, Task& task) {
   if (task.work.kernel == nullptr) return;
-  const bool changed = VoteMainKernel(task.app->evidence.main_kernel, *task.work.kernel,
-                                      task.progress.predicted.duration_ns);
+  // The pieces of a graph vote for it: the app's work is the same, however it is launched.
+  const KernelDesc& voted = task.piece.graph != nullptr ? *task.piece.graph : *task.work.kernel;
+  const bool changed =
+      VoteMainKernel(task.app->evidence.main_kernel, voted, task.progress.predicted.duration_ns);
   flow.pairs_stale = flow.pairs_stale || changed;
   PredictByKernel(task);
 }

@@ -109,6 +109,7 @@ void Fill(Task& task, Queue& queue, const TaskSpec& spec, const KernelDesc* kern
   task.callback = spec.callback;
   task.callback_user = spec.callback_user;
   task.next_within_ns = spec.next_within_ns;
+  task.piece = PieceOfGraph();
   task.progress = Progress{};  // braces: Progress() would zero the storage of its parts first
   task.record = CompletionRecord();
   task.record.ticket = Tables::TicketOf(task);

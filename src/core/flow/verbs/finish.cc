@@ -64,6 +64,46 @@ void NoteRegion(const Task& task) {
                    std::memory_order_relaxed);
 }
 
+// A piece of a graph succeeds only if those before it did: the caller sees the last one alone.
+Verdict WithPiecesBefore(Task& task, Verdict verdict) {
+  if (verdict != Verdict::kOk || task.piece.verdict == Verdict::kPending) return verdict;
+  task.record.error_code = task.piece.error_code;
+  return task.piece.verdict;
+}
+
+// Hands on to the piece behind it what the graph has taken so far. The last one's record becomes
+// that of the whole graph.
+void SumPieces(Flow& flow, Task& task) {
+  const PieceOfGraph& piece = task.piece;
+  if (piece.graph == nullptr) return;
+  CompletionRecord& record = task.record;
+  Task* const next = piece.next ? flow.tables.FindTask(piece.next) : nullptr;
+  const TimeNs launch_ns = piece.launch_ns != 0 ? piece.launch_ns : record.launch_ns;
+  const TimeNs start_ns = piece.start_ns != 0 ? piece.start_ns : record.start_ns;
+  if (piece.next) {
+    if (next == nullptr) return;  // the caller cancelled it, and it is over
+    PieceOfGraph& behind = next->piece;
+    behind.verdict = record.verdict == Verdict::kOk ? Verdict::kPending : record.verdict;
+    behind.error_code = record.error_code;
+    behind.launches = piece.launches + record.launches;
+    behind.launch_ns = launch_ns;
+    behind.start_ns = start_ns;
+    behind.predicted_ns = piece.predicted_ns + record.predicted_ns;
+    behind.measured_ns = piece.measured_ns + record.measured_ns;
+    return;
+  }
+  record.kernel = piece.graph->id;
+  record.kind = TaskKind::kGraph;
+  record.block_tasks = record.verdict == Verdict::kOk ? 1 : 0;
+  record.launches += piece.launches;
+  record.launch_ns = launch_ns;
+  record.start_ns = start_ns;
+  record.predicted_ns += piece.predicted_ns;
+  record.measured_ns += piece.measured_ns;
+  // As of any graph: a lane that hangs may still run it.
+  if (record.verdict != Verdict::kTimedOut) flow.tables.UseOf(piece.graph->id).Leave();
+}
+
 void NoteAwaited(Flow& flow, Task& task) {
   if (!task.awaited.load(std::memory_order_seq_cst)) return;
   task.awaited.store(false, std::memory_order_relaxed);
@@ -73,6 +113,7 @@ void NoteAwaited(Flow& flow, Task& task) {
 }  // namespace
 
 void FinishTask(Flow& flow, Task& task, Verdict verdict) {
+  verdict = WithPiecesBefore(task, verdict);
   LearnRegionEnded(flow, task);
   const bool counted = task.progress.running_index >= 0;
   LeaveRunning(flow, task);
@@ -123,6 +164,7 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
     task.query->distance_ns = std::max(task.query->distance_ns, distance_ns);
   }
   FinishQueryTask(flow, task);
+  SumPieces(flow, task);
   task.queue->tasks_open.fetch_sub(1, std::memory_order_acq_rel);
   if (task.callback != nullptr) {
     flow.notices.Push({task.callback, task.callback_user, record});

@@ -65,6 +65,15 @@ bool FusedGains(const FusedCurveView& curve) {
   return curve.At(curve.inflection) < 1 + curve.inflection;
 }
 
+int64_t OpportuneGainNs(const FusedView& fused, KernelId lc, int64_t lc_ns) {
+  const FusedCurveView& curve = fused.curve;
+  if (!(curve.inflection > 0)) return 0;
+  const double saved = 1 + curve.inflection - curve.At(curve.inflection);
+  const bool lc_is_tensor = fused.kernel->tensor_part == lc;
+  const double of_lc = lc_is_tensor ? saved : saved / curve.inflection;
+  return static_cast<int64_t>(of_lc * static_cast<double>(std::min(lc_ns, kMaxDurationNs)));
+}
+
 bool IsPruned(const Snapshot& snapshot, const FusedView& fused) {
   if (fused.curve.trained) return !FusedGains(fused.curve);
   return std::any_of(snapshot.fused.begin(), snapshot.fused.end(), [&](const FusedView& other) {

@@ -76,6 +76,10 @@ class OverlapFinder {
 // at the opportune one, if at any.
 bool FusedGains(const FusedCurveView& curve);
 
+// What an LC kernel and a BE task of the opportune size save as a fused kernel, against one after
+// the other. Below 0: they lose.
+int64_t OpportuneGainNs(const FusedView& fused, KernelId lc, int64_t lc_ns);
+
 // The paper's run-time pruning (VIII-I): a CD kernel that was measured not to gain with one TC
 // kernel, in any of their fused kernels, is not fused with others either. Fused kernels that were
 // measured themselves speak for themselves.

@@ -27,6 +27,7 @@ void PublishTackerRoutes(const Snapshot& snapshot, const TackerTurn& turn, Plan&
   PublishRoutes(snapshot, route, plan);
   for (size_t app = 0; app < snapshot.lc_apps.size(); ++app) {
     plan.routes[app].fast_path = !turn.MayOverlap(static_cast<int32_t>(app));
+    plan.routes[app].cuts_graphs = turn.CutsGraph(static_cast<int32_t>(app));
   }
 }
 

@@ -39,6 +39,20 @@ KernelRow MainKernel(const Snapshot& snapshot, const LcAppView& app) {
   return row;
 }
 
+// Whether a fused kernel of the node and a BE task saves more than a cut costs. Workers beside the
+// node's grid are no reason to cut.
+bool GainsByCut(const Snapshot& snapshot, const GraphPiece& piece, const HeadView& be) {
+  if (!piece.is_node) return false;
+  return std::any_of(snapshot.fused.begin(), snapshot.fused.end(), [&](const FusedView& fused) {
+    const KernelId tensor = fused.kernel->tensor_part;
+    const KernelId cuda = fused.kernel->cuda_part;
+    const bool joins = (tensor == piece.kernel && cuda == be.kernel->id) ||
+                       (cuda == piece.kernel && tensor == be.kernel->id);
+    return joins && OpportuneGainNs(fused, piece.kernel, piece.solo_ns) > kCutNodeNs &&
+           !IsPruned(snapshot, fused);
+  });
+}
+
 }  // namespace
 
 TackerTurn::TackerTurn(const Snapshot& snapshot) : snapshot_(snapshot) {
@@ -55,7 +69,13 @@ TackerTurn::TackerTurn(const Snapshot& snapshot) : snapshot_(snapshot) {
                        [&](const HeadView* be) { return finder.EverGains(*be); });
   };
   for (size_t app = 0; app < snapshot.lc_apps.size() && !kernels.empty(); ++app) {
-    may_overlap_[app] = gains(MainKernel(snapshot, snapshot.lc_apps[app]));
+    const LcAppView& view = snapshot.lc_apps[app];
+    cuts_graph_[app] =
+        std::any_of(view.pieces.begin(), view.pieces.end(), [&](const GraphPiece& piece) {
+          return std::any_of(kernels.begin(), kernels.end(),
+                             [&](const HeadView* be) { return GainsByCut(snapshot, piece, *be); });
+        });
+    may_overlap_[app] = cuts_graph_[app] || gains(MainKernel(snapshot, view));
   }
   for (const HeadView& head : snapshot.heads) {
     if (head.app_class != AppClass::kLatencyCritical) continue;

@@ -19,6 +19,10 @@ class TackerTurn {
   // Whether a task of this LC app may find a partner among the BE work that is there.
   bool MayOverlap(int32_t lc_app) const { return may_overlap_[static_cast<size_t>(lc_app)]; }
 
+  // Whether a query of this app gains more by a partner of one of its graph's kernel nodes than the
+  // cut costs it, so that the next one is submitted in pieces (seams/node_cut.h).
+  bool CutsGraph(int32_t lc_app) const { return cuts_graph_[static_cast<size_t>(lc_app)]; }
+
   // Whether this LC head may give way: it is of the query that arrived last, and that query has
   // headroom.
   bool GivesWay(const HeadView& lc) const;
@@ -43,6 +47,7 @@ class TackerTurn {
   const QueryView* last_ = nullptr;
   bool earlier_waits_ = false;
   std::array<bool, kMaxApps> may_overlap_{};
+  std::array<bool, kMaxApps> cuts_graph_{};
 };
 
 }  // namespace gpushare::core

@@ -15,7 +15,8 @@ constexpr uint32_t PackRoute(const LcRoute& route) {
   return static_cast<uint32_t>(route.place + 1) | static_cast<uint32_t>(route.lane_class) << 8 |
          static_cast<uint32_t>(route.fast_path) << 16 |
          static_cast<uint32_t>(route.evict_overlapping) << 17 |
-         static_cast<uint32_t>(route.waits_for_empty_sms) << 18;
+         static_cast<uint32_t>(route.waits_for_empty_sms) << 18 |
+         static_cast<uint32_t>(route.cuts_graphs) << 19;
 }
 constexpr LcRoute UnpackRoute(uint32_t word) {
   LcRoute route;
@@ -24,6 +25,7 @@ constexpr LcRoute UnpackRoute(uint32_t word) {
   route.fast_path = (word >> 16 & 1) != 0;
   route.evict_overlapping = (word >> 17 & 1) != 0;
   route.waits_for_empty_sms = (word >> 18 & 1) != 0;
+  route.cuts_graphs = (word >> 19 & 1) != 0;
   return route;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "absl/types/span.h"
+#include "src/core/base/tuning.h"
 #include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "src/core/policies/adaptive/arrangement/worst_latency.h"
 #include "src/core/policies/parts/bounds.h"
@@ -142,8 +143,53 @@ FusedWay FusedPartners::WayOf(const HeadView& lc, const HeadView& be, bool runs)
 
 FusedWay FusedPartners::MainWayOf(int32_t lc_app, const HeadView& be) const {
   if (!MayBePartner(be)) return {};
-  const KernelId main = snapshot_.lc_apps[static_cast<size_t>(lc_app)].main_kernel;
-  return BestWay({.lc = main, .be = &be, .workers_left = QuotaWorkers(be)});
+  const LcAppView& app = snapshot_.lc_apps[static_cast<size_t>(lc_app)];
+  if (app.pieces.empty()) {
+    return BestWay({.lc = app.main_kernel, .be = &be, .workers_left = QuotaWorkers(be)});
+  }
+  FusedWay best;
+  double best_ns = 0;
+  for (const GraphPiece& piece : app.pieces) {
+    const FusedWay way = NodeWayOf(piece, be);
+    const double gain_ns = way.gain() * static_cast<double>(piece.solo_ns);
+    if (way.view == nullptr || gain_ns <= best_ns) continue;
+    best = way;
+    best_ns = gain_ns;
+  }
+  return best;
+}
+
+// With what the cut costs. None where that is more than it gains.
+FusedWay FusedPartners::NodeWayOf(const GraphPiece& node, const HeadView& be) const {
+  if (!node.is_node || node.solo_ns <= 0) return {};
+  const FusedWay way =
+      BestWay({.lc = node.kernel,
+               .be = &be,
+               .turn = static_cast<double>(kCutNodeNs) / static_cast<double>(node.solo_ns),
+               .workers_left = QuotaWorkers(be)});
+  return way.view != nullptr && way.gain() > 0 ? way : FusedWay();
+}
+
+// The app's time beside the BE task. gain 0: it takes no partner along.
+FusedPartners::App FusedPartners::AppBeside(int32_t lc_app, const HeadView& be) const {
+  const LcAppView& view = snapshot_.lc_apps[static_cast<size_t>(lc_app)];
+  if (view.pieces.empty()) {
+    const FusedWay way = MainWayOf(lc_app, be);
+    return way.view == nullptr ? App{1, 0} : App{way.slowdown, way.gain()};
+  }
+  App app{1, 0};
+  double whole_ns = 0;
+  for (const GraphPiece& piece : view.pieces) whole_ns += static_cast<double>(piece.solo_ns);
+  if (!MayBePartner(be) || !(whole_ns > 0)) return app;
+  for (const GraphPiece& piece : view.pieces) {
+    if (!piece.is_node) continue;
+    const FusedWay way = NodeWayOf(piece, be);
+    const double share = static_cast<double>(piece.solo_ns) / whole_ns;
+    const double cut = static_cast<double>(kCutNodeNs) / whole_ns;
+    app.slowdown += way.view == nullptr ? cut : share * (way.slowdown - 1);
+    app.gain += way.view == nullptr ? -cut : share * way.gain();
+  }
+  return app.gain > 0 ? app : App{1, 0};
 }
 
 // In its fused blocks it has fewer workers: beyond the opportune ratio the curve says how slow it
@@ -191,10 +237,9 @@ void FusedPartners::ReadApps() {
     if (!IsBeCompute(be)) return;
     ++tasks;
     for (size_t a = 0; a < apps; ++a) {
-      const FusedWay way = MainWayOf(static_cast<int32_t>(a), be);
-      if (way.view == nullptr) continue;
-      apps_[a].slowdown = std::max(apps_[a].slowdown, way.slowdown);
-      apps_[a].gain += way.gain();
+      const App beside = AppBeside(static_cast<int32_t>(a), be);
+      apps_[a].slowdown = std::max(apps_[a].slowdown, beside.slowdown);
+      apps_[a].gain += beside.gain;
     }
   };
   for (const HeadView& head : snapshot_.heads) read(head);

@@ -9,6 +9,8 @@
 //   work      r0                          BE work in an LC kernel's time alone; 1 / r0
 //   gain      work - (slowdown - 1)       a share of LC's time; less than 0: not fused
 //   turn      kFusedTurnNs / duration     added to the slowdown where the LC kernel is known
+//   graph     of an LC app whose graph has pieces (seams/node_cut.h): slowdown and gain of its
+//             nodes, by their share of the graph; each node costs kCutNodeNs, fused or not
 //
 //   value     the whole device's, and load x share x gain
 //   share     of LC's time that is fused: the largest that the queue of every LC app keeps its
@@ -69,6 +71,10 @@ class FusedPartners {
   LatencyShift shift() const { return shift_; }
   // Whether kernels of this LC app may have a partner among the BE work that is there.
   bool MayFuse(int32_t lc_app) const { return apps_[static_cast<size_t>(lc_app)].gain > 0; }
+  // Whether these are nodes of the app's graph, which has to be submitted in pieces for it.
+  bool CutsGraph(int32_t lc_app) const {
+    return MayFuse(lc_app) && !snapshot_.lc_apps[static_cast<size_t>(lc_app)].pieces.empty();
+  }
   // The largest slowdown of its kernels by a partner.
   double SlowdownOf(int32_t lc_app) const { return apps_[static_cast<size_t>(lc_app)].slowdown; }
 
@@ -76,7 +82,8 @@ class FusedPartners {
   // durations; without one that gains, or where the BE task may not be a partner, none. A task that
   // `runs` will have left, and given back what it has of its quota.
   FusedWay WayOf(const HeadView& lc, const HeadView& be, bool runs) const;
-  // The same of the app's main kernel and a BE task without an end, and without a turn.
+  // The same of the app's main kernel and a BE task without an end, and without a turn. Of a graph
+  // with pieces, of the node that gains most.
   FusedWay MainWayOf(int32_t lc_app, const HeadView& be) const;
   // Whether a partner whose LC kernel has ended does better as workers on the whole device, after
   // an eviction and a launch.
@@ -104,6 +111,8 @@ class FusedPartners {
     int32_t workers_left = 0;  // that the quota leaves the BE task, where one bounds its workers
   };
   FusedWay BestWay(const Pair& pair) const;
+  FusedWay NodeWayOf(const GraphPiece& node, const HeadView& be) const;
+  App AppBeside(int32_t lc_app, const HeadView& be) const;
   static double StretchOf(const FusedWay& way, const HeadView& be);
   int32_t QuotaWorkers(const HeadView& be) const;
   bool MayBePartner(const HeadView& be) const;

@@ -148,6 +148,7 @@ void FusedHeads::PlanLc(Plan& plan) {
   ReadSnapshot();
   for (size_t a = 0; a < snapshot_.lc_apps.size(); ++a) {
     if (partners_.MayFuse(static_cast<int32_t>(a))) plan.routes[a].fast_path = false;
+    plan.routes[a].cuts_graphs = partners_.CutsGraph(static_cast<int32_t>(a));
   }
   const bool is_only = CountLcHeads(snapshot_) == 1;
   for (const HeadView& lc : snapshot_.heads) {
