@@ -880,7 +880,9 @@ typedef struct gpushare_kernel_options {
   // that would need too many (docs/segments.md). gpushare_kernel_info has the resulting segments.
   int64_t segment_ns;
   // GRAPH: registering may execute the graph, twice and whole, which measures its nodes: then
-  // segments are cut by duration. Never for a graph_exec.
+  // segments are cut by duration. With segment_ns -1, tasks of LC apps may be cut at kernel nodes
+  // that have a fused kernel, under a policy that fuses (docs/cut-graphs.md). Never for a
+  // graph_exec.
   gpushare_bool measure_nodes;
   int32_t reserved2;  // must be 0
   // GRAPH: registering may execute the graph in each place, a few times and for about a second in
@@ -1800,7 +1802,8 @@ GPUSHARE_API gpushare_status gpushare_event_log_release(gpushare_event_log* log)
 // Sequence: gpushare_event_log_open -> gpushare_replay_open -> apps, queues, kernels, reservations,
 // in the order of the recorded run, and no submission -> gpushare_replay_run.
 // Not replayed, so that the replay differs there: cancel, quiesce, shutdown, changes of the policy,
-// regions, and apps or kernels that were made after the first submission.
+// regions, queries whose graph was cut at kernel nodes, and apps or kernels that were made after the
+// first submission.
 // Threads: any. Owns: the caller gets one reference of *out_runtime; the log may be released.
 // Blocks: while it reads the profile.
 // Errors: INVALID_ARGUMENT the log is empty, dropped events, begins inside a run or is not of

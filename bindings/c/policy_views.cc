@@ -12,6 +12,8 @@ namespace gpushare::abi {
 namespace {
 
 // A user's policy sees every field of these structs but for
+// - LcAppView::pieces, which say where a graph may be cut: a route of a user's policy never asks for
+//   it (user_policy.cc);
 // - QueryView::serial_headroom_ns, which is kept for a policy that asks for it;
 // - HeadView::kernel, of which the head's view has the identifier and what a plan needs, and
 //   ::block_ns, which kernelet alone reads;
@@ -23,7 +25,7 @@ GPUSHARE_ALL_FIELDS_CONVERTED(core::PlaceView, 3);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::SplitView, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::CopyState, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::Promise, 5);
-GPUSHARE_ALL_FIELDS_CONVERTED(core::LcAppView, 28);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::LcAppView, 29);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::BeAppView, 8);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::QueryView, 9);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::Prediction, 3);
