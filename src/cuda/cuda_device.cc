@@ -218,6 +218,12 @@ class CudaDevice final : public core::Device {
     return graphs_.CutOf(graph.id);
   }
 
+  absl::StatusOr<std::vector<core::NodePiece>> CutAtNodes(
+      const core::KernelDesc& graph, absl::Span<const core::NodeKernel> kernels) override {
+    const ScopedRelaxedCapture relaxed(context_->api());
+    return graphs_.CutAtNodes(graph.id, kernels);
+  }
+
   absl::Span<const core::SpeedPoint> SpeedsOf(core::KernelId graph) const override {
     return graphs_.SpeedsOf(graph);
   }

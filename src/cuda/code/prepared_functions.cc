@@ -221,7 +221,8 @@ std::optional<WorkerTwin> PreparedFunctions::TwinOf(CUfunction original) const {
   const auto found = originals_.find(original);
   if (found == originals_.end()) return std::nullopt;
   const auto& [kernel, entry] = found->second;
-  WorkerTwin twin{*kernels_.Find(kernel), ptx_.LibraryOf(kernel), entry, ptx_.OriginalOf(kernel)};
+  WorkerTwin twin{kernel, *kernels_.Find(kernel), ptx_.LibraryOf(kernel), entry,
+                  ptx_.OriginalOf(kernel)};
   if (twin.kernel.worker.function == nullptr || twin.library == nullptr) return std::nullopt;
   return twin;
 }

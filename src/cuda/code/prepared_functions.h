@@ -51,6 +51,7 @@ struct PreparedKernel {
 
 // The worker form of a kernel of PTX, and the module that has it.
 struct WorkerTwin {
+  core::KernelId id;
   PreparedKernel kernel;
   std::shared_ptr<KernelLibrary> library;
   std::string entry;              // of the original, in the text

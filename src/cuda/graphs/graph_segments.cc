@@ -266,20 +266,32 @@ size_t SegmentRoom::SegmentsMax() const {
   return std::min(size_t{core::kMaxSegments}, Left() / 2 / places);
 }
 
-absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
-                                        const core::KernelDesc& kernel, const SegmentRoom& room,
-                                        const NodeTimer& timer, FunctionKernels* functions) {
+absl::StatusOr<SegmentedGraph> SortGraph(const DriverApi& api, CUgraph graph, bool confinable,
+                                         FunctionKernels* functions) {
   SegmentedGraph out;
   absl::StatusOr<std::vector<CUgraphNode>> nodes = NodesOf(api, graph);
   if (!nodes.ok()) return nodes.status();
   out.nodes = *std::move(nodes);
+  absl::StatusOr<std::string> reason = WholeReasonOf(api, out.nodes, confinable, functions, 0);
+  if (!reason.ok()) return reason.status();
+  out.whole_reason = *std::move(reason);
+  if (!out.whole_reason.empty()) return out;
+  absl::StatusOr<Edges> edges = EdgesOf(api, graph);
+  if (!edges.ok()) return edges.status();
+  out.edges = Sort(*edges, out.nodes);
+  out.programmatic = edges->programmatic;
+  return out;
+}
+
+absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
+                                        const core::KernelDesc& kernel, const SegmentRoom& room,
+                                        const NodeTimer& timer, FunctionKernels* functions) {
+  SegmentedGraph out;
   out.whole_reason = core::WholeReasonOf(kernel);
-  if (out.whole_reason.empty()) {
-    absl::StatusOr<std::string> reason =
-        WholeReasonOf(api, out.nodes, kernel.confinable, functions, 0);
-    if (!reason.ok()) return reason.status();
-    out.whole_reason = *std::move(reason);
-  }
+  if (!out.whole_reason.empty()) return out;
+  absl::StatusOr<SegmentedGraph> sorted = SortGraph(api, graph, kernel.confinable, functions);
+  if (!sorted.ok()) return sorted.status();
+  out = *std::move(sorted);
   const size_t segments_max = room.SegmentsMax();
   if (out.whole_reason.empty() && segments_max < 2) {
     out.whole_reason = absl::StrCat(
@@ -287,10 +299,6 @@ absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
         " instances of segments that are left of the device's ", kMaxSegmentInstances, ".");
   }
   if (!out.whole_reason.empty()) return out;
-  absl::StatusOr<Edges> edges = EdgesOf(api, graph);
-  if (!edges.ok()) return edges.status();
-  out.edges = Sort(*edges, out.nodes);
-  out.programmatic = edges->programmatic;
   if (kernel.graph()->measure_nodes && out.nodes.size() > 1) {
     absl::StatusOr<std::vector<int64_t>> times_ns = timer(out.nodes);
     if (!times_ns.ok()) return times_ns.status();

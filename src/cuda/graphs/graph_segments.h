@@ -70,6 +70,11 @@ absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
                                         const NodeTimer& timer,
                                         FunctionKernels* functions = nullptr);
 
+// The graph's nodes in the order of a cut, with their edges, uncut: `begins` is empty.
+// `whole_reason` says why it cannot be cut. `functions`: as GraphBinder's.
+absl::StatusOr<SegmentedGraph> SortGraph(const DriverApi& api, CUgraph graph, bool confinable,
+                                         FunctionKernels* functions = nullptr);
+
 // Adds a copy of the node to another graph, for the binder's place and without edges.
 absl::Status AddNodeCopy(const DriverApi& api, CUgraph graph, CUgraphNode node, GraphBinder& binder,
                          CUgraphNode& added);

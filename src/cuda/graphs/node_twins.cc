@@ -89,6 +89,22 @@ absl::StatusOr<bool> CopyArguments(const DriverApi& api, CUfunction original, vo
 absl::StatusOr<std::unique_ptr<NodeTwin>> TwinOf(const DriverApi& api, CUgraphNode node,
                                                  int64_t duration_ns, int64_t segment_ns,
                                                  int32_t sms, TwinOfFunction twin_of) {
+  GPUSHARE_ASSIGN_OR_RETURN(std::unique_ptr<NodeTwin> made, FindNodeLaunch(api, node, twin_of));
+  if (made == nullptr) return nullptr;
+  PreparedKernel& kernel = made->twin.kernel;
+  const int64_t workers = int64_t{sms} * std::max(1, kernel.workers_per_sm);
+  const int64_t rounds = (made->block_tasks + workers - 1) / workers;
+  made->block_task_ns = std::max<int64_t>(1, duration_ns / rounds);
+  if (!core::IsEvictableNode(duration_ns, made->block_task_ns, segment_ns)) return nullptr;
+  kernel.claim_batch = core::PredictClaimBatch(static_cast<double>(made->block_task_ns));
+  kernel.yields = false;
+  return made;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<NodeTwin>> FindNodeLaunch(const DriverApi& api, CUgraphNode node,
+                                                         TwinOfFunction twin_of) {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
   GPUSHARE_CU_RETURN(api, cuGraphNodeGetType(node, &type));
   if (type != CU_GRAPH_NODE_TYPE_KERNEL) return nullptr;
@@ -104,7 +120,7 @@ absl::StatusOr<std::unique_ptr<NodeTwin>> TwinOf(const DriverApi& api, CUgraphNo
   if (!found.has_value() || IsSpecial(api, node)) return nullptr;
   GPUSHARE_ASSIGN_OR_RETURN(const bool is_original, IsOriginal(api, function, *found));
   if (!is_original) return nullptr;
-  PreparedKernel& kernel = found->kernel;
+  const PreparedKernel& kernel = found->kernel;
   if (params.blockDimX != kernel.block_x || params.blockDimY != kernel.block_y ||
       params.blockDimZ != kernel.block_z || params.sharedMemBytes != kernel.dynamic_shared_bytes) {
     return nullptr;
@@ -113,20 +129,12 @@ absl::StatusOr<std::unique_ptr<NodeTwin>> TwinOf(const DriverApi& api, CUgraphNo
   made->grid = {params.gridDimX, params.gridDimY, params.gridDimZ};
   made->block_tasks = int64_t{params.gridDimX} * params.gridDimY * params.gridDimZ;
   if (made->block_tasks < 1 || made->block_tasks > kBlockTasksMax) return nullptr;
-  const int64_t workers = int64_t{sms} * std::max(1, kernel.workers_per_sm);
-  const int64_t rounds = (made->block_tasks + workers - 1) / workers;
-  made->block_task_ns = std::max<int64_t>(1, duration_ns / rounds);
-  if (!core::IsEvictableNode(duration_ns, made->block_task_ns, segment_ns)) return nullptr;
-  kernel.claim_batch = core::PredictClaimBatch(static_cast<double>(made->block_task_ns));
-  kernel.yields = false;
   made->twin = *std::move(found);
   absl::StatusOr<bool> same = CopyArguments(api, function, params.kernelParams, *made);
   if (!same.ok()) return same.status();
   if (!*same) return nullptr;
   return made;
 }
-
-}  // namespace
 
 void NodeTwin::Fill(ParameterAddresses& addresses) const {
   for (size_t i = 0; i < offsets.size(); ++i) {

@@ -44,6 +44,11 @@ using NodeTwins = std::vector<std::unique_ptr<NodeTwin>>;
 // The twin of a function; none: it has none (PreparedFunctions::TwinOf).
 using TwinOfFunction = absl::FunctionRef<std::optional<WorkerTwin>(CUfunction)>;
 
+// The launch of a registered kernel that the node is, without how long a block task takes. Null if
+// it is none. Errors: the driver's.
+absl::StatusOr<std::unique_ptr<NodeTwin>> FindNodeLaunch(const DriverApi& api, CUgraphNode node,
+                                                         TwinOfFunction twin_of);
+
 // `sms`: of the whole device, on which the nodes were measured. A node that the driver does not
 // describe has no twin. Errors: DATA_LOSS the device is lost.
 absl::StatusOr<NodeTwins> FindNodeTwins(const DriverApi& api, const SegmentedGraph& cut,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,7 @@
 #include "src/cuda/driver/await_stream.h"
 #include "src/cuda/driver/errors.h"
 #include "src/cuda/graphs/graph_binder.h"
+#include "src/cuda/graphs/node_pieces.h"
 #include "src/cuda/graphs/node_times.h"
 #include "src/cuda/graphs/warm_nodes.h"
 
@@ -77,6 +79,7 @@ void PreparedGraph::Leak() {
     if (twin != nullptr) twin->twin.library->Leak();
   }
   static_cast<void>(original.release());
+  for (GraphHandle& part : parts) static_cast<void>(part.release());
 }
 
 PreparedGraphs::~PreparedGraphs() {
@@ -468,6 +471,30 @@ absl::Status PreparedGraphs::Prepare(const core::KernelDesc& kernel) {
   }
   graphs_.Put(kernel.id, std::move(prepared));
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<core::NodePiece>> PreparedGraphs::CutAtNodes(
+    core::KernelId id, absl::Span<const core::NodeKernel> kernels) {
+  PreparedGraph* const prepared = graphs_.Find(id);
+  if (prepared == nullptr || prepared->original == nullptr) return std::vector<core::NodePiece>();
+  if (kernels.empty() || functions_ == nullptr || !functions_->HasTwins()) {
+    return std::vector<core::NodePiece>();
+  }
+  const ScopedContext current(context_);
+  const DriverApi& api = context_.api();
+  // Its pieces run on the whole device, so nothing has to leave its context.
+  absl::StatusOr<SegmentedGraph> sorted = SortGraph(api, prepared->original.get(), false);
+  if (!sorted.ok()) return sorted.status();
+  if (!sorted->whole_reason.empty()) return std::vector<core::NodePiece>();
+  absl::StatusOr<std::vector<int64_t>> times_ns = TimeNodes(sorted->nodes);
+  if (!times_ns.ok()) return times_ns.status();
+  GraphBinder binder(context_, places_, core::kWholeDevice);
+  absl::StatusOr<CutPieces> cut = cuda::CutAtNodes(
+      api, prepared->desc, *std::move(sorted), *times_ns, kernels,
+      [this](CUfunction function) { return functions_->TwinOf(function); }, binder);
+  if (!cut.ok()) return cut.status();
+  prepared->parts = std::move(cut->parts);
+  return std::move(cut->pieces);
 }
 
 void PreparedGraphs::Release(core::KernelId id) {

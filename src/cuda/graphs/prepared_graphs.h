@@ -19,6 +19,7 @@
 #include "absl/types/span.h"
 #include "src/core/base/limits.h"
 #include "src/core/seams/kernel.h"
+#include "src/core/seams/node_cut.h"
 #include "src/core/seams/segment_lengths.h"
 #include "src/cuda/code/kernel_table.h"
 #include "src/cuda/driver/context.h"
@@ -79,6 +80,7 @@ struct PreparedGraph {
   // The capture for the whole device, or a copy of the application's graph, of which instances for
   // places that are made later come; `cut` names its nodes.
   GraphHandle original;
+  std::vector<GraphHandle> parts;  // of a graph that is cut at kernel nodes
   bool leaked = false;
 };
 
@@ -101,6 +103,10 @@ class PreparedGraphs {
   static void Describe(core::KernelDesc& kernel);
   // Makes the instances of a kernel that is a graph, whose identifier passed CheckKernelId.
   absl::Status Prepare(const core::KernelDesc& kernel);
+  // The pieces of a prepared graph that is never cut into segments (node_pieces.h), after a run of
+  // its nodes that measures them. Their graphs stay until Release of the graph.
+  absl::StatusOr<std::vector<core::NodePiece>> CutAtNodes(
+      core::KernelId id, absl::Span<const core::NodeKernel> kernels);
   // Destroys what Prepare made of the graph, which has no launch and gets none.
   void Release(core::KernelId id);
   // Makes the instances of the prepared graphs in a new place. After an error no graph has one

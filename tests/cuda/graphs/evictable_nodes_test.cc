@@ -297,6 +297,63 @@ TEST_F(EvictableNodesGpuTest, ATwinOfAReleasedKernelServesItsGraph) {
   EXPECT_EQ(Result(), whole);
 }
 
+// LC work that is cut at its kernel nodes (node_pieces.h): the long nodes as launches of the
+// registered kernel, the short ones as graphs between them.
+TEST_F(EvictableNodesGpuTest, AGraphInPiecesGivesTheWholeGraphsBits) {
+  ASSERT_NO_FATAL_FAILURE(RegisterTwin());
+  graph_.id = core::KernelId{2};
+  graph_.name = "chain";
+  graph_.code = core::GraphCode{
+      .capture = &CaptureChain, .capture_user = &chain_, .segment_ns = -1, .measure_nodes = true};
+  absl::Status status = device_->PrepareKernel(graph_);
+  ASSERT_TRUE(status.ok()) << status;
+  const std::vector<core::NodeKernel> kernels = {{twin_.id, twin_.name, 100'000}};
+  auto cut = device_->CutAtNodes(graph_, kernels);
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  ASSERT_EQ(cut->size(), kNodes) << "two long nodes and a short one, three times";
+  for (size_t i = 0; i < cut->size(); ++i) {
+    core::NodePiece& piece = (*cut)[i];
+    ASSERT_EQ(piece.piece.is_node, i % 3 != 2) << i;
+    if (!piece.part.has_value()) continue;
+    piece.part->id = core::KernelId{10 + static_cast<uint32_t>(i)};
+    status = device_->PrepareKernel(*piece.part);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  const std::vector<uint32_t> whole = RunWhole();
+  std::array<core::TimeNs, 2> took_ns{};
+  for (int run = 0; run < kRuns; ++run) {
+    core::TimeNs begin_ns = device_->NowNs();
+    ASSERT_EQ(RunWhole(), whole);
+    took_ns[0] += device_->NowNs() - begin_ns;
+    begin_ns = device_->NowNs();
+    Clear();
+    for (const core::NodePiece& piece : *cut) {
+      core::LaunchRequest request = Request(lane_, core::Form::kGraph, true);
+      core::LaunchPart& part = request.parts[0];
+      part.block_count = 1;
+      if (piece.part.has_value()) {
+        part.work.kernel = &*piece.part;
+      } else {
+        request.form = core::Form::kOriginal;
+        part.work.kernel = &twin_;
+        part.work.grid = piece.piece.grid;
+        part.work.block_tasks = part.block_count = piece.piece.block_tasks;
+        part.work.arguments = piece.piece.arguments.data();
+        part.work.arguments_bytes = piece.piece.arguments.size();
+      }
+      ASSERT_NO_FATAL_FAILURE(Launch(request));
+    }
+    for (size_t i = 0; i < cut->size(); ++i) {
+      ASSERT_EQ(NextCompletion().outcome, core::Outcome::kFinished) << i;
+    }
+    ASSERT_EQ(Result(), whole) << "run " << run;
+    took_ns[1] += device_->NowNs() - begin_ns;
+  }
+  // Both with the copies of the buffers.
+  std::printf("in pieces over the whole graph: %.3f\n",
+              static_cast<double>(took_ns[1]) / static_cast<double>(took_ns[0]));
+}
+
 TEST_F(EvictableNodesGpuTest, WithoutATwinOrDurationsNothingIsEvictable) {
   ASSERT_NO_FATAL_FAILURE(RegisterGraph());
   EXPECT_EQ(graph_.graph()->cut.evictable_segments, 0) << "no twin";
