@@ -28,7 +28,8 @@ class NodeCutContract : public DeviceContract {
     network_.name = "network";
     network_.graph()->segment_ns = -1;
     network_.graph()->measure_nodes = true;
-    network_.simulation.nodes = {Small(3), Of(kNodeNs), Small(1), Of(kShortNs), Of(kNodeNs)};
+    network_.simulation.nodes = {Small(3), NodeOf(kNodeNs), Small(1), NodeOf(kShortNs),
+                                 NodeOf(kNodeNs)};
     network_.simulation.node_gap_ns = 1'000;
     const absl::Status status = device().PrepareKernel(network_);
     ASSERT_TRUE(status.ok()) << status;
@@ -39,7 +40,7 @@ class NodeCutContract : public DeviceContract {
             .repeat = repeat,
             .demand = {}};
   }
-  core::GraphNode Of(int64_t duration_ns) {
+  core::GraphNode NodeOf(int64_t duration_ns) {
     core::GraphNode node = Small(1);
     node.duration_ns = duration_ns;
     // Block tasks of 10 us, eight workers an SM.
@@ -102,7 +103,7 @@ TEST_P(NodeCutContract, ThePiecesDoTheGraphsWorkInItsOrder) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, NodeCutContract, testing::ValuesIn(DeviceFactories()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& device) { return device.param.name; });
 
 }  // namespace
 }  // namespace gpushare::contract

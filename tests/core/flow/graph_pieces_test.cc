@@ -87,9 +87,7 @@ class GraphPiecesTest : public SimulatedSchedulerTest {
     fused.cuda_part = stream_;
     fused.opportune_load_ratio = 0.8;
     fused.opportune_duration_ratio = duration_ratio;
-    if (has_fused) {
-      ASSERT_TRUE(scheduler_->RegisterFusedKernel(fused).ok());
-    }
+    if (has_fused) fused_ = *scheduler_->RegisterFusedKernel(fused);
     network_ = *scheduler_->RegisterKernel(Network("network"));
     AppOptions service{.name = "service", .app_class = AppClass::kLatencyCritical};
     service.promise.target_ns = 40 * kMs;
@@ -171,7 +169,7 @@ class GraphPiecesTest : public SimulatedSchedulerTest {
 
   CollectingSink events_;
   RefusingDevice* device_ = nullptr;
-  KernelId gemm_, stream_, network_;
+  KernelId gemm_, stream_, network_, fused_;
   AppId lc_app_;
   QueueId lc_, be_;
   std::vector<CompletionRecord> done_;
@@ -321,6 +319,7 @@ TEST_F(GraphPiecesTest, AReleasedGraphTakesItsPartsAlong) {
   SubmitBe(200);
   Serve(20);
   const std::vector<GraphPiece> pieces = Pieces();
+  scheduler_->RetireFusedKernel(fused_);
   scheduler_->RetireKernel(gemm_);
   const KernelId other = *scheduler_->RegisterKernel(EvictableKernel("gemm", kBlockTaskNs));
   EXPECT_NE(other.value, gemm_.value) << "a graph uses it";

@@ -76,9 +76,9 @@ class OverlapFinder {
 // at the opportune one, if at any.
 bool FusedGains(const FusedCurveView& curve);
 
-// What an LC kernel and a BE task of the opportune size save as a fused kernel, against one after
-// the other. Below 0: they lose.
-int64_t OpportuneGainNs(const FusedView& fused, KernelId lc, int64_t lc_ns);
+// T_gain of an LC kernel and a BE task in the fused kernel, from the opportune load ratio on: a
+// shorter task is followed by another one. Below 0: they lose.
+int64_t FusedGainNs(const FusedView& fused, KernelId lc, int64_t lc_ns, int64_t be_ns);
 
 // The paper's run-time pruning (VIII-I): a CD kernel that was measured not to gain with one TC
 // kernel, in any of their fused kernels, is not fused with others either. Fused kernels that were

@@ -48,7 +48,8 @@ bool GainsByCut(const Snapshot& snapshot, const GraphPiece& piece, const HeadVie
     const KernelId cuda = fused.kernel->cuda_part;
     const bool joins = (tensor == piece.kernel && cuda == be.kernel->id) ||
                        (cuda == piece.kernel && tensor == be.kernel->id);
-    return joins && OpportuneGainNs(fused, piece.kernel, piece.solo_ns) > kCutNodeNs &&
+    return joins &&
+           FusedGainNs(fused, piece.kernel, piece.solo_ns, be.remaining.duration_ns) > kCutNodeNs &&
            !IsPruned(snapshot, fused);
   });
 }
