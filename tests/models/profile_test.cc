@@ -70,7 +70,8 @@ Profile FullProfile() {
   record.saturating_occupancy = 0.5;
   record.demand = {0.1, 0.2, 0.3, 0.4, 0.5};
   record.speed = {{8, 0.1}, {84, 0.96}, {124, 0.80}};
-  record.nodes = {{34000, 64, 16, false, {0.6, 0.7, 0.8, 0.9, 1.0}, 250}, {5, 6, 7, true, {}}};
+  record.nodes = {{34000, 64, 16, false, {0.6, 0.7, 0.8, 0.9, 1.0}, 250, "gemm"},
+                  {5, 6, 7, true, {}}};
   record.node_gap_ns = 520;
   profile.kernels.push_back(kernel);
   kernel.name = "sincos";
@@ -124,6 +125,8 @@ TEST(ProfileTest, EveryFieldSurvivesTheRoundTrip) {
   EXPECT_EQ(read.kernels[0].simulation.nodes[0].repeat, 16);
   EXPECT_EQ(read.kernels[0].simulation.nodes[0].demand.l2, 1.0);
   EXPECT_EQ(read.kernels[0].simulation.nodes[0].block_task_ns, 250);
+  EXPECT_EQ(read.kernels[0].simulation.nodes[0].kernel, "gemm");
+  EXPECT_EQ(read.kernels[0].simulation.nodes[1].kernel, "");
   ASSERT_EQ(read.kernels[0].simulation.speed.size(), 3u);
   EXPECT_EQ(read.kernels[0].simulation.speed[1].speed, 0.96);
   EXPECT_FALSE(read.kernels[1].simulation.present);
