@@ -1,6 +1,7 @@
 // Graphs of LC work cut at kernel nodes: the pieces are the whole graph, each can be prepared and
 // launched by itself, and one behind another on a lane they do the graph's work in its order.
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,16 +24,20 @@ class NodeCutContract : public DeviceContract {
   void SetUp() override {
     DeviceContract::SetUp();
     if (testing::Test::HasFatalFailure()) return;
-    network_ = graph();
-    network_.id = core::KernelId{kFirstId};
-    network_.name = "network";
-    network_.graph()->segment_ns = -1;
-    network_.graph()->measure_nodes = true;
-    network_.simulation.nodes = {Small(3), NodeOf(kNodeNs), Small(1), NodeOf(kShortNs),
-                                 NodeOf(kNodeNs)};
-    network_.simulation.node_gap_ns = 1'000;
+    network_ = Network(kFirstId, "network");
     const absl::Status status = device().PrepareKernel(network_);
     ASSERT_TRUE(status.ok()) << status;
+  }
+  core::KernelDesc Network(uint32_t id, const std::string& name) {
+    core::KernelDesc network = graph();
+    network.id = core::KernelId{id};
+    network.name = name;
+    network.graph()->segment_ns = -1;
+    network.graph()->measure_nodes = true;
+    network.simulation.nodes = {Small(3), NodeOf(kNodeNs), Small(1), NodeOf(kShortNs),
+                                NodeOf(kNodeNs)};
+    network.simulation.node_gap_ns = 1'000;
+    return network;
   }
   core::GraphNode Small(int32_t repeat) {
     return {.duration_ns = kSmallNs,
@@ -48,9 +53,10 @@ class NodeCutContract : public DeviceContract {
     node.kernel = kernel().name;
     return node;
   }
-  std::vector<NodePiece> Cut(int64_t least_ns) {
+  std::vector<NodePiece> Cut(int64_t least_ns) { return Cut(network_, least_ns); }
+  std::vector<NodePiece> Cut(const core::KernelDesc& network, int64_t least_ns) {
     const std::vector<NodeKernel> kernels = {{kernel().id, kernel().name, least_ns}};
-    auto pieces = device().CutAtNodes(network_, kernels);
+    auto pieces = device().CutAtNodes(network, kernels);
     EXPECT_TRUE(pieces.ok()) << pieces.status();
     return pieces.ok() ? *std::move(pieces) : std::vector<NodePiece>();
   }
@@ -100,6 +106,27 @@ TEST_P(NodeCutContract, ThePiecesDoTheGraphsWorkInItsOrder) {
   const int64_t took_ns = Of(launched.back()).end_ns - Of(launched.front()).start_ns;
   EXPECT_GT(took_ns, sum_ns * 9 / 10);
   EXPECT_LT(took_ns, sum_ns * 5 / 4);  // launches are slower under a sanitizer
+}
+
+// A part is registered as any kernel, and the model knows kernels by their names.
+TEST_P(NodeCutContract, PartsHaveNamesOfTheirOwnHoweverLongTheNameOfTheirGraph) {
+  std::set<std::string> names;
+  size_t parts = 0;
+  for (uint32_t i = 0; i < 2; ++i) {
+    const std::string name = std::string(core::kMaxNameBytes - 2, 'n') + std::to_string(i);
+    const core::KernelDesc network = Network(kFirstId + 50 + i, name);
+    const absl::Status status = device().PrepareKernel(network);
+    ASSERT_TRUE(status.ok()) << status;
+    const std::vector<NodePiece> pieces = Cut(network, kLeastNs);
+    EXPECT_LE(pieces.size(), core::kMaxPieces);
+    for (const NodePiece& piece : pieces) {
+      if (!piece.part.has_value()) continue;
+      ++parts;
+      names.insert(piece.part->name);
+      EXPECT_LT(piece.part->name.size(), core::kMaxNameBytes);
+    }
+  }
+  EXPECT_EQ(names.size(), parts);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, NodeCutContract, testing::ValuesIn(DeviceFactories()),

@@ -98,6 +98,7 @@ inline constexpr int kMaxGraphNodes = 4096;
 // Kernel nodes at which one graph of LC work is cut. A query has a task for each and for each part
 // between them, out of its app's task slots.
 inline constexpr int kMaxCutNodes = 16;
+inline constexpr int kMaxPieces = 2 * kMaxCutNodes + 1;
 // Segments of one graph: 0.4 s of work in segments of the default length.
 inline constexpr int kMaxSegments = 4096;
 inline constexpr int kMaxInFlightLaunches = 1024;  // slots of the device's launch table

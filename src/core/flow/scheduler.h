@@ -162,7 +162,8 @@ class Scheduler {
   absl::Status PublishStaged(const KernelDesc& kernel);
   // Prepares the described kernel and publishes it.
   absl::StatusOr<KernelId> AddKernel(KernelDesc desc);
-  // Registers the parts of a graph that may be cut at kernel nodes. Whatever fails, it runs whole.
+  // Registers the parts of a graph that may be cut at kernel nodes. It runs whole where a part finds
+  // no place. Errors: those of the device that cuts it.
   absl::Status CutAtNodes(KernelId graph);
   void RetireParts(absl::Span<const GraphPiece> pieces);
   std::unique_ptr<Driver> driver_;

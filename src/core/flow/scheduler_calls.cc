@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "src/core/base/exhaustion.h"
 #include "src/core/base/ids.h"
@@ -390,22 +391,20 @@ absl::Status Scheduler::CutAtNodes(KernelId graph) {
   absl::StatusOr<std::vector<NodePiece>> made =
       flow.device->CutAtNodes(kernel, NodeKernelsOf(flow.tables));
   if (!made.ok()) return made.status();
+  if (made->size() > size_t{kMaxPieces}) return absl::OkStatus();
   std::vector<GraphPiece> pieces;
+  pieces.reserve(made->size());  // a part that is registered has its place
+  absl::Cleanup retire = [&] { RetireParts(pieces); };
   for (NodePiece& piece : *made) {
-    if (piece.piece.is_node && !IsLaunchable(flow, piece.piece)) {
-      RetireParts(pieces);
-      return absl::OkStatus();
-    }
+    if (piece.piece.is_node && !IsLaunchable(flow, piece.piece)) return absl::OkStatus();
     if (piece.part.has_value()) {
       const absl::StatusOr<KernelId> part = AddKernel(*std::move(piece.part));
-      if (!part.ok()) {
-        RetireParts(pieces);
-        return IsDeviceLost(part.status()) ? part.status() : absl::OkStatus();
-      }
+      if (!part.ok()) return IsDeviceLost(part.status()) ? part.status() : absl::OkStatus();
       piece.piece.kernel = *part;
     }
     pieces.push_back(std::move(piece.piece));
   }
+  std::move(retire).Cancel();
   flow.tables.SetPieces(graph, std::move(pieces));
   return absl::OkStatus();
 }

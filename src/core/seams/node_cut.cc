@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "src/core/base/digest.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/tuning.h"
 
@@ -37,6 +38,17 @@ int64_t ChainNs(absl::Span<const GraphNode* const> nodes, int64_t gap_ns) {
   int64_t sum_ns = gap_ns * (static_cast<int64_t>(nodes.size()) - 1);
   for (const GraphNode* node : nodes) sum_ns += node->duration_ns;
   return sum_ns;
+}
+
+// Names tell the model which kernel learned what, so two graphs have no part of the same name. A
+// name that is cut short has its digest instead.
+std::string PartName(const std::string& graph, size_t begin, size_t end) {
+  constexpr size_t kLength = kMaxNameBytes - 1;
+  std::string which = absl::StrCat(", nodes ", begin, " to ", end - 1);
+  if (graph.size() + which.size() <= kLength) return absl::StrCat(graph, which);
+  const uint64_t digest = Fnv1a(kEmptyDigest, graph);
+  which = absl::StrCat("~", absl::Hex(digest, absl::kZeroPad16), which);
+  return absl::StrCat(graph.substr(0, kLength - which.size()), which);
 }
 
 }  // namespace
@@ -80,8 +92,7 @@ std::vector<size_t> ChooseNodes(absl::Span<const int64_t> durations_ns,
 
 KernelDesc PartOf(const KernelDesc& graph, size_t begin, size_t end) {
   KernelDesc part;
-  const std::string which = absl::StrCat(", nodes ", begin, " to ", end - 1);
-  part.name = absl::StrCat(graph.name.substr(0, kMaxNameBytes - which.size()), which);
+  part.name = PartName(graph.name, begin, end);
   part.code = GraphCode{.segment_ns = -1};
   part.confinable = graph.confinable;
   part.simulation = graph.simulation;

@@ -114,11 +114,24 @@ TEST(NodeCut, TheLongestNodesAreCutOutWhereThereAreTooMany) {
   EXPECT_EQ(pieces[1].piece.solo_ns, 100'000 + kMaxCutNodes * 1'000);
 }
 
-TEST(NodeCut, ALongNameIsCutShort) {
+TEST(NodeCut, TheNameOfAPartIsAKernelsName) {
   KernelDesc graph = GraphOf({Small(), Gemm(90'000)});
-  graph.name = std::string(kMaxNameBytes, 'n');
-  EXPECT_EQ(PartOf(graph, 0, 1).name.size(), kMaxNameBytes);
-  EXPECT_NE(PartOf(graph, 0, 1).name, PartOf(graph, 0, 2).name);
+  for (size_t length = 1; length < kMaxNameBytes; ++length) {
+    graph.name = std::string(length, 'n');
+    const std::string name = PartOf(graph, 0, 1).name;
+    EXPECT_LT(name.size(), kMaxNameBytes) << length;
+    EXPECT_NE(name, PartOf(graph, 0, 2).name) << length;
+    EXPECT_EQ(name, PartOf(graph, 0, 1).name) << length;
+  }
+}
+
+// Names tell the model which kernel learned what.
+TEST(NodeCut, PartsOfTwoGraphsHaveTwoNames) {
+  KernelDesc graph = GraphOf({Small(), Gemm(90'000)});
+  KernelDesc other = graph;
+  graph.name = std::string(kMaxNameBytes - 2, 'n') + "a";
+  other.name = std::string(kMaxNameBytes - 2, 'n') + "b";
+  EXPECT_NE(PartOf(graph, 0, 1).name, PartOf(other, 0, 1).name);
 }
 
 }  // namespace
