@@ -50,11 +50,10 @@ void AdmitTask(Flow& flow, Task& task) {
 
 // The task, and the pieces behind it where it is the first one of a graph (entry/pieces.h).
 void AdmitAll(Flow& flow, TicketId ticket) {
-  Task* task = flow.tables.FindTask(ticket);
-  while (task != nullptr) {
-    const TicketId next = task->piece.next;
+  for (Task* task = flow.tables.FindTask(ticket); task != nullptr;) {
+    Task* const next = task->piece.next;
     AdmitTask(flow, *task);  // it may end there, and its slot be another task's
-    task = next ? flow.tables.FindTask(next) : nullptr;
+    task = next;
   }
 }
 

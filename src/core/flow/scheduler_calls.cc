@@ -721,6 +721,24 @@ absl::StatusOr<Verdict> Scheduler::VerdictOf(TicketId ticket) const {
   return (*task)->record.verdict;
 }
 
+namespace {
+
+bool IsListed(const Task& task) {
+  const TaskState state = task.state.load(std::memory_order_acquire);
+  return state == TaskState::kWaiting || state == TaskState::kReady;
+}
+
+// The first piece of the task's graph that is not launched; a task by itself is its only one.
+Task& FirstListed(Task& task) {
+  Task* first = &task;
+  while (first->piece.before != nullptr && IsListed(*first->piece.before)) {
+    first = first->piece.before;
+  }
+  return *first;
+}
+
+}  // namespace
+
 absl::Status Scheduler::Cancel(TicketId ticket) {
   Flow& flow = driver_->flow;
   absl::Status status;
@@ -731,16 +749,21 @@ absl::Status Scheduler::Cancel(TicketId ticket) {
   switch (task->state.load(std::memory_order_acquire)) {
     case TaskState::kSubmitted:
       if (task->region.load() == RegionPhase::kNone) {
-        task->cancel_requested.store(true);  // admission completes it
+        // Admission completes it, and the pieces before it.
+        for (Task* piece = task; piece != nullptr; piece = piece->piece.before) {
+          piece->cancel_requested.store(true);
+        }
       } else {
         status = absl::FailedPreconditionError("A region cannot be cancelled; end it.");
       }
       break;
     case TaskState::kWaiting:
-    case TaskState::kReady:
-      Unlink(flow, *task);
-      FinishTask(flow, *task, Verdict::kCancelled);
+    case TaskState::kReady: {
+      Task& first = FirstListed(*task);
+      Unlink(flow, first);
+      FinishTask(flow, first, Verdict::kCancelled);  // takes the pieces behind it along
       break;
+    }
     case TaskState::kRunning:
     case TaskState::kEvicting: {
       bool evictable = task->progress.adopted && !task->progress.parts.empty();
@@ -758,7 +781,11 @@ absl::Status Scheduler::Cancel(TicketId ticket) {
     }
     default:
       status = absl::FailedPreconditionError(
-          absl::StrCat("Ticket ", ticket.value, " is complete already."));
+          task->complete.load(std::memory_order_acquire)
+              ? absl::StrCat("Ticket ", ticket.value, " is complete already.")
+              : absl::StrCat("Ticket ", ticket.value,
+                             " has ended, and completes when the earlier pieces of its graph have "
+                             "left the device."));
   }
   return status;
 }

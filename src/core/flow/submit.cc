@@ -111,13 +111,12 @@ absl::StatusOr<TicketId> SubmitChecked(Flow& flow, const TaskSpec& spec, AppClas
   if (!query.ok()) return query.status();
   WaitHolds waits(flow.tables);
   if (absl::Status status = waits.Take(spec.wait_tickets); !status.ok()) return status;
-  if (app_class == AppClass::kLatencyCritical && EnterPieces(queue, spec, kernel)) {
-    absl::StatusOr<TicketId> pieces = SubmitPieces(flow, queue, spec, *kernel, *query);
-    if (pieces.ok()) {
+  if (app_class == AppClass::kLatencyCritical) {
+    if (const TicketId ticket = SubmitPieces(flow, queue, spec, kernel, *query)) {
       hold.Keep();
       waits.Keep();
+      return ticket;
     }
-    return pieces;
   }
   absl::StatusOr<Task*> accepted = AcceptTask(flow, queue, spec, kernel, *query);
   if (!accepted.ok()) return accepted.status();

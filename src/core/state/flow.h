@@ -180,8 +180,9 @@ struct Flow {
   CapSmLedger ledger;
   TimeNs now_ns = 0;  // read once a Tick
 
-  BoundedList<uint64_t, kBatch> inbox;             // submit -> admit
-  BoundedList<Task*, kBatch> fresh;                // admit -> predict
+  BoundedList<uint64_t, kBatch> inbox;  // submit -> admit
+  // admit -> predict; a word may bring all pieces of a graph
+  BoundedList<Task*, kBatch * kMaxPieces> fresh;
   BoundedList<Sample, kBatch> samples;             // complete -> learn
   BoundedList<QuerySample, kBatch> query_samples;  // likewise
   BoundedList<DelayedQuery, kBatch> delayed_queries;

@@ -712,14 +712,24 @@ void Tables::FreeSlot(Task& task) {
 }
 
 absl::StatusOr<QueryId> Tables::AllocateQuery(Queue& queue, TimeNs arrival_ns, double input_size) {
-  App& app = *queue.app;
-  uint32_t index = 0;
-  if (app.queries_open.fetch_add(1) >= app.options.tasks_max || !free_queries_.TryPop(index)) {
-    app.queries_open.fetch_sub(1);
+  QuerySlot* const slot = TryAllocateQuery(queue, arrival_ns, input_size);
+  if (slot == nullptr) {
+    const App& app = *queue.app;
     return absl::ResourceExhaustedError(
         absl::StrCat("App '", app.options.name, "' has ", app.queries_open.load(),
                      " queries that are begun and not done, and it may have ",
                      app.options.tasks_max, ", as many as it has task slots."));
+  }
+  slot->open.store(true, std::memory_order_release);
+  return slot->state.id;
+}
+
+QuerySlot* Tables::TryAllocateQuery(Queue& queue, TimeNs arrival_ns, double input_size) {
+  App& app = *queue.app;
+  uint32_t index = 0;
+  if (app.queries_open.fetch_add(1) >= app.options.tasks_max || !free_queries_.TryPop(index)) {
+    app.queries_open.fetch_sub(1);
+    return nullptr;
   }
   QuerySlot& slot = queries_[index - 1];
   const auto used = static_cast<int32_t>(index);
@@ -737,8 +747,7 @@ absl::StatusOr<QueryId> Tables::AllocateQuery(Queue& queue, TimeNs arrival_ns, d
   slot.state.slot = &slot;
   slot.state.arrival_ns = arrival_ns;
   slot.state.input_size = input_size;
-  slot.open.store(true, std::memory_order_release);
-  return slot.state.id;
+  return &slot;
 }
 
 QuerySlot* Tables::FindQuery(QueryId id) const {

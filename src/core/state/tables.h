@@ -99,6 +99,8 @@ class Tables {
   int SlotsAwaited(const App& app) const;
   // RESOURCE_EXHAUSTED: the app has as many open queries as task slots.
   absl::StatusOr<QueryId> AllocateQuery(Queue& queue, TimeNs arrival_ns, double input_size = 0);
+  // The same for a query whose end no caller may ask for: it is not open. Null: there is no slot.
+  QuerySlot* TryAllocateQuery(Queue& queue, TimeNs arrival_ns, double input_size);
   void FreeQuery(QuerySlot& slot);
   // Slots that a query ever had, the first ones.
   int query_slots_used() const { return query_slots_used_.load(std::memory_order_acquire); }

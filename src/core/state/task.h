@@ -210,17 +210,27 @@ struct Progress {
 };
 
 // Of a task that is one piece of a query's graph (GraphPiece). Submit resets it by assignment.
+// Pieces complete in their order, so both neighbours exist for as long as they are named here.
 struct PieceOfGraph {
   const KernelDesc* graph = nullptr;  // null: the task is no piece
-  TicketId next;                      // the piece behind it; 0: it is the last one
+  Task* before = nullptr;             // until that one is complete; null: none, or it is
+  Task* next = nullptr;               // null: it is the last one
+  // How it has ended itself, while it is not complete because one before it is not.
+  Verdict ended = Verdict::kPending;
   // What the pieces before it sum up to, once the one before it is complete.
   Verdict verdict = Verdict::kPending;  // of the first one that did not succeed
+  Verdict failed_dependency_verdict = Verdict::kPending;
+  bool hangs = false;  // a part of the graph may still be on the device
   int32_t error_code = 0;
   int32_t launches = 0;
+  int32_t evictions = 0;
+  TicketId failed_dependency;
   TimeNs launch_ns = 0;  // of the first one; 0: it is the first one itself
   TimeNs start_ns = 0;
+  TimeNs end_ns = 0;
   int64_t predicted_ns = 0;
   int64_t measured_ns = 0;
+  int64_t evicted_ns = 0;
 };
 
 // In a PagedArray: a slot that no task ever had is all zero bytes, which is a free slot of

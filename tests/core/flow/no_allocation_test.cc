@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,8 +12,10 @@
 
 #include "src/core/flow/scheduler.h"
 #include "src/core/policies/registry.h"
+#include "src/core/seams/ordinary_form.h"
 #include "src/models/online/online_model.h"
 #include "src/null/null_device.h"
+#include "tests/core/plan_with.h"
 #include "tests/core/policies/counting_allocator.h"
 
 namespace gpushare::core {
@@ -103,6 +106,115 @@ INSTANTIATE_TEST_SUITE_P(EveryPolicy, NoAllocationTest, ::testing::ValuesIn(Poli
                            }
                            return name;
                          });
+
+// A query in pieces, and one for which the slots do not suffice, so that its graph runs whole.
+class NoAllocationInPiecesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto device = null::MakeNullDevice();
+    auto model = models::MakeOnlineModel(device->capabilities().profile);
+    SchedulerOptions options;
+    options.places = PlacesMode::kEager;
+    scheduler_ = Scheduler::Create(options, std::move(device), std::move(model),
+                                   std::make_unique<PlanWith>(LaunchInPieces))
+                     .value();
+    const KernelId gemm = AddKernel("gemm");
+    FusedKernelDesc fused;
+    fused.name = "pair";
+    fused.tensor_part = gemm;
+    fused.cuda_part = AddKernel("stream");
+    fused.opportune_load_ratio = 0.8;
+    fused.opportune_duration_ratio = 1.1;
+    ASSERT_TRUE(scheduler_->RegisterFusedKernel(fused).ok());
+    KernelDesc network;
+    network.name = "network";
+    network.code = GraphCode{.segment_ns = -1, .measure_nodes = true};
+    network.simulation.present = true;
+    GraphNode node = {.duration_ns = 100'000, .blocks = 132, .demand = {}};
+    for (const char* kernel : {"", "gemm", ""}) {
+      node.kernel = kernel;
+      network.simulation.nodes.push_back(node);
+    }
+    network_ = scheduler_->RegisterKernel(network).value();
+    ASSERT_EQ(scheduler_->FindKernel(network_)->graph()->pieces.size(), 3);
+    queue_ = AddQueue("service", 64);
+    small_queue_ = AddQueue("small service", 6);
+    for (int round = 0; round < 50; ++round) Round();
+  }
+  static void LaunchInPieces(const Snapshot& snapshot, Plan& plan) {
+    for (LcRoute& route : plan.routes) {
+      route.fast_path = false;
+      route.cuts_graphs = true;
+    }
+    for (const HeadView& head : snapshot.heads) {
+      PlannedLaunch launch;
+      launch.task = head.task;
+      launch.count = head.ready_count;
+      launch.form = OrdinaryForm(head.kind);
+      plan.launches.TryAdd(launch);
+    }
+  }
+  KernelId AddKernel(const char* name) {
+    KernelDesc kernel;
+    kernel.name = name;
+    kernel.evictable = true;
+    kernel.solo_hint_ns = 100'000;
+    return scheduler_->RegisterKernel(kernel).value();
+  }
+  QueueId AddQueue(const char* name, int32_t tasks_max) {
+    const AppOptions options = {
+        .name = name, .app_class = AppClass::kLatencyCritical, .tasks_max = tasks_max};
+    return scheduler_->CreateQueue(scheduler_->CreateApp(options).value()).value();
+  }
+  void Submit(QueueId queue, bool detached) {
+    TaskSpec spec;
+    spec.queue = queue;
+    spec.kernel = network_;
+    spec.work.kind = TaskKind::kGraph;
+    spec.detached = detached;
+    const absl::StatusOr<TicketId> ticket = scheduler_->SubmitLc(spec);
+    ASSERT_TRUE(ticket.ok());
+    if (!detached) kept_[kept_count_++] = *ticket;
+  }
+  void Round() {
+    // Four of the six slots are kept: the next query has no room for three pieces.
+    kept_count_ = 0;
+    for (int i = 0; i < 4; ++i) Submit(small_queue_, false);
+    Tick();
+    const int64_t launches = scheduler_->Stats().launches;
+    Submit(small_queue_, true);
+    Tick();
+    whole_ += scheduler_->Stats().launches - launches == 1 ? 1 : 0;
+    for (size_t i = 0; i < kept_count_; ++i) {
+      ASSERT_TRUE(scheduler_->ReleaseTicket(kept_[i]).ok());
+    }
+    for (int i = 0; i < 8; ++i) Submit(queue_, true);
+    Tick();
+    ++rounds_;
+  }
+  void Tick() {
+    for (int tick = 0; tick < 50; ++tick) scheduler_->Tick();
+  }
+
+  std::unique_ptr<Scheduler> scheduler_;
+  KernelId network_;
+  QueueId queue_, small_queue_;
+  std::array<TicketId, 4> kept_;
+  size_t kept_count_ = 0;
+  int whole_ = 0;
+  int rounds_ = 0;
+};
+
+TEST_F(NoAllocationInPiecesTest, FromSubmitToCompleteNothingIsAllocated) {
+  const int64_t launches = scheduler_->Stats().launches;
+  const int64_t before = testing::AllocationCount();
+  for (int round = 0; round < 20; ++round) Round();
+  const int64_t count = testing::AllocationCount() - before;
+  EXPECT_EQ(count, 0);
+  EXPECT_GT(scheduler_->Stats().launches - launches, 20 * 8 * 3 - 1) << "in pieces";
+  EXPECT_EQ(whole_, rounds_);
+  EXPECT_EQ(scheduler_->Stats().tasks_pending, 0);
+}
 
 // The counter counts: else the test above would pass whatever the flow does.
 TEST(AllocationCounterTest, AnAllocationIsCounted) {

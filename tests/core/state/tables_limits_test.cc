@@ -517,6 +517,20 @@ TEST_F(SlotsTest, QueriesOfOneAppTakeNoneOfAnother) {
   }
 }
 
+// The query of a graph in pieces: no call of the application may end it.
+TEST_F(SlotsTest, AQueryOfTheLibrarysOwnIsNotOpenAndIsBoundedAlike) {
+  Queue& queue = **tables_.CreateQueue(app_);
+  for (int i = 0; i < app_.options.tasks_max; ++i) {
+    QuerySlot* const slot = tables_.TryAllocateQuery(queue, 7, 2);
+    ASSERT_NE(slot, nullptr) << i;
+    EXPECT_FALSE(slot->open.load());
+    EXPECT_EQ(slot->state.arrival_ns, 7);
+    EXPECT_EQ(tables_.FindQuery(slot->state.id), slot);
+  }
+  EXPECT_EQ(tables_.TryAllocateQuery(queue, 0, 0), nullptr);
+  EXPECT_EQ(app_.queries_open.load(), app_.options.tasks_max);
+}
+
 TEST_F(SlotsTest, QueriesAreBoundedAndAFreeOneIsStale) {
   Queue& queue = **tables_.CreateQueue(app_);
   const QueryId first = *tables_.AllocateQuery(queue, 7);

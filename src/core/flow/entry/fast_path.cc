@@ -72,7 +72,7 @@ namespace {
 
 // Whether the flow has nothing of the queue to launch first, and room for one more launch.
 bool IsNext(const Queue& queue) {
-  // seq_cst: with the submitter that counted itself before (EnterPieces).
+  // seq_cst: with the submitter that counted itself before (entry/pieces.cc).
   return queue.unlaunched.load(std::memory_order_seq_cst) == 0 &&
          queue.deferred.load(std::memory_order_acquire) == 0 &&
          queue.in_flight.load(std::memory_order_acquire) < kLcWindow;

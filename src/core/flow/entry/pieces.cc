@@ -2,8 +2,14 @@
 
 #include "src/core/flow/entry/pieces.h"
 
-#include "absl/strings/str_cat.h"
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "src/core/base/containers/bounded_list.h"
 #include "src/core/base/ids.h"
+#include "src/core/base/limits.h"
 #include "src/core/flow/verbs/accept.h"
 #include "src/core/log/events.h"
 #include "src/core/state/launches/graph_use.h"
@@ -16,11 +22,19 @@ const std::vector<GraphPiece>& PiecesOf(const KernelDesc& graph) { return graph.
 
 // Each query in flight has at most as many tasks. Half of the slots stay for tickets that are not
 // released.
-bool HasRoom(const App& app, const TaskSpec& spec, size_t pieces) {
-  const bool has_query = spec.query || app.queries_open.load() < app.options.tasks_max;
-  if (!has_query) return false;
+bool HasRoom(const App& app, size_t pieces) {
   const int64_t queries = app.active_queries.load(std::memory_order_relaxed) + 1;
   return queries * static_cast<int64_t>(pieces) <= app.options.tasks_max / 2;
+}
+
+Work WorkOf(const GraphPiece& piece) {
+  Work work;
+  work.kind = piece.is_node ? TaskKind::kKernel : TaskKind::kGraph;
+  work.block_tasks = piece.is_node ? piece.block_tasks : 0;
+  work.grid = piece.grid;
+  work.arguments = piece.arguments.data();
+  work.arguments_bytes = piece.arguments.size();
+  return work;
 }
 
 // The task of a piece. The first one waits for what the graph waits for; the last one tells.
@@ -30,11 +44,7 @@ TaskSpec SpecOf(const TaskSpec& whole, const GraphPiece& piece, bool first, bool
   spec.query = whole.query;
   spec.kernel = piece.kernel;
   spec.arrival_ns = whole.arrival_ns;
-  spec.work.kind = piece.is_node ? TaskKind::kKernel : TaskKind::kGraph;
-  spec.work.block_tasks = piece.is_node ? piece.block_tasks : 0;
-  spec.work.grid = piece.grid;
-  spec.work.arguments = piece.arguments.data();
-  spec.work.arguments_bytes = piece.arguments.size();
+  spec.work = WorkOf(piece);
   if (first) {
     spec.wait_tickets = whole.wait_tickets;
     spec.wait_events = whole.wait_events;
@@ -49,119 +59,140 @@ TaskSpec SpecOf(const TaskSpec& whole, const GraphPiece& piece, bool first, bool
   return spec;
 }
 
-// The query of a graph that was submitted without one. Null: there is no slot.
-QuerySlot* BeginOwnQuery(Flow& flow, Queue& queue, const TaskSpec& spec) {
-  const TimeNs now_ns = flow.device->NowNs();
-  const TimeNs arrival_ns = spec.arrival_ns == 0 ? now_ns : spec.arrival_ns;
-  const absl::StatusOr<QueryId> query =
-      flow.tables.AllocateQuery(queue, arrival_ns, spec.input_size);
-  if (!query.ok()) return nullptr;
-  App& app = *queue.app;
-  app.active_queries.fetch_add(1, std::memory_order_acq_rel);
-  if (flow.HasEvents()) {
-    flow.EmitAt(now_ns, QueryBeginCalled{.query = *query,
-                                         .app = AppId{app.id.load()},
-                                         .queue = spec.queue,
-                                         .arrival_ns = arrival_ns,
-                                         .input_size = spec.input_size});
+// What a query in pieces needs, taken before any of it is used: from then on nothing fails.
+class Reservation {
+ public:
+  Reservation(Flow& flow, Queue& queue, const KernelDesc& graph)
+      : flow_(flow), queue_(queue), graph_(graph) {}
+  ~Reservation() {
+    if (!graph_entered_) return;
+    for (int i = 0; i < tasks_.size(); ++i) DropReserved(flow_, *tasks_[i], KernelOf(i));
+    flow_.tables.UseOf(graph_.id).Leave();
   }
-  flow.ring.Push(PackRing(RingTag::kQueryBegun, query->value));
-  return flow.tables.FindQuery(*query);
+  Reservation(const Reservation&) = delete;
+  Reservation& operator=(const Reservation&) = delete;
+
+  // False: something is missing, and nothing is taken once this ends.
+  bool Take(const TaskSpec& spec, QuerySlot* query) {
+    // The graph's own use, which the last piece gives back, keeps what the device made of it.
+    graph_entered_ =
+        flow_.tables.UseOf(graph_.id).Enter(GraphUser::kLc, false) == GraphUse::Answer::kEntered;
+    if (!graph_entered_) return false;
+    const std::vector<GraphPiece>& pieces = PiecesOf(graph_);
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      NotReserved why{};
+      const Work work = WorkOf(pieces[i]);
+      Task* const task = ReserveTask(flow_, *queue_.app, work, KernelOf(static_cast<int>(i)), why);
+      if (task == nullptr) return false;
+      tasks_.Add(task);
+    }
+    if (query != nullptr) return true;
+    const TimeNs arrival_ns = spec.arrival_ns == 0 ? flow_.device->NowNs() : spec.arrival_ns;
+    own_query_ = flow_.tables.TryAllocateQuery(queue_, arrival_ns, spec.input_size);
+    return own_query_ != nullptr;
+  }
+  // They belong to the flow now.
+  void Keep() { graph_entered_ = false; }
+
+  absl::Span<Task* const> tasks() const { return tasks_.span(); }
+  const KernelDesc* KernelOf(int piece) const {
+    return flow_.tables.FindKernel(PiecesOf(graph_)[static_cast<size_t>(piece)].kernel);
+  }
+  QuerySlot* own_query() const { return own_query_; }
+
+ private:
+  Flow& flow_;
+  Queue& queue_;
+  const KernelDesc& graph_;
+  BoundedList<Task*, kMaxPieces> tasks_;
+  QuerySlot* own_query_ = nullptr;  // the last that is taken, so nothing ever gives it back
+  bool graph_entered_ = false;
+};
+
+// The query of a graph that was submitted without one begins.
+void BeginOwnQuery(Flow& flow, QuerySlot& slot, const TaskSpec& spec) {
+  const QueryState& query = slot.state;
+  query.app->active_queries.fetch_add(1, std::memory_order_acq_rel);
+  if (flow.HasEvents()) {
+    flow.EmitAt(flow.device->NowNs(), QueryBeginCalled{.query = query.id,
+                                                       .app = AppId{query.app->id.load()},
+                                                       .queue = spec.queue,
+                                                       .arrival_ns = query.arrival_ns,
+                                                       .input_size = query.input_size});
+  }
+  flow.ring.Push(PackRing(RingTag::kQueryBegun, query.id.value));
 }
 
-void EndOwnQuery(Flow& flow, QuerySlot& slot, const TaskSpec& spec) {
-  const QueryId query = slot.state.id;
-  slot.open.store(false);
+// `query`: of a query whose tasks the flow has, so that its slot may be another one's.
+void EndOwnQuery(Flow& flow, QueryId query, const App& app, const TaskSpec& spec) {
   if (flow.HasEvents()) {
     flow.EmitAt(flow.device->NowNs(),
-                QueryEndCalled{
-                    .query = query, .app = AppId{slot.queue->app->id.load()}, .queue = spec.queue});
+                QueryEndCalled{.query = query, .app = AppId{app.id.load()}, .queue = spec.queue});
   }
   flow.ring.Push(PackRing(RingTag::kQueryEnded, query.value));
 }
 
-// Accepts the pieces in order and links them. `count`: of those that were accepted.
-absl::StatusOr<Task*> AcceptPieces(Flow& flow, Queue& queue, const TaskSpec& spec,
-                                   const KernelDesc& graph, QuerySlot* query, Task*& first,
-                                   int32_t& count) {
+// Makes the tasks those of the pieces, and links them.
+void AcceptPieces(Flow& flow, Queue& queue, const TaskSpec& spec, const KernelDesc& graph,
+                  const Reservation& reserved, QuerySlot* query) {
   const std::vector<GraphPiece>& pieces = PiecesOf(graph);
   Task* before = nullptr;
   for (size_t i = 0; i < pieces.size(); ++i) {
-    const KernelDesc* const kernel = flow.tables.FindKernel(pieces[i].kernel);
+    Task& task = *reserved.tasks()[i];
     const bool last = i + 1 == pieces.size();
-    // The graph's own use, which the last piece gives back, keeps all of them.
-    absl::StatusOr<Task*> task =
-        AcceptTask(flow, queue, SpecOf(spec, pieces[i], i == 0, last), kernel, query);
-    if (!task.ok()) return task.status();
-    (*task)->piece.graph = &graph;
-    if (before != nullptr) before->piece.next = (*task)->record.ticket;
-    if (first == nullptr) first = *task;
-    before = *task;
-    ++count;
+    AcceptReserved(flow, queue, SpecOf(spec, pieces[i], i == 0, last),
+                   reserved.KernelOf(static_cast<int>(i)), query, task);
+    task.piece.graph = &graph;
+    task.piece.before = before;
+    if (before != nullptr) before->piece.next = &task;
+    before = &task;
   }
-  return before;
+}
+
+// Whether the route of the app wants its graphs in pieces, and this one may be.
+bool IsWanted(const Queue& queue, const TaskSpec& spec, const KernelDesc* graph) {
+  if (graph == nullptr || graph->graph() == nullptr || PiecesOf(*graph).empty()) return false;
+  const App& app = *queue.app;
+  const LcRoute route = UnpackRoute(app.route.load(std::memory_order_seq_cst));
+  return route.cuts_graphs && !app.options.drop_late && !app.options.Yields() &&
+         spec.work.kind == TaskKind::kGraph && HasRoom(app, PiecesOf(*graph).size());
+}
+
+// Closes the fast path of the queue for `pieces` tasks that come. False: another thread is inside a
+// submit of the app, and may be launching by the fast path, behind which it found nothing. A thread
+// that comes later finds these tasks. Both sides write before they read, so that at least one sees
+// the other.
+bool CloseFastPath(Queue& queue, int32_t pieces) {
+  queue.unlaunched.fetch_add(pieces, std::memory_order_seq_cst);
+  if (queue.app->submitters.load(std::memory_order_seq_cst) == 1) return true;
+  queue.unlaunched.fetch_sub(pieces, std::memory_order_seq_cst);
+  return false;
 }
 
 }  // namespace
 
-bool EnterPieces(Queue& queue, const TaskSpec& spec, const KernelDesc* graph) {
-  if (graph == nullptr || graph->graph() == nullptr || PiecesOf(*graph).empty()) return false;
-  App& app = *queue.app;
-  if (app.options.app_class != AppClass::kLatencyCritical) return false;
-  const LcRoute route = UnpackRoute(app.route.load(std::memory_order_seq_cst));
-  const size_t pieces = PiecesOf(*graph).size();
-  const bool wanted = route.cuts_graphs && !app.options.drop_late && !app.options.Yields() &&
-                      spec.work.kind == TaskKind::kGraph && HasRoom(app, spec, pieces);
-  if (!wanted) return false;
-  // A submitter that came before may be launching by the fast path, behind which it found nothing.
-  // One that comes later finds these tasks. Both sides write before they read, so that at least one
-  // sees the other.
-  const auto count = static_cast<int32_t>(pieces);
-  queue.unlaunched.fetch_add(count, std::memory_order_seq_cst);
-  if (app.submitters.load(std::memory_order_seq_cst) == 1) return true;
-  queue.unlaunched.fetch_sub(count, std::memory_order_seq_cst);
-  return false;
-}
-
-absl::StatusOr<TicketId> SubmitPieces(Flow& flow, Queue& queue, const TaskSpec& spec,
-                                      const KernelDesc& graph, QuerySlot* query) {
-  const auto pieces = static_cast<int32_t>(PiecesOf(graph).size());
-  const auto give_up = [&](int32_t accepted) {
-    queue.unlaunched.fetch_sub(pieces - accepted, std::memory_order_acq_rel);
-  };
-  if (flow.tables.UseOf(graph.id).Enter(GraphUser::kLc, false) != GraphUse::Answer::kEntered) {
-    give_up(0);
-    return absl::FailedPreconditionError(
-        absl::StrCat("Graph '", graph.name, "' is released and takes no more tasks."));
+TicketId SubmitPieces(Flow& flow, Queue& queue, const TaskSpec& spec, const KernelDesc* graph,
+                      QuerySlot* query) {
+  if (!IsWanted(queue, spec, graph)) return TicketId{};
+  const auto pieces = static_cast<int32_t>(PiecesOf(*graph).size());
+  if (!CloseFastPath(queue, pieces)) return TicketId{};
+  Reservation reserved(flow, queue, *graph);
+  if (!reserved.Take(spec, query)) {
+    queue.unlaunched.fetch_sub(pieces, std::memory_order_acq_rel);
+    return TicketId{};
   }
-  QuerySlot* const own = query == nullptr ? BeginOwnQuery(flow, queue, spec) : nullptr;
-  if (query == nullptr && own == nullptr) {
-    give_up(0);
-    flow.tables.UseOf(graph.id).Leave();
-    return absl::ResourceExhaustedError(absl::StrCat("App '", queue.app->options.name,
-                                                     "' has no query left for graph '", graph.name,
-                                                     "', which is submitted in pieces."));
-  }
-  Task* first = nullptr;
-  int32_t accepted = 0;
-  const absl::StatusOr<Task*> last =
-      AcceptPieces(flow, queue, spec, graph, own != nullptr ? own : query, first, accepted);
-  give_up(accepted);
-  // The caller holds the queue for the first one.
-  if (accepted > 1) queue.tasks_open.fetch_add(accepted - 1);
-  if (!last.ok()) {
-    // What was accepted completes, and does nothing.
-    flow.tables.UseOf(graph.id).Leave();
-    for (Task* task = first; task != nullptr; task = flow.tables.FindTask(task->piece.next)) {
-      task->cancel_requested.store(true);
-      task->piece.graph = nullptr;
-    }
-  }
-  const TicketId ticket = last.ok() ? (*last)->record.ticket : TicketId{};
-  if (first != nullptr) flow.ring.Push(PackRing(RingTag::kSubmitted, first->record.ticket.value));
-  if (own != nullptr) EndOwnQuery(flow, *own, spec);
-  if (!last.ok()) return last.status();
-  return ticket;
+  QuerySlot* const own = reserved.own_query();
+  const QueryId own_id = own == nullptr ? QueryId{} : own->state.id;
+  if (own != nullptr) BeginOwnQuery(flow, *own, spec);
+  AcceptPieces(flow, queue, spec, *graph, reserved, own != nullptr ? own : query);
+  reserved.Keep();
+  // The caller holds the queue for one of them.
+  queue.tasks_open.fetch_add(pieces - 1);
+  const TicketId first = reserved.tasks().front()->record.ticket;
+  const TicketId last = reserved.tasks().back()->record.ticket;
+  flow.ring.Push(PackRing(RingTag::kSubmitted, first.value));
+  if (own != nullptr) EndOwnQuery(flow, own_id, *queue.app, spec);
+  return last;
 }
 
 }  // namespace gpushare::core

@@ -210,8 +210,8 @@ void LearnQueryBegan(Flow& flow, QueryState& query, TimeNs since_ns) {
                            query.shadow);
 }
 
-void LearnQueryTask(QueryState& query, const Task& task) {
-  query.disturbed = query.disturbed || !RanAlone(task);
+void LearnQueryTask(QueryState& query, bool ran_alone) {
+  query.disturbed = query.disturbed || !ran_alone;
 }
 
 void LearnQueryEnded(Flow& flow, const QueryState& query, int32_t queries_before) {

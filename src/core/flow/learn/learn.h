@@ -41,7 +41,7 @@ void LearnYields(App& app, bool stands_still, TimeNs from_ns, TimeNs now_ns);
 void LearnKernelReplaced(Flow& flow, KernelId id);
 // `since_ns`: when the device got its first task; now: it has none yet.
 void LearnQueryBegan(Flow& flow, QueryState& query, TimeNs since_ns);
-void LearnQueryTask(QueryState& query, const Task& task);
+void LearnQueryTask(QueryState& query, bool ran_alone);
 // The query is no longer in the list. `queries_before`: its app's active ones, itself included.
 void LearnQueryEnded(Flow& flow, const QueryState& query, int32_t queries_before);
 // The same of one that says nothing of latencies: it is idle, was so, or was abandoned.

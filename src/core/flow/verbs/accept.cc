@@ -57,22 +57,41 @@ std::string Apps(GraphUser user, bool one) {
 
 // Counts the task as one of its graph. A graph that can run in segments is of one kind of apps,
 // that of its first task: all tasks of it use the buffers of one capture, and LC work cannot wait
-// until a task of another kind is complete. The count and the kind stay, so nothing of the submit
-// may fail after this.
-absl::Status EnterGraph(Flow& flow, const KernelDesc* kernel, const AppOptions& app) {
-  if (kernel == nullptr || kernel->kind() != TaskKind::kGraph) return absl::OkStatus();
-  const GraphUser user = UserOf(app);
-  const GraphUse::Answer answer = flow.tables.UseOf(kernel->id).Enter(user, kernel->segments() > 1);
-  if (answer == GraphUse::Answer::kEntered) return absl::OkStatus();
-  if (answer == GraphUse::Answer::kRetired) {
+// until a task of another kind is complete. The kind stays, so nothing of the submit of such a
+// graph may fail after this.
+GraphUse::Answer EnterGraph(Flow& flow, const KernelDesc* kernel, const AppOptions& app) {
+  if (kernel == nullptr || kernel->kind() != TaskKind::kGraph) return GraphUse::Answer::kEntered;
+  return flow.tables.UseOf(kernel->id).Enter(UserOf(app), kernel->segments() > 1);
+}
+
+absl::Status GraphTakesNoTask(Flow& flow, const KernelDesc& kernel, const AppOptions& app,
+                              bool released) {
+  if (released) {
     return absl::FailedPreconditionError(
-        absl::StrCat("Graph '", kernel->name, "' is released and takes no more tasks."));
+        absl::StrCat("Graph '", kernel.name, "' is released and takes no more tasks."));
   }
-  const GraphUser first = flow.tables.UseOf(kernel->id).first_user();
+  const GraphUser first = flow.tables.UseOf(kernel.id).first_user();
   return absl::FailedPreconditionError(absl::StrCat(
-      "Graph '", kernel->name, "' runs ", first == GraphUser::kLc ? "whole" : "in segments",
-      " for ", Apps(first, false), ", and a task of ", Apps(user, true),
+      "Graph '", kernel.name, "' runs ", first == GraphUser::kLc ? "whole" : "in segments", " for ",
+      Apps(first, false), ", and a task of ", Apps(UserOf(app), true),
       " would use the same buffers; register a second capture for it."));
+}
+
+absl::Status ErrorOf(Flow& flow, const App& app, const KernelDesc* kernel, NotReserved why) {
+  switch (why) {
+    case NotReserved::kNoTask:
+      return absl::ResourceExhaustedError(
+          absl::StrCat("App '", app.options.name, "' has ", app.options.tasks_max,
+                       " tasks that are not complete or not released."));
+    case NotReserved::kNoLargeArguments:
+      return absl::ResourceExhaustedError(absl::StrCat("App '", app.options.name, "' has ",
+                                                       kLargeArgumentSlotsPerApp,
+                                                       " tasks with large arguments in flight."));
+    case NotReserved::kReleased:
+    case NotReserved::kOtherUser:
+      break;
+  }
+  return GraphTakesNoTask(flow, *kernel, app.options, why == NotReserved::kReleased);
 }
 
 // The graphs of LC apps run whole, unless their app yields.
@@ -191,36 +210,56 @@ absl::Status QueueReleased(QueueId id) {
       absl::StrCat("Queue ", id.value, " does not exist or is released."));
 }
 
-absl::StatusOr<Task*> AcceptTask(Flow& flow, Queue& queue, const TaskSpec& spec,
-                                 const KernelDesc* kernel, QuerySlot* query) {
-  App& app = *queue.app;
-  Task* task = flow.tables.AllocateTask(app);
+Task* ReserveTask(Flow& flow, App& app, const Work& work, const KernelDesc* kernel,
+                  NotReserved& why) {
+  Task* const task = flow.tables.AllocateTask(app);
   if (task == nullptr) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("App '", app.options.name, "' has ", app.options.tasks_max,
-                     " tasks that are not complete or not released."));
+    why = NotReserved::kNoTask;
+    return nullptr;
   }
-  if (!CopyArguments(app, *task, spec.work)) {
+  if (!CopyArguments(app, *task, work)) {
     FreeSlots(app, *task);
-    return absl::ResourceExhaustedError(absl::StrCat("App '", app.options.name, "' has ",
-                                                     kLargeArgumentSlotsPerApp,
-                                                     " tasks with large arguments in flight."));
+    why = NotReserved::kNoLargeArguments;
+    return nullptr;
   }
-  if (absl::Status status = EnterGraph(flow, kernel, app.options); !status.ok()) {
+  const GraphUse::Answer entered = EnterGraph(flow, kernel, app.options);
+  if (entered != GraphUse::Answer::kEntered) {
     FreeSlots(app, *task);
-    return status;
+    why = entered == GraphUse::Answer::kRetired ? NotReserved::kReleased : NotReserved::kOtherUser;
+    return nullptr;
   }
+  return task;
+}
+
+void DropReserved(Flow& flow, Task& task, const KernelDesc* kernel) {
+  if (kernel != nullptr && kernel->kind() == TaskKind::kGraph) {
+    flow.tables.UseOf(kernel->id).Leave();
+  }
+  FreeSlots(*task.app, task);
+}
+
+void AcceptReserved(Flow& flow, Queue& queue, const TaskSpec& spec, const KernelDesc* kernel,
+                    QuerySlot* query, Task& task) {
+  App& app = *queue.app;
   const TimeNs now = flow.device->NowNs();
-  Fill(*task, queue, spec, kernel, now);
-  JoinQuery(*task, query, spec.arrival_ns == 0 ? now : spec.arrival_ns, spec.input_size);
-  const uint64_t generation = GenerationOf(task->slot_word.load(std::memory_order_relaxed));
-  task->slot_word.store(
+  Fill(task, queue, spec, kernel, now);
+  JoinQuery(task, query, spec.arrival_ns == 0 ? now : spec.arrival_ns, spec.input_size);
+  const uint64_t generation = GenerationOf(task.slot_word.load(std::memory_order_relaxed));
+  task.slot_word.store(
       FreeWord(generation) | kHeldByFlow | (spec.detached ? kDetached : kHeldByCaller),
       std::memory_order_release);
-  task->state.store(TaskState::kSubmitted, std::memory_order_relaxed);
+  task.state.store(TaskState::kSubmitted, std::memory_order_relaxed);
   app.submitted.fetch_add(1, std::memory_order_relaxed);
   flow.counters.pending.fetch_add(1, std::memory_order_acq_rel);
-  EmitSubmitted(flow, *task);
+  EmitSubmitted(flow, task);
+}
+
+absl::StatusOr<Task*> AcceptTask(Flow& flow, Queue& queue, const TaskSpec& spec,
+                                 const KernelDesc* kernel, QuerySlot* query) {
+  NotReserved why{};
+  Task* const task = ReserveTask(flow, *queue.app, spec.work, kernel, why);
+  if (task == nullptr) return ErrorOf(flow, *queue.app, kernel, why);
+  AcceptReserved(flow, queue, spec, kernel, query, *task);
   return task;
 }
 

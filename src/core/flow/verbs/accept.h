@@ -10,6 +10,8 @@
 #ifndef GPUSHARE_SRC_CORE_FLOW_VERBS_ACCEPT_H_
 #define GPUSHARE_SRC_CORE_FLOW_VERBS_ACCEPT_H_
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "src/core/state/flow.h"
@@ -55,6 +57,19 @@ absl::Status QueueReleased(QueueId id);
 // graph belongs to apps of the other class.
 absl::StatusOr<Task*> AcceptTask(Flow& flow, Queue& queue, const TaskSpec& spec,
                                  const KernelDesc* kernel, QuerySlot* query);
+
+// The same in two steps, for a caller that accepts several tasks or none:
+//
+//   Task* task = ReserveTask(...);   // a slot, the arguments and a use of the graph; nobody sees
+//   it AcceptReserved(..., *task);      // cannot fail. Or DropReserved(..., *task)
+//
+// All three with the same kernel. Null: there is none, for the reason in `why`.
+enum class NotReserved : uint8_t { kNoTask, kNoLargeArguments, kReleased, kOtherUser };
+Task* ReserveTask(Flow& flow, App& app, const Work& work, const KernelDesc* kernel,
+                  NotReserved& why);
+void DropReserved(Flow& flow, Task& task, const KernelDesc* kernel);
+void AcceptReserved(Flow& flow, Queue& queue, const TaskSpec& spec, const KernelDesc* kernel,
+                    QuerySlot* query, Task& task);
 
 }  // namespace gpushare::core
 

@@ -64,44 +64,55 @@ void NoteRegion(const Task& task) {
                    std::memory_order_relaxed);
 }
 
-// A piece of a graph succeeds only if those before it did: the caller sees the last one alone.
-Verdict WithPiecesBefore(Task& task, Verdict verdict) {
-  if (verdict != Verdict::kOk || task.piece.verdict == Verdict::kPending) return verdict;
-  task.record.error_code = task.piece.error_code;
-  return task.piece.verdict;
-}
-
-// Hands on to the piece behind it what the graph has taken so far. The last one's record becomes
-// that of the whole graph.
+// What the graph has taken with this piece, handed on to the one behind it. The last piece's record
+// becomes that of the whole graph: it succeeded only if every piece did, and tells of the first one
+// that did not.
 void SumPieces(Flow& flow, Task& task) {
-  const PieceOfGraph& piece = task.piece;
-  if (piece.graph == nullptr) return;
+  PieceOfGraph& piece = task.piece;
   CompletionRecord& record = task.record;
-  Task* const next = piece.next ? flow.tables.FindTask(piece.next) : nullptr;
-  const TimeNs launch_ns = piece.launch_ns != 0 ? piece.launch_ns : record.launch_ns;
-  const TimeNs start_ns = piece.start_ns != 0 ? piece.start_ns : record.start_ns;
-  if (piece.next) {
-    if (next == nullptr) return;  // the caller cancelled it, and it is over
-    PieceOfGraph& behind = next->piece;
-    behind.verdict = record.verdict == Verdict::kOk ? Verdict::kPending : record.verdict;
-    behind.error_code = record.error_code;
-    behind.launches = piece.launches + record.launches;
-    behind.launch_ns = launch_ns;
-    behind.start_ns = start_ns;
-    behind.predicted_ns = piece.predicted_ns + record.predicted_ns;
-    behind.measured_ns = piece.measured_ns + record.measured_ns;
+  PieceOfGraph sum = piece;
+  if (sum.verdict == Verdict::kPending && record.verdict != Verdict::kOk) {
+    sum.verdict = record.verdict;
+    sum.error_code = record.error_code;
+    sum.failed_dependency = record.failed_dependency;
+    sum.failed_dependency_verdict = record.failed_dependency_verdict;
+  }
+  // A lane that hangs may still run the part, as it may any graph.
+  sum.hangs =
+      sum.hangs || (record.verdict == Verdict::kTimedOut && task.work.kind == TaskKind::kGraph);
+  sum.launches += record.launches;
+  sum.evictions += record.evictions;
+  if (sum.launch_ns == 0) sum.launch_ns = record.launch_ns;
+  if (sum.start_ns == 0) sum.start_ns = record.start_ns;
+  sum.end_ns = std::max(sum.end_ns, record.end_ns);
+  sum.predicted_ns += record.predicted_ns;
+  sum.measured_ns += record.measured_ns;
+  sum.evicted_ns += record.evicted_ns;
+  if (piece.next != nullptr) {
+    PieceOfGraph& behind = piece.next->piece;
+    sum.graph = behind.graph;
+    sum.before = nullptr;
+    sum.next = behind.next;
+    sum.ended = behind.ended;
+    behind = sum;
     return;
   }
-  record.kernel = piece.graph->id;
+  record.kernel = sum.graph->id;
   record.kind = TaskKind::kGraph;
+  record.verdict = sum.verdict == Verdict::kPending ? Verdict::kOk : sum.verdict;
+  record.error_code = sum.error_code;
+  record.failed_dependency = sum.failed_dependency;
+  record.failed_dependency_verdict = sum.failed_dependency_verdict;
   record.block_tasks = record.verdict == Verdict::kOk ? 1 : 0;
-  record.launches += piece.launches;
-  record.launch_ns = launch_ns;
-  record.start_ns = start_ns;
-  record.predicted_ns += piece.predicted_ns;
-  record.measured_ns += piece.measured_ns;
-  // As of any graph: a lane that hangs may still run it.
-  if (record.verdict != Verdict::kTimedOut) flow.tables.UseOf(piece.graph->id).Leave();
+  record.launches = sum.launches;
+  record.evictions = sum.evictions;
+  record.launch_ns = sum.launch_ns;
+  record.start_ns = sum.start_ns;
+  record.end_ns = sum.end_ns;
+  record.predicted_ns = sum.predicted_ns;
+  record.measured_ns = sum.measured_ns;
+  record.evicted_ns = sum.evicted_ns;
+  if (!sum.hangs) flow.tables.UseOf(sum.graph->id).Leave();
 }
 
 void NoteAwaited(Flow& flow, Task& task) {
@@ -110,10 +121,8 @@ void NoteAwaited(Flow& flow, Task& task) {
   if (!flow.awaited_ends.tasks.TryAdd(&task)) flow.awaited_ends.more = true;
 }
 
-}  // namespace
-
-void FinishTask(Flow& flow, Task& task, Verdict verdict) {
-  verdict = WithPiecesBefore(task, verdict);
+// The task leaves the flow's lists, and gives back what it has of the flow and of the device.
+void EndTask(Flow& flow, Task& task, Verdict verdict) {
   LearnRegionEnded(flow, task);
   const bool counted = task.progress.running_index >= 0;
   LeaveRunning(flow, task);
@@ -139,14 +148,20 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
   if (task.progress.counter >= 0 && verdict != Verdict::kTimedOut) {
     flow.free_counters.Add(task.progress.counter);
   }
+}
+
+// Tells everybody that the task has ended, and gives its slot back.
+void CompleteTask(Flow& flow, Task& task, Verdict verdict) {
   CompletionRecord& record = task.record;
   record.verdict = verdict;
   if (verdict == Verdict::kDeviceLost) record.error_code = flow.loss_code.load();
   record.complete_ns = flow.now_ns;
   record.block_tasks = task.progress.blocks_done;
+  const QueryTaskEnd own = EndInQuery(task);
+  if (task.piece.graph != nullptr) SumPieces(flow, task);
   SettleWaits(task);
   App& app = *task.app;
-  CountVerdict(app, verdict);
+  CountVerdict(app, record.verdict);
   if (task.query == nullptr) app.latency.Add(flow.now_ns - record.submit_ns);
   if (flow.HasEvents()) {
     flow.Emit(
@@ -157,14 +172,13 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
                   .since_ns = task.query == nullptr ? record.submit_ns : task.query->arrival_ns,
                   .failed_dependency = record.failed_dependency,
                   .place = record.place,
-                  .verdict = verdict});
+                  .verdict = record.verdict});
   }
   if (task.token_mark != 0) {
     const int64_t distance_ns = flow.token_streams.TaskEnded(task);
     task.query->distance_ns = std::max(task.query->distance_ns, distance_ns);
   }
-  FinishQueryTask(flow, task);
-  SumPieces(flow, task);
+  FinishQueryTask(flow, task, own);
   task.queue->tasks_open.fetch_sub(1, std::memory_order_acq_rel);
   if (task.callback != nullptr) {
     flow.notices.Push({task.callback, task.callback_user, record});
@@ -175,6 +189,43 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
   NoteAwaited(flow, task);
   flow.counters.pending.fetch_sub(1, std::memory_order_seq_cst);  // waiting/waiters.h
   flow.tables.DropFinished(task);
+}
+
+// The pieces behind one that did not succeed would compute with what it left. Those that are not
+// launched never run. A lost device and a shutdown are the end of all.
+void TakeOffBehind(Flow& flow, const Task& task) {
+  const Verdict own = task.piece.ended;
+  const bool for_all = own == Verdict::kDeviceLost || own == Verdict::kShutdown;
+  const Verdict verdict = for_all ? own : Verdict::kCancelled;
+  for (Task* piece = task.piece.next; piece != nullptr; piece = piece->piece.next) {
+    const TaskState state = piece->state.load(std::memory_order_relaxed);
+    if (state != TaskState::kWaiting && state != TaskState::kReady) continue;
+    Unlink(flow, *piece);
+    EndTask(flow, *piece, verdict);
+    piece->piece.ended = verdict;
+  }
+}
+
+// Completes the pieces that have ended, up to the first one that has not.
+void CompletePieces(Flow& flow, Task& first) {
+  for (Task* piece = &first; piece != nullptr && piece->piece.ended != Verdict::kPending;) {
+    Task* const next = piece->piece.next;  // the slot of a complete one may be another task's
+    CompleteTask(flow, *piece, piece->piece.ended);
+    piece = next;
+  }
+}
+
+}  // namespace
+
+void FinishTask(Flow& flow, Task& task, Verdict verdict) {
+  EndTask(flow, task, verdict);
+  if (task.piece.graph == nullptr) {
+    CompleteTask(flow, task, verdict);
+    return;
+  }
+  task.piece.ended = verdict;
+  if (verdict != Verdict::kOk) TakeOffBehind(flow, task);
+  if (task.piece.before == nullptr) CompletePieces(flow, task);
 }
 
 void FinishBacklog(Flow& flow, Verdict verdict) {

@@ -6,6 +6,7 @@
 
 #include "src/core/base/saturating.h"
 #include "src/core/flow/learn/learn.h"
+#include "src/core/flow/learn/samples.h"
 #include "src/core/flow/verbs/queries/idle.h"
 #include "src/core/flow/verbs/queries/jobs.h"
 #include "src/core/log/events.h"
@@ -80,18 +81,24 @@ void BeginLaunchedQuery(Flow& flow, QueryState& query, TimeNs since_ns) {
   flow.dirty = true;
 }
 
-void FinishQueryTask(Flow& flow, Task& task) {
+QueryTaskEnd EndInQuery(const Task& task) {
+  return {.measured_ns = task.record.measured_ns,
+          .end_ns = task.record.end_ns,
+          .ran_alone = task.query != nullptr && RanAlone(task)};
+}
+
+void FinishQueryTask(Flow& flow, Task& task, const QueryTaskEnd& own) {
   QueryState* query = task.query;
   if (query == nullptr) return;
   BeginActiveQuery(flow, *query);  // a task that ended before it was admitted
   ++query->tasks_finished;
   query->quiet_since_ns = flow.now_ns;
   query->issued_ns -= task.progress.issued_ns;
-  query->done_ns += task.record.measured_ns;
-  query->ended_ns = std::max(query->ended_ns, std::min(task.record.end_ns, flow.now_ns));
+  query->done_ns += own.measured_ns;
+  query->ended_ns = std::max(query->ended_ns, std::min(own.end_ns, flow.now_ns));
   NoteJobTask(flow, task);
   if (task.next_within_ns != 0) query->next_within_ns = task.next_within_ns;
-  LearnQueryTask(*query, task);
+  LearnQueryTask(*query, own.ran_alone);
   if (task.explicit_query == nullptr) {
     query->ended = true;
     EndIfDone(flow, *query, 1);
