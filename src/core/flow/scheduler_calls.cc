@@ -242,11 +242,12 @@ bool IsLaunchable(const Flow& flow, const GraphPiece& node) {
              .ok();
 }
 
-// The kernels at whose nodes a graph may be cut: those of the fused kernels so far.
+// The kernels at whose nodes a graph may be cut: those of the fused kernels that may be launched.
 std::vector<NodeKernel> NodeKernelsOf(const Tables& tables) {
   std::vector<NodeKernel> kernels;
   for (int i = 0; i < tables.fused_count(); ++i) {
     const FusedKernelDesc& fused = tables.fused(i);
+    if (!tables.HasItsParts(fused)) continue;
     for (const KernelId part : {fused.tensor_part, fused.cuda_part}) {
       AddNodeKernel(fused, part, tables.FindKernel(part)->name, kernels);
     }

@@ -493,6 +493,15 @@ bool Tables::IsRetired(KernelId id) const {
   return retired_.test(id.value - 1);
 }
 
+bool Tables::HasItsParts(const FusedKernelDesc& fused) const {
+  MutexLock lock(&mutex_);
+  const auto is_there = [&](KernelId part) {
+    return part && FindKernel(part) != nullptr && !retired_.test(part.value - 1);
+  };
+  // A place from which another kernel was dropped names no parts.
+  return is_there(fused.tensor_part) && is_there(fused.cuda_part) && !IsRetired(fused);
+}
+
 absl::Status Tables::CheckFusedKernel(const FusedKernelDesc& desc) const {
   if (absl::Status status = CheckName("fused kernel", desc.name); !status.ok()) return status;
   if (FindKernel(desc.tensor_part) == nullptr || FindKernel(desc.cuda_part) == nullptr) {

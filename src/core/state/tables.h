@@ -66,6 +66,8 @@ class Tables {
   absl::StatusOr<FusedKernelDesc*> AddFusedKernel(FusedKernelDesc desc);
   // Its last handle is gone. It stays in use until its place, or that of a part, is taken.
   void RetireFusedKernel(KernelId id);
+  // Whether it is registered, and so are both of its parts: none of them is retired.
+  bool HasItsParts(const FusedKernelDesc& fused) const;
 
   // --- look-ups ----------------------------------------------------------------------------------
   App* FindApp(AppId id) const;

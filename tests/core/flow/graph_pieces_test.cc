@@ -81,13 +81,7 @@ class GraphPiecesTest : public SimulatedSchedulerTest {
     ASSERT_NO_FATAL_FAILURE(StartScheduler(*MakePolicy(policy), options));
     gemm_ = *scheduler_->RegisterKernel(EvictableKernel("gemm", kBlockTaskNs));
     stream_ = *scheduler_->RegisterKernel(EvictableKernel("stream", kBlockTaskNs));
-    FusedKernelDesc fused;
-    fused.name = "pair";
-    fused.tensor_part = gemm_;
-    fused.cuda_part = stream_;
-    fused.opportune_load_ratio = 0.8;
-    fused.opportune_duration_ratio = duration_ratio;
-    if (has_fused) fused_ = *scheduler_->RegisterFusedKernel(fused);
+    if (has_fused) RegisterPair(duration_ratio);
     network_ = *scheduler_->RegisterKernel(Network("network"));
     AppOptions service{.name = "service", .app_class = AppClass::kLatencyCritical};
     service.promise.target_ns = 40 * kMs;
@@ -96,6 +90,15 @@ class GraphPiecesTest : public SimulatedSchedulerTest {
     lc_ = *scheduler_->CreateQueue(lc_app_);
     be_ = *scheduler_->CreateQueue(
         *scheduler_->CreateApp({.name = "train", .app_class = AppClass::kBestEffort}));
+  }
+  void RegisterPair(double duration_ratio = 1.1) {
+    FusedKernelDesc fused;
+    fused.name = "pair";
+    fused.tensor_part = gemm_;
+    fused.cuda_part = stream_;
+    fused.opportune_load_ratio = 0.8;
+    fused.opportune_duration_ratio = duration_ratio;
+    fused_ = *scheduler_->RegisterFusedKernel(fused);
   }
   const std::vector<GraphPiece>& Pieces() const {
     return scheduler_->FindKernel(network_)->graph()->pieces;
@@ -331,11 +334,37 @@ TEST_F(GraphPiecesTest, AReleasedGraphTakesItsPartsAlong) {
   Pass(50 * kMs);
   const std::vector<CompletionRecord> queries = Queries();
   EXPECT_EQ(queries.back().verdict, Verdict::kOk);
-  // Of the same names, on the same places.
+  // What is released is launched no more, so nothing is cut for it.
+  const KernelId whole = *scheduler_->RegisterKernel(Network("network"));
+  EXPECT_EQ(whole.value, network_.value);
+  EXPECT_TRUE(Pieces().empty());
+  scheduler_->RetireKernel(whole);
+  // A new kernel on the place of the old one drops the fused kernel from its place.
+  gemm_ = *scheduler_->RegisterKernel(EvictableKernel("gemm", kBlockTaskNs));
+  const KernelId unfused = *scheduler_->RegisterKernel(Network("network"));
+  EXPECT_EQ(unfused.value, network_.value);
+  EXPECT_TRUE(Pieces().empty());
+  scheduler_->RetireKernel(unfused);
+  // With a new pair: of the same names, on the same places.
+  RegisterPair();
   const KernelId again = *scheduler_->RegisterKernel(Network("network"));
   EXPECT_EQ(again.value, network_.value);
-  for (size_t i = 0; i < pieces.size(); i += 2) {
-    EXPECT_EQ(Pieces()[i].kernel.value, pieces[i].kernel.value) << i;
+  ASSERT_EQ(Pieces().size(), pieces.size());
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    EXPECT_EQ(Pieces()[i].kernel.value, (i % 2 == 1 ? gemm_ : pieces[i].kernel).value) << i;
+  }
+}
+
+// Each of the three that a cut needs.
+TEST_F(GraphPiecesTest, WithoutAPartOfItsFusedKernelAGraphIsNotCut) {
+  for (int released = 0; released < 3; ++released) {
+    SCOPED_TRACE(released);
+    ASSERT_NO_FATAL_FAILURE(Open("tacker"));
+    if (released == 0) scheduler_->RetireFusedKernel(fused_);
+    if (released == 1) scheduler_->RetireKernel(gemm_);
+    if (released == 2) scheduler_->RetireKernel(stream_);
+    network_ = *scheduler_->RegisterKernel(Network("another"));
+    EXPECT_TRUE(Pieces().empty());
   }
 }
 
