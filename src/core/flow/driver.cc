@@ -107,8 +107,12 @@ bool Driver::Notify(const AwaitedEnds& ends, bool quiet, uint64_t joined) {
 }
 
 bool Driver::IsQuiet() const {
-  return flow.running_be.empty() && flow.running_lc.empty() && flow.gate.InFlight() == 0 &&
-         flow.open_regions.load() == flow.regions_overdue;
+  // The rest of a query in pieces is under way, on the device or not (launch.cc).
+  const bool in_pieces = std::any_of(flow.backlog.begin(), flow.backlog.end(), [](Queue* queue) {
+    return queue->head->piece.graph != nullptr && !queue->head->piece.first;
+  });
+  return !in_pieces && flow.running_be.empty() && flow.running_lc.empty() &&
+         flow.gate.InFlight() == 0 && flow.open_regions.load() == flow.regions_overdue;
 }
 
 // The next time at which a Tick has work without a new call: a device event, the plan's replan

@@ -94,6 +94,31 @@ void LaunchHeads(Flow& flow, Queue& queue, const PlannedLaunch& planned) {
   }
 }
 
+// Whether the head is a piece of a query whose first piece is launched. It waits for no ticket.
+bool GoesOn(const Queue& queue) {
+  return queue.head != nullptr && queue.head->piece.graph != nullptr && !queue.head->piece.first &&
+         !queue.head->cancel_requested.load(std::memory_order_relaxed) &&
+         queue.in_flight.load(std::memory_order_acquire) < kLcWindow;
+}
+
+// While the runtime is quiesced no policy plans a launch. A query in pieces that has begun is one
+// submitted graph, and quiesce waits for all of it.
+void FinishBegunQueries(Flow& flow) {
+  for (int i = 0; i < flow.backlog.size();) {
+    Queue& queue = *flow.backlog[i];
+    while (GoesOn(queue)) {
+      PlannedLaunch rest;
+      rest.task = queue.head->record.ticket;
+      rest.form = OrdinaryForm(queue.head->work.kind);
+      rest.lane_class = LaneClass::kLc;
+      rest.reason = Reason::kLcFirst;
+      if (!LaunchTask(flow, *queue.head, rest)) break;
+    }
+    // A queue without a head has left the list, and another one is in its place.
+    if (i < flow.backlog.size() && flow.backlog[i] == &queue) ++i;
+  }
+}
+
 // A task that is complete keeps its record: its callers read it without a lock.
 void HoldPlanned(Flow& flow, const PlannedHold& planned) {
   Task* task = flow.tables.FindTask(planned.task);
@@ -323,7 +348,8 @@ void Launch(Flow& flow) {
   EmitDepths(flow);
   EmitChoice(flow);
   PublishRoom(flow);
-  if (flow.quiesced.load() || flow.cut_off) return;
+  if (flow.quiesced.load() && !flow.cut_off) return FinishBegunQueries(flow);
+  if (flow.cut_off) return;
   for (const PlannedEviction& eviction : plan.evictions) EvictPlanned(flow, eviction);
   const int64_t launches = flow.counters.launches.load(std::memory_order_relaxed);
   for (const PlannedLaunch& launch : plan.launches) LaunchPlanned(flow, launch);

@@ -125,8 +125,9 @@ class Scheduler {
 
   // --- whole runtime -----------------------------------------------------------------------------
   absl::Status Drain(TimeNs deadline_ns);  // until no task is pending
-  absl::Status Quiesce(
-      TimeNs deadline_ns);  // holds new launches, evicts BE, until the device is idle
+  // Holds new launches and evicts BE, until the device is idle. A query in pieces that has begun
+  // goes on to its end.
+  absl::Status Quiesce(TimeNs deadline_ns);
   absl::Status Resume();
   // Refuses new work and runs what was accepted. Near the deadline, what waits ends with kShutdown
   // and BE is evicted. Every callback has ended when it returns. DEADLINE_EXCEEDED: some work was

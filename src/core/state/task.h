@@ -213,8 +213,9 @@ struct Progress {
 // Pieces complete in their order, so both neighbours exist for as long as they are named here.
 struct PieceOfGraph {
   const KernelDesc* graph = nullptr;  // null: the task is no piece
-  Task* before = nullptr;             // until that one is complete; null: none, or it is
-  Task* next = nullptr;               // null: it is the last one
+  bool first = false;
+  Task* before = nullptr;  // until that one is complete; null: none, or it is
+  Task* next = nullptr;    // null: it is the last one
   // How it has ended itself, while it is not complete because one before it is not.
   Verdict ended = Verdict::kPending;
   // What the pieces before it sum up to, once the one before it is complete.

@@ -339,6 +339,31 @@ TEST_F(GraphPiecesEndsTest, ABurstOfQueriesBringsMoreTasksThanWords) {
   ExpectNothingLeft();
 }
 
+// --- quiesce ---
+
+// A query is one submitted graph: quiesce must not leave its buffers half done.
+TEST_F(GraphPiecesEndsTest, QuiesceWaitsForAQueryThatHasBegun) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  pieces_at_once_ = 1;
+  const TicketId begun = Submit();
+  const TicketId waits = Submit();
+  Pass(300 * kUs);
+  ASSERT_TRUE(done_.empty());
+  const absl::Status quiet = scheduler_->Quiesce(scheduler_->NowNs() + 10 * kMs);
+  ASSERT_TRUE(quiet.ok()) << quiet;
+  ASSERT_EQ(done_.size(), 1);
+  EXPECT_EQ(done_[0].ticket.value, begun.value);
+  EXPECT_EQ(done_[0].verdict, Verdict::kOk);
+  EXPECT_EQ(done_[0].launches, kPieces);
+  Pass(10 * kMs);
+  EXPECT_FALSE(*scheduler_->IsComplete(waits)) << "nothing of it has begun";
+  ASSERT_TRUE(scheduler_->Resume().ok());
+  Pass(10 * kMs);
+  EXPECT_EQ(scheduler_->Record(waits)->verdict, Verdict::kOk);
+  EXPECT_EQ(scheduler_->Record(waits)->launches, kPieces);
+  ExpectNothingLeft();
+}
+
 // --- the record and the event tell of the whole graph ---
 
 TEST_F(GraphPiecesEndsTest, TheEventSaysWhatTheRecordSays) {

@@ -143,6 +143,7 @@ void AcceptPieces(Flow& flow, Queue& queue, const TaskSpec& spec, const KernelDe
     AcceptReserved(flow, queue, SpecOf(spec, pieces[i], i == 0, last),
                    reserved.KernelOf(static_cast<int>(i)), query, task);
     task.piece.graph = &graph;
+    task.piece.first = i == 0;
     task.piece.before = before;
     if (before != nullptr) before->piece.next = &task;
     before = &task;
