@@ -291,6 +291,12 @@ struct Flow {
     const Task* const begun = graph_tasks[task.work.kernel->id.value];
     return begun != nullptr && begun != &task;
   }
+  // Whether queries of another queue are in pieces of this graph, which no stream orders with it.
+  bool WaitsForPieces(const Task& task) const {
+    return task.behind_pieces && tables.UseOf(task.work.kernel->id).InPieces();
+  }
+  // Whether the task waits because of its graph's buffers.
+  bool WaitsForGraph(const Task& task) const { return GraphIsTaken(task) || WaitsForPieces(task); }
 
   // Writes a sentence to the application's log. Threads: any, with no lock held.
   void Report(const std::string& sentence) const {

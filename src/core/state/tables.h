@@ -74,6 +74,7 @@ class Tables {
   Queue* FindQueue(QueueId id) const;
   const KernelDesc* FindKernel(KernelId id) const;
   GraphUse& UseOf(KernelId graph) { return graph_use_[graph.value - 1]; }
+  const GraphUse& UseOf(KernelId graph) const { return graph_use_[graph.value - 1]; }
   // The fused kernel of these two parts; without an id the first one. Null: they have none, or none
   // with this id.
   const FusedKernelDesc* FindFused(const KernelDesc& a, const KernelDesc& b,

@@ -265,6 +265,7 @@ struct alignas(64) Task {
   int64_t next_within_ns = 0;    // as TaskSpec says
   int32_t token_mark = 0;        // the first of its marks (token_streams.h); 0: none
   int32_t large_arguments = -1;  // slot in the app's pool
+  bool behind_pieces = false;    // it waits while its graph is in pieces (GraphUse)
   PieceOfGraph piece;
 
   // The flow's own, once the task is published.

@@ -93,7 +93,7 @@ class GraphPiecesEndsTest : public SimulatedSchedulerTest {
     options.hang_floor_ns = 10 * kMs;
     auto policy = std::make_unique<PlanWith>([this](const Snapshot& snapshot, Plan& plan) {
       for (LcRoute& route : plan.routes) {
-        route.fast_path = false;
+        route.fast_path = fast_path_;
         route.cuts_graphs = cuts_;
       }
       for (const HeadView& head : snapshot.heads) {
@@ -140,9 +140,9 @@ class GraphPiecesEndsTest : public SimulatedSchedulerTest {
   const std::vector<GraphPiece>& Pieces() const {
     return scheduler_->FindKernel(network_)->graph()->pieces;
   }
-  absl::StatusOr<TicketId> TrySubmit(absl::Span<const TicketId> waits = {}) {
+  absl::StatusOr<TicketId> TrySubmit(absl::Span<const TicketId> waits = {}, QueueId queue = {}) {
     TaskSpec spec;
-    spec.queue = lc_;
+    spec.queue = queue ? queue : lc_;
     spec.kernel = network_;
     spec.work.kind = TaskKind::kGraph;
     spec.wait_tickets = waits;
@@ -156,6 +156,27 @@ class GraphPiecesEndsTest : public SimulatedSchedulerTest {
     const absl::StatusOr<TicketId> ticket = TrySubmit(waits);
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return ticket.value_or(TicketId{});
+  }
+  TicketId SubmitTo(QueueId queue) {
+    const absl::StatusOr<TicketId> ticket = TrySubmit({}, queue);
+    EXPECT_TRUE(ticket.ok()) << ticket.status();
+    return ticket.value_or(TicketId{});
+  }
+  // A queue of the app, or of another one, that submits the same graph.
+  QueueId AnotherQueue(bool of_the_app) {
+    if (of_the_app) return *scheduler_->CreateQueue(lc_app_);
+    return AddQueue({.name = "another service", .app_class = AppClass::kLatencyCritical});
+  }
+  // No piece of a query was on the device, or was to come, while the whole graph was.
+  void ExpectNoPieceBeside(TicketId whole) const {
+    const CompletionRecord alone = *scheduler_->Record(whole);
+    ASSERT_EQ(alone.launches, 1);
+    for (const CompletionRecord& record : done_) {
+      if (record.launches < 2) continue;
+      EXPECT_TRUE(record.end_ns <= alone.start_ns || alone.end_ns <= record.start_ns)
+          << "pieces from " << record.start_ns << " to " << record.end_ns
+          << ", the whole graph from " << alone.start_ns << " to " << alone.end_ns;
+    }
   }
   void Pass(int64_t ns) {
     const TimeNs end = scheduler_->NowNs() + ns;
@@ -253,6 +274,7 @@ class GraphPiecesEndsTest : public SimulatedSchedulerTest {
   CollectingSink events_;
   OrderedDevice::Orders orders_;
   bool cuts_ = true;
+  bool fast_path_ = false;
   bool launches_ = true;
   int32_t pieces_at_once_ = kMaxPieces;
   KernelId gemm_, network_;
@@ -337,6 +359,88 @@ TEST_F(GraphPiecesEndsTest, ABurstOfQueriesBringsMoreTasksThanWords) {
     EXPECT_EQ(record.launches, kPieces);
   }
   ExpectNothingLeft();
+}
+
+// --- two queues submit one graph, which has one set of buffers ---
+
+TEST_F(GraphPiecesEndsTest, AQueryOfAnotherQueueWaitsForThePiecesInFrontOfIt) {
+  for (const bool of_the_app : {true, false}) {
+    for (const bool fast_path : {false, true}) {
+      for (const int32_t at_once : {1, kMaxPieces}) {
+        SCOPED_TRACE(testing::Message() << of_the_app << fast_path << at_once);
+        scheduler_ = nullptr;
+        done_.clear();
+        fast_path_ = fast_path;
+        ASSERT_NO_FATAL_FAILURE(Open());
+        pieces_at_once_ = at_once;
+        const QueueId other = AnotherQueue(of_the_app);
+        SetCuts(true);  // publishes the routes of both apps
+        for (const int64_t after_ns : {int64_t{0}, 300 * kUs, 1900 * kUs}) {
+          done_.clear();
+          const TicketId cut = Submit();
+          Pass(after_ns);
+          const TicketId whole = SubmitTo(other);
+          const TicketId behind = Submit();
+          Pass(20 * kMs);
+          ASSERT_EQ(done_.size(), 3) << after_ns;
+          EXPECT_EQ(scheduler_->Record(cut)->launches, kPieces);
+          EXPECT_EQ(scheduler_->Record(behind)->launches, 1) << "the other query is open";
+          ExpectNoPieceBeside(whole);
+          for (const CompletionRecord& record : done_) EXPECT_EQ(record.verdict, Verdict::kOk);
+        }
+        done_.clear();
+        ASSERT_NO_FATAL_FAILURE(ExpectAnotherIsCut());
+      }
+    }
+  }
+}
+
+TEST_F(GraphPiecesEndsTest, WhileAnotherQueueRunsTheGraphNoQueryIsCut) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  const QueueId other = AnotherQueue(false);
+  SetCuts(false);
+  const TicketId whole = SubmitTo(other);
+  Pass(100 * kUs);
+  SetCuts(true);
+  const TicketId beside = Submit();
+  Pass(10 * kMs);
+  ASSERT_EQ(done_.size(), 2);
+  EXPECT_EQ(scheduler_->Record(whole)->launches, 1);
+  EXPECT_EQ(scheduler_->Record(beside)->launches, 1);
+  done_.clear();
+  SubmitTo(other);
+  Pass(10 * kMs);
+  ASSERT_EQ(done_.size(), 1);
+  EXPECT_EQ(done_[0].launches, kPieces) << "either queue may be cut";
+}
+
+// Whatever ends the pieces, the other queue's query goes on.
+TEST_F(GraphPiecesEndsTest, AQueryOfAnotherQueueGoesOnAfterPiecesThatFail) {
+  for (const bool hangs : {false, true}) {
+    SCOPED_TRACE(hangs);
+    scheduler_ = nullptr;
+    done_.clear();
+    orders_ = {};
+    ASSERT_NO_FATAL_FAILURE(Open());
+    const QueueId other = AnotherQueue(false);
+    SetCuts(true);
+    (hangs ? orders_.hangs : orders_.refused) = Pieces()[2].kernel;
+    const TicketId cut = Submit();
+    const TicketId whole = SubmitTo(other);
+    Pass(200 * kMs);
+    ASSERT_EQ(done_.size(), 2);
+    EXPECT_EQ(scheduler_->Record(cut)->verdict, hangs ? Verdict::kTimedOut : Verdict::kFailed);
+    EXPECT_EQ(scheduler_->Record(whole)->verdict, Verdict::kOk);
+    EXPECT_EQ(scheduler_->Record(whole)->launches, 1);
+    if (!hangs) continue;
+    // The hung part may still use the graph's buffers, and nothing orders it with pieces.
+    orders_.hangs = KernelId();
+    done_.clear();
+    Submit();
+    Pass(20 * kMs);
+    ASSERT_EQ(done_.size(), 1);
+    EXPECT_EQ(done_[0].launches, 1);
+  }
 }
 
 // --- quiesce ---

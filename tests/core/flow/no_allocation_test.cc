@@ -190,6 +190,10 @@ class NoAllocationInPiecesTest : public ::testing::Test {
     }
     for (int i = 0; i < 8; ++i) Submit(queue_, true);
     Tick();
+    // The same graph on another queue waits for the pieces.
+    Submit(queue_, true);
+    Submit(small_queue_, true);
+    Tick();
     ++rounds_;
   }
   void Tick() {

@@ -113,7 +113,8 @@ FastPathResult TryFastPath(Flow& flow, Task& task) {
   // Whether the task must yield is a plan's to say, and whether a graph is in segments elsewhere.
   const bool yields = app.options.Yields() &&
                       (task.IsSegmented() || flow.lets_lc_yield.load(std::memory_order_relaxed));
-  if (yields || !task.wait_tickets.empty() || app.options.drop_late || !IsNext(*task.queue)) {
+  if (yields || task.behind_pieces || !task.wait_tickets.empty() || app.options.drop_late ||
+      !IsNext(*task.queue)) {
     return FastPathResult::kNotTaken;
   }
   // Enter before reading the switch and the route: quiesce and a narrower route wait for callers

@@ -59,40 +59,39 @@ TaskSpec SpecOf(const TaskSpec& whole, const GraphPiece& piece, bool first, bool
   return spec;
 }
 
-// What a query in pieces needs, taken before any of it is used: from then on nothing fails.
+// What a query in pieces needs, taken before any of it is used. From then on nothing fails.
 class Reservation {
  public:
   Reservation(Flow& flow, Queue& queue, const KernelDesc& graph)
       : flow_(flow), queue_(queue), graph_(graph) {}
   ~Reservation() {
-    if (!graph_entered_) return;
+    if (kept_) return;
     for (int i = 0; i < tasks_.size(); ++i) DropReserved(flow_, *tasks_[i], KernelOf(i));
-    flow_.tables.UseOf(graph_.id).Leave();
+    if (own_query_ != nullptr) flow_.tables.FreeQuery(*own_query_);
   }
   Reservation(const Reservation&) = delete;
   Reservation& operator=(const Reservation&) = delete;
 
   // False: something is missing, and nothing is taken once this ends.
   bool Take(const TaskSpec& spec, QuerySlot* query) {
-    // The graph's own use, which the last piece gives back, keeps what the device made of it.
-    graph_entered_ =
-        flow_.tables.UseOf(graph_.id).Enter(GraphUser::kLc, false) == GraphUse::Answer::kEntered;
-    if (!graph_entered_) return false;
     const std::vector<GraphPiece>& pieces = PiecesOf(graph_);
     for (size_t i = 0; i < pieces.size(); ++i) {
       NotReserved why{};
       const Work work = WorkOf(pieces[i]);
-      Task* const task = ReserveTask(flow_, *queue_.app, work, KernelOf(static_cast<int>(i)), why);
+      Task* const task = ReserveTask(flow_, queue_, work, KernelOf(static_cast<int>(i)), why);
       if (task == nullptr) return false;
       tasks_.Add(task);
     }
-    if (query != nullptr) return true;
-    const TimeNs arrival_ns = spec.arrival_ns == 0 ? flow_.device->NowNs() : spec.arrival_ns;
-    own_query_ = flow_.tables.TryAllocateQuery(queue_, arrival_ns, spec.input_size);
-    return own_query_ != nullptr;
+    if (query == nullptr) {
+      const TimeNs arrival_ns = spec.arrival_ns == 0 ? flow_.device->NowNs() : spec.arrival_ns;
+      own_query_ = flow_.tables.TryAllocateQuery(queue_, arrival_ns, spec.input_size);
+      if (own_query_ == nullptr) return false;
+    }
+    // Last, because other queues wait from here on until the last piece is complete, which gives it
+    // back. It also keeps what the device made of the graph.
+    kept_ = flow_.tables.UseOf(graph_.id).EnterInPieces(SlotOf(queue_));
+    return kept_;
   }
-  // They belong to the flow now.
-  void Keep() { graph_entered_ = false; }
 
   absl::Span<Task* const> tasks() const { return tasks_.span(); }
   const KernelDesc* KernelOf(int piece) const {
@@ -105,8 +104,8 @@ class Reservation {
   Queue& queue_;
   const KernelDesc& graph_;
   BoundedList<Task*, kMaxPieces> tasks_;
-  QuerySlot* own_query_ = nullptr;  // the last that is taken, so nothing ever gives it back
-  bool graph_entered_ = false;
+  QuerySlot* own_query_ = nullptr;
+  bool kept_ = false;  // all of it: it belongs to the flow
 };
 
 // The query of a graph that was submitted without one begins.
@@ -151,12 +150,15 @@ void AcceptPieces(Flow& flow, Queue& queue, const TaskSpec& spec, const KernelDe
 }
 
 // Whether the route of the app wants its graphs in pieces, and this one may be.
-bool IsWanted(const Queue& queue, const TaskSpec& spec, const KernelDesc* graph) {
+bool IsWanted(const Flow& flow, const Queue& queue, const TaskSpec& spec, const KernelDesc* graph) {
   if (graph == nullptr || graph->graph() == nullptr || PiecesOf(*graph).empty()) return false;
   const App& app = *queue.app;
   const LcRoute route = UnpackRoute(app.route.load(std::memory_order_seq_cst));
-  return route.cuts_graphs && !app.options.drop_late && !app.options.Yields() &&
-         spec.work.kind == TaskKind::kGraph && HasRoom(app, PiecesOf(*graph).size());
+  if (!route.cuts_graphs || !flow.tables.UseOf(graph->id).MayEnterInPieces(SlotOf(queue))) {
+    return false;
+  }
+  return !app.options.drop_late && !app.options.Yields() && spec.work.kind == TaskKind::kGraph &&
+         HasRoom(app, PiecesOf(*graph).size());
 }
 
 // Closes the fast path of the queue for `pieces` tasks that come. False: another thread is inside a
@@ -174,7 +176,7 @@ bool CloseFastPath(Queue& queue, int32_t pieces) {
 
 TicketId SubmitPieces(Flow& flow, Queue& queue, const TaskSpec& spec, const KernelDesc* graph,
                       QuerySlot* query) {
-  if (!IsWanted(queue, spec, graph)) return TicketId{};
+  if (!IsWanted(flow, queue, spec, graph)) return TicketId{};
   const auto pieces = static_cast<int32_t>(PiecesOf(*graph).size());
   if (!CloseFastPath(queue, pieces)) return TicketId{};
   Reservation reserved(flow, queue, *graph);
@@ -186,7 +188,6 @@ TicketId SubmitPieces(Flow& flow, Queue& queue, const TaskSpec& spec, const Kern
   const QueryId own_id = own == nullptr ? QueryId{} : own->state.id;
   if (own != nullptr) BeginOwnQuery(flow, *own, spec);
   AcceptPieces(flow, queue, spec, *graph, reserved, own != nullptr ? own : query);
-  reserved.Keep();
   // The caller holds the queue for one of them.
   queue.tasks_open.fetch_add(pieces - 1);
   const TicketId first = reserved.tasks().front()->record.ticket;

@@ -3,8 +3,10 @@
 //   TicketId last = SubmitPieces(...);   // one task a piece, one ticket: the last piece's
 //   if (!last) ...                       // it runs whole, as any task
 //
-// A query is submitted in pieces if its app's route asks for it and nobody else submits. All slots
-// are reserved first: either every piece is accepted, or none, and the graph runs whole.
+// A query is submitted in pieces if its app's route asks for it, nobody else submits to the app,
+// and no task of the graph is open on another queue: CUDA orders the launches of one graph, and not
+// its pieces. What other queues submit meanwhile runs whole, and waits for them (GraphUse). All
+// slots are reserved first: either every piece is accepted, or none, and the graph runs whole.
 //
 // The pieces stand behind one another in the queue and nothing comes between them: the first one's
 // word in the ring brings all of them, and no fast path of the queue is open while they are not

@@ -149,7 +149,7 @@ bool OrderHeads(Flow& flow) {
       continue;
     }
     const uint64_t sequence = queue.head->progress.sequence;
-    any_taken = any_taken || flow.GraphIsTaken(*queue.head);
+    any_taken = any_taken || flow.WaitsForGraph(*queue.head);
     if (sequence == entry.sequence) {
       flow.plan_order[stay++] = entry;
     } else {
@@ -161,8 +161,8 @@ bool OrderHeads(Flow& flow) {
   return any_taken;
 }
 
-// The head of a graph of which another task has begun waits until that one is complete. A policy
-// that saw it could choose it for ever.
+// The head of a graph of which another task has begun waits until that one is complete, and one
+// behind pieces of its graph until these are. A policy that saw it could choose it for ever.
 void HoldForGraph(Flow& flow, Task& head) {
   Hold(flow, head,
        {.task = head.record.ticket, .reason = Reason::kHoldWindow, .value_ns = 1, .limit_ns = 1});
@@ -171,7 +171,7 @@ void HoldForGraph(Flow& flow, Task& head) {
 // In the order of the backlog, as the log has always had them.
 void HoldTakenGraphs(Flow& flow) {
   for (const Queue* queue : flow.backlog) {
-    if (flow.GraphIsTaken(*queue->head) && Offered(*queue, IsLc(*queue->head))) {
+    if (flow.WaitsForGraph(*queue->head) && Offered(*queue, IsLc(*queue->head))) {
       HoldForGraph(flow, *queue->head);
     }
   }
@@ -223,7 +223,7 @@ void ViewHeads(Flow& flow, double tail_rate) {
     Queue& queue = *entry.queue;
     const bool lc = !queue.view_is_current && IsLc(*queue.head);
     if (!Offered(queue, lc)) continue;
-    if (any_taken && !queue.view_is_current && flow.GraphIsTaken(*queue.head)) continue;
+    if (any_taken && !queue.view_is_current && flow.WaitsForGraph(*queue.head)) continue;
     if (lc) {
       if (!HeadYields(flow, *queue.head)) views.Add(&ViewLcHead(flow, queue, tail_rate));
     } else {

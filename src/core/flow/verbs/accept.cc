@@ -59,9 +59,11 @@ std::string Apps(GraphUser user, bool one) {
 // that of its first task: all tasks of it use the buffers of one capture, and LC work cannot wait
 // until a task of another kind is complete. The kind stays, so nothing of the submit of such a
 // graph may fail after this.
-GraphUse::Answer EnterGraph(Flow& flow, const KernelDesc* kernel, const AppOptions& app) {
+GraphUse::Answer EnterGraph(Flow& flow, const KernelDesc* kernel, const Queue& queue, Task& task) {
+  task.behind_pieces = false;
   if (kernel == nullptr || kernel->kind() != TaskKind::kGraph) return GraphUse::Answer::kEntered;
-  return flow.tables.UseOf(kernel->id).Enter(UserOf(app), kernel->segments() > 1);
+  return flow.tables.UseOf(kernel->id)
+      .Enter(UserOf(queue.app->options), kernel->segments() > 1, SlotOf(queue), task.behind_pieces);
 }
 
 absl::Status GraphTakesNoTask(Flow& flow, const KernelDesc& kernel, const AppOptions& app,
@@ -117,7 +119,7 @@ void Fill(Task& task, Queue& queue, const TaskSpec& spec, const KernelDesc* kern
   task.queue = &queue;
   task.query = nullptr;
   task.explicit_query = nullptr;
-  const void* const arguments = task.work.arguments;  // CopyArguments set it
+  const void* const arguments = task.work.arguments;  // ReserveTask set it, and behind_pieces
   task.work = spec.work;
   task.work.kernel = kernel;
   task.work.block_tasks = BlockTasksOf(spec.work, kernel, task.app->options);
@@ -210,8 +212,9 @@ absl::Status QueueReleased(QueueId id) {
       absl::StrCat("Queue ", id.value, " does not exist or is released."));
 }
 
-Task* ReserveTask(Flow& flow, App& app, const Work& work, const KernelDesc* kernel,
+Task* ReserveTask(Flow& flow, const Queue& queue, const Work& work, const KernelDesc* kernel,
                   NotReserved& why) {
+  App& app = *queue.app;
   Task* const task = flow.tables.AllocateTask(app);
   if (task == nullptr) {
     why = NotReserved::kNoTask;
@@ -222,7 +225,7 @@ Task* ReserveTask(Flow& flow, App& app, const Work& work, const KernelDesc* kern
     why = NotReserved::kNoLargeArguments;
     return nullptr;
   }
-  const GraphUse::Answer entered = EnterGraph(flow, kernel, app.options);
+  const GraphUse::Answer entered = EnterGraph(flow, kernel, queue, *task);
   if (entered != GraphUse::Answer::kEntered) {
     FreeSlots(app, *task);
     why = entered == GraphUse::Answer::kRetired ? NotReserved::kReleased : NotReserved::kOtherUser;
@@ -257,7 +260,7 @@ void AcceptReserved(Flow& flow, Queue& queue, const TaskSpec& spec, const Kernel
 absl::StatusOr<Task*> AcceptTask(Flow& flow, Queue& queue, const TaskSpec& spec,
                                  const KernelDesc* kernel, QuerySlot* query) {
   NotReserved why{};
-  Task* const task = ReserveTask(flow, *queue.app, spec.work, kernel, why);
+  Task* const task = ReserveTask(flow, queue, spec.work, kernel, why);
   if (task == nullptr) return ErrorOf(flow, *queue.app, kernel, why);
   AcceptReserved(flow, queue, spec, kernel, query, *task);
   return task;

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "src/core/base/ids.h"
 #include "src/core/state/flow.h"
 
 namespace gpushare::core {
@@ -52,6 +53,11 @@ absl::Status RefusalOf(const Flow& flow);
 
 absl::Status QueueReleased(QueueId id);
 
+// As GraphUse knows the queue, which is held.
+inline uint32_t SlotOf(const Queue& queue) {
+  return SmallSlot(queue.id.load(std::memory_order_relaxed));
+}
+
 // A filled task, held by the caller (unless it is detached) and by the flow. From here on it
 // completes exactly once. RESOURCE_EXHAUSTED: the app has no free slot. FAILED_PRECONDITION: the
 // graph belongs to apps of the other class.
@@ -60,12 +66,13 @@ absl::StatusOr<Task*> AcceptTask(Flow& flow, Queue& queue, const TaskSpec& spec,
 
 // The same in two steps, for a caller that accepts several tasks or none:
 //
-//   Task* task = ReserveTask(...);   // a slot, the arguments and a use of the graph; nobody sees
-//   it AcceptReserved(..., *task);      // cannot fail. Or DropReserved(..., *task)
+//   Task* task = ReserveTask(...);  // a slot, the arguments, a use of the graph; not visible yet
+//   AcceptReserved(..., *task);     // cannot fail
+//   DropReserved(..., *task);       // or this instead
 //
 // All three with the same kernel. Null: there is none, for the reason in `why`.
 enum class NotReserved : uint8_t { kNoTask, kNoLargeArguments, kReleased, kOtherUser };
-Task* ReserveTask(Flow& flow, App& app, const Work& work, const KernelDesc* kernel,
+Task* ReserveTask(Flow& flow, const Queue& queue, const Work& work, const KernelDesc* kernel,
                   NotReserved& why);
 void DropReserved(Flow& flow, Task& task, const KernelDesc* kernel);
 void AcceptReserved(Flow& flow, Queue& queue, const TaskSpec& spec, const KernelDesc* kernel,

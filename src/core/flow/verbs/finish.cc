@@ -112,7 +112,7 @@ void SumPieces(Flow& flow, Task& task) {
   record.predicted_ns = sum.predicted_ns;
   record.measured_ns = sum.measured_ns;
   record.evicted_ns = sum.evicted_ns;
-  if (!sum.hangs) flow.tables.UseOf(sum.graph->id).Leave();
+  flow.tables.UseOf(sum.graph->id).LeavePieces(sum.hangs);
 }
 
 void NoteAwaited(Flow& flow, Task& task) {
@@ -136,9 +136,14 @@ void EndTask(Flow& flow, Task& task, Verdict verdict) {
   if (IsExclusive(task) && !flow.GraphIsTaken(task)) {
     flow.graph_tasks[task.work.kernel->id.value] = nullptr;
   }
-  // A lane that hangs may still run the graph.
-  if (task.work.kind == TaskKind::kGraph && verdict != Verdict::kTimedOut) {
-    flow.tables.UseOf(task.work.kernel->id).Leave();
+  if (task.work.kind == TaskKind::kGraph) {
+    GraphUse& use = flow.tables.UseOf(task.work.kernel->id);
+    // A lane that hangs may still run the graph.
+    if (verdict == Verdict::kTimedOut) {
+      use.Hang();
+    } else {
+      use.Leave();
+    }
   }
   CountHeld(task, flow.now_ns);
   DropWaits(flow, task);

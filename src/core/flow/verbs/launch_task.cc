@@ -195,7 +195,7 @@ bool LaunchTask(Flow& flow, Task& task, const PlannedLaunch& planned) {
     return false;
   };
   // Of two heads of one graph in a plan, the first is launched.
-  if (flow.GraphIsTaken(task)) return hold(Reason::kHoldWindow, 1);
+  if (flow.WaitsForGraph(task)) return hold(Reason::kHoldWindow, 1);
   if (task.progress.parts.full()) return hold(Reason::kHoldParts, kMaxPartsPerTask);
   if (!lc && task.progress.running_index < 0 && flow.running_be.full()) {
     return hold(Reason::kHoldRunning, kMaxRunning);
