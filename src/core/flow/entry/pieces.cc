@@ -164,8 +164,9 @@ bool IsWanted(const Flow& flow, const Queue& queue, const TaskSpec& spec, const 
 // Closes the fast path of the queue for `pieces` tasks that come. False: another thread is inside a
 // submit of the app, and may be launching by the fast path, behind which it found nothing. A thread
 // that comes later finds these tasks. Both sides write before they read, so that at least one sees
-// the other.
+// the other. Looks before it writes, too: a region that another thread begins sees these tasks.
 bool CloseFastPath(Queue& queue, int32_t pieces) {
+  if (queue.app->submitters.load(std::memory_order_relaxed) != 1) return false;
   queue.unlaunched.fetch_add(pieces, std::memory_order_seq_cst);
   if (queue.app->submitters.load(std::memory_order_seq_cst) == 1) return true;
   queue.unlaunched.fetch_sub(pieces, std::memory_order_seq_cst);
