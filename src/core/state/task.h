@@ -226,10 +226,16 @@ struct PieceOfGraph {
   int32_t launches = 0;
   int32_t evictions = 0;
   TicketId failed_dependency;
-  TimeNs launch_ns = 0;  // of the first one; 0: it is the first one itself
+  TimeNs submit_ns = 0;  // of the first one, as what follows up to `place`
+  TimeNs admit_ns = 0;
+  TimeNs launch_ns = 0;  // 0: none is launched
+  Reason launch_reason = Reason::kNone;
+  PlaceIndex place = kWholeDevice;
+  KernelId beside;  // the first that ran beside one of them; 0: none
   TimeNs start_ns = 0;
   TimeNs end_ns = 0;
   int64_t predicted_ns = 0;
+  int64_t predicted_error_ns = 0;
   int64_t measured_ns = 0;
   int64_t evicted_ns = 0;
 };

@@ -264,6 +264,7 @@ TEST_F(GraphPiecesTest, TheRecordIsThatOfTheGraph) {
   SubmitBe(200);
   Serve(20);
   done_.clear();
+  const TimeNs submitted_ns = scheduler_->NowNs();
   const TicketId ticket = SubmitQuery(false);
   Pass(50 * kMs);
   const std::vector<CompletionRecord> queries = Queries();
@@ -278,7 +279,13 @@ TEST_F(GraphPiecesTest, TheRecordIsThatOfTheGraph) {
   const int64_t alone_ns = kLayers * (kGemmNs + 4 * kOtherNs) + kOtherNs;
   EXPECT_GT(record.measured_ns, alone_ns);
   EXPECT_GT(record.predicted_ns, alone_ns * 9 / 10);
-  EXPECT_LE(record.submit_ns, record.launch_ns);
+  EXPECT_EQ(record.beside.value, stream_.value);
+  EXPECT_GT(record.predicted_error_ns, 0);
+  EXPECT_EQ(record.submit_ns, submitted_ns);
+  EXPECT_GE(record.admit_ns, submitted_ns);
+  EXPECT_LE(record.admit_ns, record.launch_ns);
+  EXPECT_NE(record.launch_reason, Reason::kNone);
+  EXPECT_EQ(record.place, kWholeDevice);
   EXPECT_GE(record.complete_ns - record.launch_ns, alone_ns);
   EXPECT_EQ(scheduler_->VerdictOf(ticket).value(), Verdict::kOk);
 }

@@ -82,15 +82,26 @@ void SumPieces(Flow& flow, Task& task) {
       sum.hangs || (record.verdict == Verdict::kTimedOut && task.work.kind == TaskKind::kGraph);
   sum.launches += record.launches;
   sum.evictions += record.evictions;
-  if (sum.launch_ns == 0) sum.launch_ns = record.launch_ns;
+  if (sum.first) {
+    sum.submit_ns = record.submit_ns;
+    sum.admit_ns = record.admit_ns;
+  }
+  if (sum.launch_ns == 0) {
+    sum.launch_ns = record.launch_ns;
+    sum.launch_reason = record.launch_reason;
+    sum.place = record.place;
+  }
+  if (!sum.beside) sum.beside = record.beside;
   if (sum.start_ns == 0) sum.start_ns = record.start_ns;
   sum.end_ns = std::max(sum.end_ns, record.end_ns);
   sum.predicted_ns += record.predicted_ns;
+  sum.predicted_error_ns += record.predicted_error_ns;
   sum.measured_ns += record.measured_ns;
   sum.evicted_ns += record.evicted_ns;
   if (piece.next != nullptr) {
     PieceOfGraph& behind = piece.next->piece;
     sum.graph = behind.graph;
+    sum.first = false;
     sum.before = nullptr;
     sum.next = behind.next;
     sum.ended = behind.ended;
@@ -106,10 +117,16 @@ void SumPieces(Flow& flow, Task& task) {
   record.block_tasks = record.verdict == Verdict::kOk ? 1 : 0;
   record.launches = sum.launches;
   record.evictions = sum.evictions;
+  record.submit_ns = sum.submit_ns;
+  record.admit_ns = sum.admit_ns;
   record.launch_ns = sum.launch_ns;
+  record.launch_reason = sum.launch_reason;
+  record.place = sum.place;
+  record.beside = sum.beside;
   record.start_ns = sum.start_ns;
   record.end_ns = sum.end_ns;
   record.predicted_ns = sum.predicted_ns;
+  record.predicted_error_ns = sum.predicted_error_ns;
   record.measured_ns = sum.measured_ns;
   record.evicted_ns = sum.evicted_ns;
   flow.tables.UseOf(sum.graph->id).LeavePieces(sum.hangs);
