@@ -99,6 +99,10 @@ inline constexpr int kMaxGraphNodes = 4096;
 // between them, out of its app's task slots.
 inline constexpr int kMaxCutNodes = 16;
 inline constexpr int kMaxPieces = 2 * kMaxCutNodes + 1;
+// Slots for kernels that parts of cut graphs leave to what applications register: a service has a
+// few hundred kernels at most, and runs as well without a cut.
+inline constexpr int kKernelSlotsKept = 512;
+static_assert(kKernelSlotsKept < kMaxKernels);
 // Segments of one graph: 0.4 s of work in segments of the default length.
 inline constexpr int kMaxSegments = 4096;
 inline constexpr int kMaxInFlightLaunches = 1024;  // slots of the device's launch table

@@ -163,8 +163,10 @@ class Scheduler {
   absl::Status PublishStaged(const KernelDesc& kernel);
   // Prepares the described kernel and publishes it.
   absl::StatusOr<KernelId> AddKernel(KernelDesc desc);
-  // Registers the parts of a graph that may be cut at kernel nodes. It runs whole where a part finds
-  // no place. Errors: those of the device that cuts it.
+  // Registers the parts of a graph that may be cut at kernel nodes. After an error none of them is
+  // registered, and the graph runs whole. Errors: those of the device that cuts it or prepares a
+  // part, and RESOURCE_EXHAUSTED. RegisterKernel fails only with those after which the graph cannot
+  // run either: the device is lost, or does not end what it measures (DEADLINE_EXCEEDED).
   absl::Status CutAtNodes(KernelId graph);
   void RetireParts(absl::Span<const GraphPiece> pieces);
   std::unique_ptr<Driver> driver_;

@@ -362,9 +362,12 @@ absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
   const bool may_be_cut = graph && desc.graph()->MayBeCutAtNodes();
   const absl::StatusOr<KernelId> id = AddKernel(std::move(desc));
   if (!id.ok() || !may_be_cut) return id;
-  if (absl::Status status = CatchExhaustion([&] { return CutAtNodes(*id); }); !status.ok()) {
+  const absl::Status cut = CatchExhaustion([&] { return CutAtNodes(*id); });
+  // The cut is optional. But a device that is lost, or that still runs the graph's nodes, cannot
+  // have the graph either.
+  if (IsDeviceLost(cut) || absl::IsDeadlineExceeded(cut)) {
     RetireKernel(*id);
-    return status;
+    return cut;
   }
   return id;
 }
@@ -392,7 +395,10 @@ absl::Status Scheduler::CutAtNodes(KernelId graph) {
   absl::StatusOr<std::vector<NodePiece>> made =
       flow.device->CutAtNodes(kernel, NodeKernelsOf(flow.tables));
   if (!made.ok()) return made.status();
+  const auto parts = std::count_if(made->begin(), made->end(),
+                                   [](const NodePiece& piece) { return piece.part.has_value(); });
   if (made->size() > size_t{kMaxPieces}) return absl::OkStatus();
+  if (flow.tables.KernelSlotsLeft() - parts < kKernelSlotsKept) return absl::OkStatus();
   std::vector<GraphPiece> pieces;
   pieces.reserve(made->size());  // a part that is registered has its place
   absl::Cleanup retire = [&] { RetireParts(pieces); };
@@ -400,7 +406,7 @@ absl::Status Scheduler::CutAtNodes(KernelId graph) {
     if (piece.piece.is_node && !IsLaunchable(flow, piece.piece)) return absl::OkStatus();
     if (piece.part.has_value()) {
       const absl::StatusOr<KernelId> part = AddKernel(*std::move(piece.part));
-      if (!part.ok()) return IsDeviceLost(part.status()) ? part.status() : absl::OkStatus();
+      if (!part.ok()) return part.status();
       piece.piece.kernel = *part;
     }
     pieces.push_back(std::move(piece.piece));

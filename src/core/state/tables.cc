@@ -493,6 +493,11 @@ bool Tables::IsRetired(KernelId id) const {
   return retired_.test(id.value - 1);
 }
 
+int Tables::KernelSlotsLeft() const {
+  MutexLock lock(&mutex_);
+  return kMaxKernels - kernels() + static_cast<int>(retired_.count());
+}
+
 bool Tables::HasItsParts(const FusedKernelDesc& fused) const {
   MutexLock lock(&mutex_);
   const auto is_there = [&](KernelId part) {

@@ -57,6 +57,8 @@ class Tables {
   void RetireKernel(KernelId id);
   // Whether its slot waits for another kernel.
   bool IsRetired(KernelId id) const;
+  // Slots that no kernel has, and those that wait for another one.
+  int KernelSlotsLeft() const;
   absl::Status CheckFusedKernel(const FusedKernelDesc& desc) const;
   // By one caller at a time. The identifier of a place for a fused kernel of that name: with
   // `reuse`, of a retired one that no launch runs, as StageKernel does; nobody finds that one any

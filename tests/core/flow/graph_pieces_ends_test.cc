@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "src/core/base/limits.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/log/events.h"
 #include "src/core/seams/ordinary_form.h"
@@ -40,6 +41,7 @@ class OrderedDevice final : public ForwardingDevice {
     KernelId refused;  // its launches are
     KernelId hangs;    // the end of its launches is never reported
     bool lose = false;
+    absl::Status cut;  // what CutAtNodes answers, unless it is OK
     int throw_at = 0;  // this call of capabilities() finds no memory; 0: none does
     std::vector<KernelId> released;
   };
@@ -53,6 +55,11 @@ class OrderedDevice final : public ForwardingDevice {
   void ReleaseKernel(KernelId kernel) override {
     orders_.released.push_back(kernel);
     ForwardingDevice::ReleaseKernel(kernel);
+  }
+  absl::StatusOr<std::vector<NodePiece>> CutAtNodes(const KernelDesc& graph,
+                                                    absl::Span<const NodeKernel> kernels) override {
+    if (!orders_.cut.ok()) return orders_.cut;
+    return ForwardingDevice::CutAtNodes(graph, kernels);
   }
   absl::Status Launch(const LaunchRequest& request) override {
     const KernelId kernel = request.parts[0].work.kernel->id;
@@ -644,28 +651,64 @@ TEST_F(GraphPiecesEndsTest, AGraphWithTheLongestNameIsCut) {
   EXPECT_EQ(Pieces().size(), kPieces);
 }
 
+// The cut is optional: without memory for it the graph runs whole.
 TEST_F(GraphPiecesEndsTest, WithoutMemoryARegistrationLeavesNoPart) {
   ASSERT_NO_FATAL_FAILURE(Open());
   const KernelId last = Pieces().back().kernel;
   int failed = 0;
+  int whole = 0;
   for (int call = 1; call < 40; ++call) {
     orders_.throw_at = call;
     const absl::StatusOr<KernelId> graph = scheduler_->RegisterKernel(Network("another"));
     orders_.throw_at = 0;
     if (graph.ok()) {
+      whole += scheduler_->FindKernel(*graph)->graph()->pieces.empty() ? 1 : 0;
       scheduler_->RetireKernel(*graph);
       continue;
     }
     EXPECT_EQ(graph.status().code(), absl::StatusCode::kResourceExhausted);
     ++failed;
   }
-  EXPECT_GT(failed, 2);
+  EXPECT_GT(failed + whole, 2);
+  EXPECT_GT(whole, 0);
   // Every one of them is gone: the graph and its parts are where the first ones were.
   const KernelId graph = *scheduler_->RegisterKernel(Network("another"));
   const std::vector<GraphPiece>& pieces = scheduler_->FindKernel(graph)->graph()->pieces;
   ASSERT_EQ(pieces.size(), kPieces);
   EXPECT_EQ(graph.value, last.value + 1);
   EXPECT_EQ(pieces.back().kernel.value, last.value + 1 + (kGemms + 1));
+}
+
+TEST_F(GraphPiecesEndsTest, AGraphThatCannotBeCutRunsWhole) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  for (const absl::Status& error :
+       {absl::InternalError("no cut"), absl::FailedPreconditionError("no cut"),
+        absl::ResourceExhaustedError("no cut")}) {
+    orders_.cut = error;
+    const absl::StatusOr<KernelId> graph = scheduler_->RegisterKernel(Network("another"));
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    EXPECT_TRUE(scheduler_->FindKernel(*graph)->graph()->pieces.empty());
+    scheduler_->RetireKernel(*graph);
+  }
+  // Its nodes still run.
+  orders_.cut = absl::DeadlineExceededError("a node does not end");
+  EXPECT_EQ(scheduler_->RegisterKernel(Network("another")).status(), orders_.cut);
+}
+
+TEST_F(GraphPiecesEndsTest, PartsLeaveSlotsForOtherKernels) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  size_t cut = 0;
+  for (int i = 0; i < kMaxKernels / kPieces; ++i) {
+    const KernelId graph = *scheduler_->RegisterKernel(Network("network " + std::to_string(i)));
+    const bool has_pieces = !scheduler_->FindKernel(graph)->graph()->pieces.empty();
+    if (has_pieces) {
+      EXPECT_EQ(cut, i) << "none is cut behind one that is not";
+      EXPECT_LE(graph.value + kGemms + 1, kMaxKernels - kKernelSlotsKept);
+      ++cut;
+    }
+  }
+  EXPECT_GT(cut, 50);
+  EXPECT_LT(cut, kMaxKernels / kPieces);
 }
 
 }  // namespace
