@@ -49,6 +49,31 @@ core::NodePiece PieceOf(const NodeTwin& node, int64_t duration_ns) {
   return piece;
 }
 
+// By node, whether it is ordered with every other one. The nodes are in topological order, so all
+// earlier nodes lead to one if each has a follower that is no later than it; and it leads to all
+// later ones if each has a node before it that is no earlier.
+std::vector<bool> OrderedWithAll(const SegmentedGraph& graph) {
+  const size_t count = graph.nodes.size();
+  std::vector<size_t> next(count, count);  // the first follower
+  std::vector<size_t> last(count, 0);      // 1 + the last node before it; 0: none
+  for (const SegmentedGraph::Edge& edge : graph.edges) {
+    next[edge.from] = std::min(next[edge.from], edge.to);
+    last[edge.to] = std::max(last[edge.to], edge.from + 1);
+  }
+  std::vector<bool> ordered(count, true);
+  size_t furthest = 0;  // of `next` of the nodes before this one
+  for (size_t i = 0; i < count; ++i) {
+    ordered[i] = furthest <= i;
+    furthest = std::max(furthest, next[i]);
+  }
+  size_t earliest = count;  // of `last` of the nodes behind this one
+  for (size_t i = count; i-- > 0;) {
+    ordered[i] = ordered[i] && earliest > i;
+    earliest = std::min(earliest, last[i]);
+  }
+  return ordered;
+}
+
 // Builds the graphs between the chosen nodes, each of which is a segment of the cut.
 class Cutter {
  public:
@@ -96,7 +121,9 @@ absl::StatusOr<CutPieces> CutAtNodes(const DriverApi& api, const core::KernelDes
                                      TwinOfFunction twin_of, GraphBinder& binder) {
   std::vector<std::unique_ptr<NodeTwin>> launches(sorted.nodes.size());
   std::vector<const core::NodeKernel*> kernel_of(sorted.nodes.size(), nullptr);
+  const std::vector<bool> ordered = OrderedWithAll(sorted);
   for (size_t i = 0; i < sorted.nodes.size(); ++i) {
+    if (!ordered[i]) continue;
     absl::StatusOr<std::unique_ptr<NodeTwin>> launch =
         FindNodeLaunch(api, sorted.nodes[i], twin_of);
     if (absl::IsDataLoss(launch.status())) return launch.status();

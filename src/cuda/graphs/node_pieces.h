@@ -3,7 +3,9 @@
 // Where in the flow: registration, behind that of the graph. A node is cut out if its function is
 // the original of a registered kernel of PTX (GPUSHARE_PTX_FORM_GRAPH_NODES) that has a fused
 // kernel, and if it takes long enough: the launch of that kernel with the node's arguments is then
-// the same work. What lies between two such nodes becomes a graph of its own, for the whole device.
+// the same work. And it has to be ordered with every other node: a cut puts all nodes in one order,
+// so nodes that may run beside it would run before or behind it. What lies between two nodes that
+// are cut out becomes a graph of its own, for the whole device.
 // Threads: one at a time; the primary context is current.
 
 #ifndef GPUSHARE_SRC_CUDA_GRAPHS_NODE_PIECES_H_

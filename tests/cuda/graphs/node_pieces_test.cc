@@ -104,8 +104,10 @@ class NodePiecesTest : public testing::Test {
           return function == kGemm ? std::optional<WorkerTwin>(twin_) : std::nullopt;
         },
         binder);
-    EXPECT_TRUE(cut.ok()) << cut.status();
-    return cut.ok() ? *std::move(cut) : CutPieces();
+  }
+  void Connect(const std::vector<std::pair<size_t, size_t>>& edges) {
+    graph_.edges.clear();
+    for (const auto& [from, to] : edges) graph_.edges.push_back({from, to, {}});
   }
 
   const Context context_{ApiWithFunctions(), 0, FakePrimary()};
@@ -182,6 +184,27 @@ TEST_F(NodePiecesTest, ANodeOfAnotherShapeStaysInItsPart) {
   ASSERT_EQ(cut.pieces.size(), 2U);
   EXPECT_FALSE(cut.pieces[0].piece.is_node);
   EXPECT_TRUE(cut.pieces[1].piece.is_node);
+}
+
+// A cut would run one behind the other.
+TEST_F(NodePiecesTest, NodesOfParallelBranchesStayInTheirPart) {
+  AddOther(10'000);
+  AddGemm(300'000);
+  AddGemm(300'000);
+  AddOther(10'000);
+  AddGemm(400'000);
+  Connect({{0, 1}, {0, 2}, {1, 3}, {2, 3}, {3, 4}});
+  CutPieces cut = Cut();
+  ASSERT_EQ(cut.pieces.size(), 2U);
+  EXPECT_FALSE(cut.pieces[0].piece.is_node);
+  EXPECT_EQ(GraphOf(cut.parts[0].get()).edges.size(), 4U) << "its branches stay";
+  EXPECT_EQ(cut.pieces[1].piece.solo_ns, 400'000);
+  // A branch of its own, without an edge to the last one.
+  Connect({{0, 1}, {0, 2}, {2, 3}, {3, 4}});
+  EXPECT_TRUE(Cut().pieces.empty());
+  // An edge past a node that is ordered with all of them anyway.
+  Connect({{0, 1}, {1, 2}, {2, 3}, {3, 4}, {0, 2}, {0, 4}});
+  EXPECT_EQ(Cut().pieces.size(), 5U);
 }
 
 }  // namespace
