@@ -11,6 +11,7 @@
 #define GPUSHARE_SRC_CORE_SEAMS_NODE_CUT_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,10 +28,12 @@ struct NodeKernel {
   int64_t least_ns = 0;  // shorter nodes stay in their graph
 };
 
-// One piece of a cut graph. `part`: of a part of the graph, the kernel to register.
+// One piece of a cut graph. `part`: of a part of the graph, the kernel to register. `code`: what
+// the part's code names, until the device has prepared it.
 struct NodePiece {
   GraphPiece piece;
   std::optional<KernelDesc> part;
+  std::shared_ptr<void> code;
 };
 
 // From which duration on a node, one part of the fused kernel, gains what a cut costs: beside its

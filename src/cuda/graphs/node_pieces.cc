@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "src/core/base/limits.h"
-#include "src/core/base/status.h"
 
 namespace gpushare::cuda {
 namespace {
@@ -103,6 +102,10 @@ class Cutter {
     out_.pieces.push_back(PieceOf(node, durations_ns_[position]));
   }
   CutPieces Take() { return std::move(out_); }
+  // The device is lost: no call is made to it.
+  void Leak() {
+    for (GraphHandle& part : out_.parts) static_cast<void>(part.release());
+  }
 
  private:
   const DriverApi& api_;
@@ -147,7 +150,9 @@ absl::StatusOr<CutPieces> CutAtNodes(const DriverApi& api, const core::KernelDes
     if (std::binary_search(chosen.begin(), chosen.end(), begin)) {
       cutter.AddNode(*launches[begin], begin);
     } else {
-      GPUSHARE_RETURN_IF_ERROR(cutter.AddPart(segment));
+      absl::Status status = cutter.AddPart(segment);
+      if (absl::IsDataLoss(status)) cutter.Leak();
+      if (!status.ok()) return status;
     }
   }
   return cutter.Take();

@@ -26,11 +26,11 @@ namespace gpushare::cuda {
 
 struct CutPieces {
   std::vector<core::NodePiece> pieces;
-  std::vector<GraphHandle> parts;  // the graphs that the parts name; they outlive their kernels
+  std::vector<GraphHandle> parts;  // the graphs that the parts name, until these are prepared
 };
 
 // `sorted`: the nodes of the graph, uncut. `durations_ns`: of each node alone. Empty if no node is
-// worth a cut. Errors: the driver's.
+// worth a cut. Errors: the driver's; after DATA_LOSS no graph is destroyed.
 absl::StatusOr<CutPieces> CutAtNodes(const DriverApi& api, const core::KernelDesc& graph,
                                      SegmentedGraph sorted, absl::Span<const int64_t> durations_ns,
                                      absl::Span<const core::NodeKernel> kernels,

@@ -79,7 +79,6 @@ void PreparedGraph::Leak() {
     if (twin != nullptr) twin->twin.library->Leak();
   }
   static_cast<void>(original.release());
-  for (GraphHandle& part : parts) static_cast<void>(part.release());
 }
 
 PreparedGraphs::~PreparedGraphs() {
@@ -467,6 +466,7 @@ absl::Status PreparedGraphs::Prepare(const core::KernelDesc& kernel) {
   if (!status.ok()) {
     // The library makes no call to a device that is lost.
     if (absl::IsDataLoss(status)) prepared->Leak();
+    lost_ = lost_ || absl::IsDataLoss(status);
     return status;
   }
   graphs_.Put(kernel.id, std::move(prepared));
@@ -493,8 +493,21 @@ absl::StatusOr<std::vector<core::NodePiece>> PreparedGraphs::CutAtNodes(
       api, prepared->desc, *std::move(sorted), *times_ns, kernels,
       [this](CUfunction function) { return functions_->TwinOf(function); }, binder);
   if (!cut.ok()) return cut.status();
-  prepared->parts = std::move(cut->parts);
+  auto part = cut->parts.begin();
+  for (core::NodePiece& piece : cut->pieces) {
+    if (piece.part.has_value()) piece.code = Keep(*part++);
+  }
   return std::move(cut->pieces);
+}
+
+// Destroys the graph with the last copy of what it returns. A prepared graph has a copy of its own.
+std::shared_ptr<void> PreparedGraphs::Keep(GraphHandle& graph) const {
+  const auto destroy = [this](CUgraph kept) {
+    if (lost_ || leaked_) return;  // the library makes no call to a device that is lost
+    const ScopedContext current(context_);
+    context_.api().cuGraphDestroy(kept);
+  };
+  return {graph.release(), destroy};
 }
 
 void PreparedGraphs::Release(core::KernelId id) {

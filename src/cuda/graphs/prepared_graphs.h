@@ -80,7 +80,6 @@ struct PreparedGraph {
   // The capture for the whole device, or a copy of the application's graph, of which instances for
   // places that are made later come; `cut` names its nodes.
   GraphHandle original;
-  std::vector<GraphHandle> parts;  // of a graph that is cut at kernel nodes
   bool leaked = false;
 };
 
@@ -104,7 +103,7 @@ class PreparedGraphs {
   // Makes the instances of a kernel that is a graph, whose identifier passed CheckKernelId.
   absl::Status Prepare(const core::KernelDesc& kernel);
   // The pieces of a prepared graph that is never cut into segments (node_pieces.h), after a run of
-  // its nodes that measures them. Their graphs stay until Release of the graph.
+  // its nodes that measures them. Each part's graph stays as long as NodePiece::code.
   absl::StatusOr<std::vector<core::NodePiece>> CutAtNodes(
       core::KernelId id, absl::Span<const core::NodeKernel> kernels);
   // Destroys what Prepare made of the graph, which has no launch and gets none.
@@ -160,6 +159,7 @@ class PreparedGraphs {
   size_t SegmentInstances() const;
   absl::Status CutIntoSegments(PreparedGraph& prepared) const;
   absl::Status FindTwins(PreparedGraph& prepared) const;
+  std::shared_ptr<void> Keep(GraphHandle& graph) const;
   absl::Status InstantiateSegments(PreparedGraph& prepared, core::PlaceIndex place) const;
   absl::Status InstantiateGroups(PreparedGraph& prepared) const;
   absl::StatusOr<CUgraphExec> GroupOf(PreparedGraph& prepared, size_t begin, size_t end) const;
@@ -169,6 +169,7 @@ class PreparedGraphs {
   void* (*const warm_kernel_)();
   const PreparedFunctions* const functions_;
   bool leaked_ = false;
+  bool lost_ = false;          // a call has found the device lost
   KernelLibraries libraries_;  // of kernels that the graphs have
   KernelTable<PreparedGraph> graphs_;
 };

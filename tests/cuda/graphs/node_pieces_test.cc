@@ -23,6 +23,9 @@ const CUfunction kWorker = reinterpret_cast<CUfunction>(intptr_t{12});    // NOL
 const CUfunction kOfModule = reinterpret_cast<CUfunction>(intptr_t{13});  // NOLINT
 constexpr core::KernelId kGemmId{5};
 
+// The device is lost in the call that makes so many more graphs; 0: in none.
+int lost_at = 0;
+
 // Of (uint32_t, uint64_t): the second one is aligned, as in C.
 struct Parameter {
   size_t offset;
@@ -32,6 +35,12 @@ constexpr std::array<Parameter, 2> kParameters = {{{0, 4}, {8, 8}}};
 
 DriverApi ApiWithFunctions() {
   DriverApi api = MakeFakeGraphs();
+  lost_at = 0;
+  static const auto create = api.cuGraphCreate;
+  api.cuGraphCreate = [](CUgraph* graph, unsigned int flags) {
+    if (lost_at > 0 && --lost_at == 0) return CUDA_ERROR_LAUNCH_FAILED;
+    return create(graph, flags);
+  };
   api.cuFuncGetName = [](const char** name, CUfunction /*function*/) {
     *name = "gemm";
     return CUDA_SUCCESS;
@@ -92,13 +101,18 @@ class NodePiecesTest : public testing::Test {
     times_ns_.push_back(ns);
   }
   CutPieces Cut(int64_t least_ns = 100'000) {
+    auto cut = TryCut(least_ns);
+    EXPECT_TRUE(cut.ok()) << cut.status();
+    return cut.ok() ? *std::move(cut) : CutPieces();
+  }
+  absl::StatusOr<CutPieces> TryCut(int64_t least_ns) {
     absl::StatusOr<SegmentedGraph> sorted = SortGraph(context_.api(), graph_.handle(), false);
     EXPECT_TRUE(sorted.ok()) << sorted.status();
     EXPECT_TRUE(sorted->begins.empty());
     EXPECT_EQ(sorted->whole_reason, "");
     GraphBinder binder(context_, places_, core::kWholeDevice);
     const std::vector<core::NodeKernel> kernels = {{kGemmId, "gemm", least_ns}};
-    auto cut = CutAtNodes(
+    return CutAtNodes(
         context_.api(), network_, *std::move(sorted), times_ns_, kernels,
         [this](CUfunction function) {
           return function == kGemm ? std::optional<WorkerTwin>(twin_) : std::nullopt;
@@ -205,6 +219,20 @@ TEST_F(NodePiecesTest, NodesOfParallelBranchesStayInTheirPart) {
   // An edge past a node that is ordered with all of them anyway.
   Connect({{0, 1}, {1, 2}, {2, 3}, {3, 4}, {0, 2}, {0, 4}});
   EXPECT_EQ(Cut().pieces.size(), 5U);
+}
+
+// After the loss no call is made: what was made before it stays.
+TEST_F(NodePiecesTest, AfterTheLossOfTheDeviceNoGraphIsDestroyed) {
+  for (int gemm = 0; gemm < 3; ++gemm) {
+    AddOther(10'000);
+    AddGemm(300'000);
+  }
+  AddOther(10'000);
+  lost_at = 3;
+  EXPECT_EQ(TryCut(100'000).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(FakeGraphs().graphs.size(), 2U);
+  for (FakeGraph* graph : FakeGraphs().graphs) delete graph;
+  FakeGraphs().graphs.clear();
 }
 
 }  // namespace
