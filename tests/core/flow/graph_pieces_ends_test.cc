@@ -450,6 +450,23 @@ TEST_F(GraphPiecesEndsTest, AQueryOfAnotherQueueGoesOnAfterPiecesThatFail) {
   }
 }
 
+// Nothing orders the pieces with a launch that was given up, even of their own queue.
+TEST_F(GraphPiecesEndsTest, AfterAHungLaunchOfTheGraphNothingIsCut) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  SetCuts(false);
+  orders_.hangs = network_;
+  Submit();
+  Pass(200 * kMs);
+  ASSERT_EQ(done_.size(), 1);
+  EXPECT_EQ(done_[0].verdict, Verdict::kTimedOut);
+  orders_.hangs = KernelId();
+  SetCuts(true);
+  Submit();
+  Pass(20 * kMs);
+  ASSERT_EQ(done_.size(), 2);
+  EXPECT_EQ(done_[1].launches, 1);
+}
+
 // --- quiesce ---
 
 // A query is one submitted graph: quiesce must not leave its buffers half done.

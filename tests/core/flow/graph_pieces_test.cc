@@ -263,6 +263,10 @@ TEST_F(GraphPiecesTest, TheRecordIsThatOfTheGraph) {
   ASSERT_NO_FATAL_FAILURE(Open("tacker"));
   SubmitBe(200);
   Serve(20);
+  for (const CompletionRecord& record : Queries()) {
+    if (record.launches < kPieces) continue;
+    EXPECT_EQ(record.beside.value, stream_.value) << "of some node, if not of the last piece";
+  }
   done_.clear();
   const TimeNs submitted_ns = scheduler_->NowNs();
   const TicketId ticket = SubmitQuery(false);
