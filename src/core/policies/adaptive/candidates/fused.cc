@@ -147,10 +147,12 @@ FusedWay FusedPartners::MainWayOf(int32_t lc_app, const HeadView& be) const {
   if (app.pieces.empty()) {
     return BestWay({.lc = app.main_kernel, .be = &be, .workers_left = QuotaWorkers(be)});
   }
+  NodeKernelWays ways;
+  FindNodeWays(app, be, ways);
   FusedWay best;
   double best_ns = 0;
   for (const GraphPiece& piece : app.pieces) {
-    const FusedWay way = NodeWayOf(piece, be);
+    const FusedWay way = NodeWayOf(piece, ways);
     const double gain_ns = way.gain() * static_cast<double>(piece.solo_ns);
     if (way.view == nullptr || gain_ns <= best_ns) continue;
     best = way;
@@ -159,15 +161,31 @@ FusedWay FusedPartners::MainWayOf(int32_t lc_app, const HeadView& be) const {
   return best;
 }
 
+// The nodes of a network are launches of a few kernels. What a cut costs is the same in each way of
+// a kernel, so it does not change which one is the best.
+void FusedPartners::FindNodeWays(const LcAppView& app, const HeadView& be,
+                                 NodeKernelWays& ways) const {
+  for (const GraphPiece& piece : app.pieces) {
+    if (!piece.is_node) continue;
+    const bool known = std::any_of(ways.begin(), ways.end(), [&](const NodeKernelWay& other) {
+      return other.kernel == piece.kernel;
+    });
+    if (known) continue;
+    const FusedWay way = BestWay({.lc = piece.kernel, .be = &be, .workers_left = QuotaWorkers(be)});
+    ways.TryAdd({piece.kernel, way});
+  }
+}
+
 // With what the cut costs. None where that is more than it gains.
-FusedWay FusedPartners::NodeWayOf(const GraphPiece& node, const HeadView& be) const {
+FusedWay FusedPartners::NodeWayOf(const GraphPiece& node, const NodeKernelWays& ways) {
   if (!node.is_node || node.solo_ns <= 0) return {};
-  const FusedWay way =
-      BestWay({.lc = node.kernel,
-               .be = &be,
-               .turn = static_cast<double>(kCutNodeNs) / static_cast<double>(node.solo_ns),
-               .workers_left = QuotaWorkers(be)});
-  return way.view != nullptr && way.gain() > 0 ? way : FusedWay();
+  const auto* const found = std::find_if(ways.begin(), ways.end(), [&](const NodeKernelWay& other) {
+    return other.kernel == node.kernel;
+  });
+  if (found == ways.end() || found->way.view == nullptr) return {};
+  FusedWay way = found->way;
+  way.slowdown += static_cast<double>(kCutNodeNs) / static_cast<double>(node.solo_ns);
+  return way.gain() > 0 ? way : FusedWay();
 }
 
 // The app's time beside the BE task. gain 0: it takes no partner along.
@@ -181,9 +199,11 @@ FusedPartners::App FusedPartners::AppBeside(int32_t lc_app, const HeadView& be) 
   double whole_ns = 0;
   for (const GraphPiece& piece : view.pieces) whole_ns += static_cast<double>(piece.solo_ns);
   if (!MayBePartner(be) || !(whole_ns > 0)) return app;
+  NodeKernelWays ways;
+  FindNodeWays(view, be, ways);
   for (const GraphPiece& piece : view.pieces) {
     if (!piece.is_node) continue;
-    const FusedWay way = NodeWayOf(piece, be);
+    const FusedWay way = NodeWayOf(piece, ways);
     const double share = static_cast<double>(piece.solo_ns) / whole_ns;
     const double cut = static_cast<double>(kCutNodeNs) / whole_ns;
     app.slowdown += way.view == nullptr ? cut : share * (way.slowdown - 1);

@@ -32,6 +32,7 @@
 #include <limits>
 #include <optional>
 
+#include "src/core/base/containers/bounded_list.h"
 #include "src/core/base/limits.h"
 #include "src/core/policies/adaptive/arrangement/arrangement.h"
 #include "src/core/policies/adaptive/arrangement/shift.h"
@@ -111,7 +112,14 @@ class FusedPartners {
     int32_t workers_left = 0;  // that the quota leaves the BE task, where one bounds its workers
   };
   FusedWay BestWay(const Pair& pair) const;
-  FusedWay NodeWayOf(const GraphPiece& node, const HeadView& be) const;
+  // The way of each kernel of the app's nodes beside the BE task, in front of any cost of a cut.
+  struct NodeKernelWay {
+    KernelId kernel;
+    FusedWay way;
+  };
+  using NodeKernelWays = BoundedList<NodeKernelWay, kMaxCutNodes>;
+  void FindNodeWays(const LcAppView& app, const HeadView& be, NodeKernelWays& ways) const;
+  static FusedWay NodeWayOf(const GraphPiece& node, const NodeKernelWays& ways);
   App AppBeside(int32_t lc_app, const HeadView& be) const;
   static double StretchOf(const FusedWay& way, const HeadView& be);
   int32_t QuotaWorkers(const HeadView& be) const;
