@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "src/core/base/tuning.h"
 #include "tests/core/policies/snapshot_builder.h"
 
@@ -518,6 +520,26 @@ TEST_F(TackerSegmentsTest, UnderDirectAGraphRunsWhileNoQueryIsActive) {
   builder.AddQuery(lc, 9 * kMs);
   const Plan plan = PlanOf("tacker:direct", builder);
   EXPECT_NE(FindEviction(plan, running.task, kWholeDevice), nullptr) << Describe(plan);
+}
+
+// A node of 500 us. A task of 5 us saves less than a cut costs; behind it come others, of a length
+// that nobody knows.
+TEST_F(TackerTest, AQueryIsCutForTheTaskThatIsThere) {
+  builder.Fuse(gemm, fft, 1, 1.2);
+  const std::vector<GraphPiece> pieces = {{.kernel = {static_cast<uint32_t>(gemm + 1)},
+                                           .is_node = true,
+                                           .solo_ns = 500 * kUs,
+                                           .block_tasks = 100}};
+  builder.lc_apps[static_cast<size_t>(lc)].pieces = pieces;
+  const auto is_cut = [this] { return PlanOf("tacker", builder).routes[0].cuts_graphs; };
+  EXPECT_FALSE(is_cut());
+  HeadView& cd = builder.AddBeHead(be, fft, 5 * kUs);
+  EXPECT_FALSE(is_cut());
+  cd.followed = true;
+  EXPECT_TRUE(is_cut());
+  cd.followed = false;
+  cd.remaining.duration_ns = 100 * kUs;
+  EXPECT_TRUE(is_cut());
 }
 
 }  // namespace

@@ -65,14 +65,16 @@ bool FusedGains(const FusedCurveView& curve) {
   return curve.At(curve.inflection) < 1 + curve.inflection;
 }
 
-int64_t FusedGainNs(const FusedView& fused, KernelId lc, int64_t lc_ns, int64_t be_ns) {
+int64_t FusedGainNs(const FusedView& fused, KernelId lc, int64_t lc_ns, int64_t be_ns,
+                    bool followed) {
   const FusedCurveView& curve = fused.curve;
   if (!(curve.inflection > 0) || lc_ns <= 0) return 0;
   const auto lc_time = static_cast<double>(std::min(lc_ns, kMaxDurationNs));
   const auto be_time = static_cast<double>(std::min(be_ns, kMaxDurationNs));
   const bool lc_is_tensor = fused.kernel->tensor_part == lc;
   const double opportune = lc_is_tensor ? lc_time * curve.inflection : lc_time / curve.inflection;
-  const double partner = std::max(be_time, opportune);
+  const double partner = followed ? std::max(be_time, opportune) : be_time;
+  if (!(partner > 0)) return 0;
   const double tensor = lc_is_tensor ? lc_time : partner;
   const double cuda = lc_is_tensor ? partner : lc_time;
   return static_cast<int64_t>(tensor + cuda - curve.At(cuda / tensor) * tensor);

@@ -76,9 +76,11 @@ class OverlapFinder {
 // at the opportune one, if at any.
 bool FusedGains(const FusedCurveView& curve);
 
-// T_gain of an LC kernel and a BE task in the fused kernel, from the opportune load ratio on: a
-// shorter task is followed by another one. Below 0: they lose.
-int64_t FusedGainNs(const FusedView& fused, KernelId lc, int64_t lc_ns, int64_t be_ns);
+// T_gain of an LC kernel and a BE task in the fused kernel. Below 0: they lose. A task that is
+// `followed` counts from the opportune load ratio on: what is left of it says nothing of the next
+// one, which the LC kernel may meet.
+int64_t FusedGainNs(const FusedView& fused, KernelId lc, int64_t lc_ns, int64_t be_ns,
+                    bool followed);
 
 // The paper's run-time pruning (VIII-I): a CD kernel that was measured not to gain with one TC
 // kernel, in any of their fused kernels, is not fused with others either. Fused kernels that were

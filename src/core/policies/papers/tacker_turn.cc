@@ -11,13 +11,15 @@
 namespace gpushare::core {
 namespace {
 
-// One BE task of each kernel that is ready or running.
+// One BE task of each kernel that is ready or running: one that is followed, where there is one.
 using BeKernels = BoundedList<const HeadView*, kMaxHeads>;
 
 void AddKernel(const HeadView& task, BeKernels& kernels) {
   if (!IsBeCompute(task) || task.kernel == nullptr) return;
-  for (const HeadView* known : kernels) {
-    if (known->kernel == task.kernel) return;
+  for (const HeadView*& known : kernels) {
+    if (known->kernel != task.kernel) continue;
+    if (task.followed) known = &task;
+    return;
   }
   kernels.TryAdd(&task);
 }
@@ -49,7 +51,8 @@ bool GainsByCut(const Snapshot& snapshot, const GraphPiece& piece, const HeadVie
     const bool joins = (tensor == piece.kernel && cuda == be.kernel->id) ||
                        (cuda == piece.kernel && tensor == be.kernel->id);
     return joins &&
-           FusedGainNs(fused, piece.kernel, piece.solo_ns, be.remaining.duration_ns) > kCutNodeNs &&
+           FusedGainNs(fused, piece.kernel, piece.solo_ns, be.remaining.duration_ns, be.followed) >
+               kCutNodeNs &&
            !IsPruned(snapshot, fused);
   });
 }
