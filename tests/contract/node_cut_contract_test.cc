@@ -126,6 +126,8 @@ TEST_P(NodeCutContract, PartsHaveNamesOfTheirOwnHoweverLongTheNameOfTheirGraph) 
       EXPECT_LT(piece.part->name.size(), core::kMaxNameBytes);
     }
   }
+  // A GPU knows nodes by their functions: tests/cuda/graphs/evictable_nodes_test.cc.
+  if (parts == 0) GTEST_SKIP() << "no node of this device's graph has a registered function";
   EXPECT_EQ(names.size(), parts);
 }
 

@@ -226,23 +226,37 @@ TEST_F(CutNetworksTest, TackerGainsOverBaymaxBesideLongGemms) {
       const Row cut = Print(network, "tacker, cut", "tacker", true, load);
       Print(network, "adaptive, whole", "adaptive", false, load);
       Print(network, "adaptive, cut", "adaptive", true, load);
-      EXPECT_GT(cut.be, baymax.be) << network.name << ", " << load;
-      EXPECT_GT(cut.be, whole.be) << network.name << ", " << load;
+      // 1.10 to 1.19 times (docs/cut-graphs.md).
+      EXPECT_GT(cut.be, 1.05 * baymax.be) << network.name << ", " << load;
+      EXPECT_GT(cut.be, 1.05 * whole.be) << network.name << ", " << load;
+      EXPECT_LT(cut.p99_ns, 10 * QueryNs()) << network.name << ", " << load;
       EXPECT_GT(cut.cut, 0.5);
       EXPECT_EQ(baymax.cut, 0);
     }
   }
 }
 
-// Nodes of 31 us save little more than a cut costs. Their rows are there to be seen.
+// Where a cut does not pay, it must not cost much either: tacker may lose BE work, and the target
+// of ten query times, beside few GEMMs of 162 us (docs/cut-graphs.md). Others may not.
 TEST_F(CutNetworksTest, ShortGemms) {
   for (const double load : {0.4, 0.7}) {
     for (const Network& network : {kPrefill, kDecode}) {
-      Print(network, "baymax", "baymax", true, load);
-      Print(network, "tacker, whole", "tacker", false, load);
-      Print(network, "tacker, cut", "tacker", true, load);
-      Print(network, "adaptive, whole", "adaptive", false, load);
-      Print(network, "adaptive, cut", "adaptive", true, load);
+      SCOPED_TRACE(testing::Message() << network.name << ", " << load);
+      const Row baymax = Print(network, "baymax", "baymax", true, load);
+      EXPECT_EQ(baymax.cut, 0);
+      for (const char* policy : {"tacker", "adaptive"}) {
+        const std::string name = policy;
+        const Row whole = Print(network, (name + ", whole").c_str(), name, false, load);
+        const Row cut = Print(network, (name + ", cut").c_str(), name, true, load);
+        EXPECT_EQ(whole.pieces, 0);
+        EXPECT_EQ(whole.cut, 0);
+        EXPECT_GT(cut.pieces, network.gemms);
+        const bool may_lose = name == "tacker" && network.gemms == kPrefill.gemms;
+        EXPECT_GT(cut.be, (may_lose ? 0.4 : 0.9) * whole.be);
+        EXPECT_LT(cut.be, 1.3 * whole.be);
+        EXPECT_LT(cut.p99_ns, (may_lose ? 13 : 10) * QueryNs());
+        if (network.gemms == kDecode.gemms) EXPECT_LT(cut.cut, 0.1);
+      }
     }
   }
 }
