@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/config.h"
@@ -37,13 +38,33 @@ struct Submitted {
   CompletionRecord record;
 };
 
+// Another policy, with the graphs of LC apps cut at kernel nodes by every other plan.
+class WithCuts final : public Policy {
+ public:
+  explicit WithCuts(std::unique_ptr<Policy> inner) : inner_(std::move(inner)) {}
+  absl::string_view name() const override { return inner_->name(); }
+  PolicyProperties properties() const override { return inner_->properties(); }
+  void MakePlan(const Snapshot& snapshot, Plan& plan) override {
+    inner_->MakePlan(snapshot, plan);
+    cuts_ = !cuts_;
+    for (LcRoute& route : plan.routes) route.cuts_graphs = cuts_;
+  }
+
+ private:
+  std::unique_ptr<Policy> inner_;
+  bool cuts_ = false;
+};
+
 class World {
  public:
-  explicit World(uint64_t seed) : random_(seed), log_(1 << 16) { Build(seed); }
+  explicit World(uint64_t seed, bool cuts = false) : cuts_(cuts), random_(seed), log_(1 << 16) {
+    Build(seed);
+  }
 
   void Run();
   uint64_t digest() const { return DecisionDigest(log_.records()); }
   bool ok() const { return scheduler_ != nullptr; }
+  int64_t cut_queries() const { return cut_queries_; }
 
  private:
   int64_t Draw(int64_t low, int64_t high) {  // inclusive
@@ -66,6 +87,8 @@ class World {
     AppClass app_class;
   };
 
+  const bool cuts_;  // LC apps submit a graph that is cut at kernel nodes
+  int64_t cut_queries_ = 0;
   Random random_;
   EventLog log_;
   std::unique_ptr<Scheduler> scheduler_;
@@ -114,6 +137,7 @@ void World::Build(uint64_t seed) {
       "smguard",        "smguard:packed",     "adaptive",
       "adaptive:evict", "adaptive:partition", "adaptive:elastic"};
   auto policy = MakePolicy(policies[static_cast<size_t>(Draw(0, 8))]).value();
+  if (cuts_) policy = std::make_unique<WithCuts>(std::move(policy));
   SchedulerOptions scheduler_options;
   scheduler_options.hang_floor_ns = 20 * kMs;
   scheduler_options.splits_max = Chance(0.8) ? static_cast<int32_t>(Draw(1, kMaxSplits)) : 0;
@@ -132,7 +156,26 @@ void World::Build(uint64_t seed) {
   graph.code = GraphCode();
   graph.simulation.present = true;
   graph.simulation.nodes.push_back({20 * kUs, 132, 10, true, {}});
-  graph_ = *scheduler_->RegisterKernel(graph);
+  if (cuts_) {
+    FusedKernelDesc pair;
+    pair.name = "pair";
+    pair.tensor_part = *scheduler_->RegisterKernel(BeKernel("gemm", 20 * kUs, false, 0));
+    pair.cuda_part = kernels_[0];
+    pair.opportune_load_ratio = 0.8;
+    pair.opportune_duration_ratio = 1.1;
+    ASSERT_TRUE(scheduler_->RegisterFusedKernel(pair).ok());
+    KernelDesc network = graph;
+    network.name = "network";
+    network.code = GraphCode{.segment_ns = -1, .measure_nodes = true};
+    GraphNode node = {.duration_ns = 100 * kUs, .blocks = 5 * 8 * 132, .demand = {}};
+    for (const char* kernel : {"gemm", "", "gemm"}) {
+      node.kernel = kernel;
+      network.simulation.nodes.push_back(node);
+    }
+    graph_ = *scheduler_->RegisterKernel(network);
+  } else {
+    graph_ = *scheduler_->RegisterKernel(graph);
+  }
   KernelDesc steps = graph;
   steps.name = "steps";
   steps.simulation.nodes.push_back({30 * kUs, 66, 60, true, {}});
@@ -232,6 +275,7 @@ void World::Check() {
   for (const auto& entry : submitted_) {
     ASSERT_EQ(entry->callbacks, 1) << "ticket " << entry->ticket.value;
     ASSERT_NE(entry->record.verdict, Verdict::kPending);
+    cut_queries_ += entry->record.kernel == graph_ && entry->record.launches > 1 ? 1 : 0;
     ASSERT_LE(entry->record.block_tasks, entry->blocks);
     if (entry->record.verdict == Verdict::kOk) {
       ASSERT_EQ(entry->record.block_tasks, entry->blocks) << "ticket " << entry->ticket.value;
@@ -240,6 +284,7 @@ void World::Check() {
   const SchedulerStats stats = scheduler_->Stats();
   ASSERT_EQ(stats.tasks_pending, 0);
   ASSERT_EQ(stats.capsms_used, 0);
+  if (cuts_) return;  // nobody has the records of pieces
   int64_t executed = 0;
   for (AppId app : scheduler_->Apps()) executed += scheduler_->StatsOf(app)->block_tasks;
   int64_t recorded = 0;
@@ -265,6 +310,8 @@ int SeedCount() {
   return text == nullptr ? kDefaultSeeds : std::atoi(text);
 }
 
+int SeedsInPieces() { return (SeedCount() + 4) / 5; }
+
 TEST(FaultSimulation, EveryAcceptedTaskCompletesExactlyOnceWhateverFails) {
   int simulated = 0;
   for (int i = 0; i < SeedCount(); ++i) {
@@ -277,6 +324,23 @@ TEST(FaultSimulation, EveryAcceptedTaskCompletesExactlyOnceWhateverFails) {
     if (::testing::Test::HasFatalFailure()) return;
   }
   EXPECT_GT(simulated, SeedCount() / 2);
+}
+
+TEST(FaultSimulation, QueriesInPiecesCompleteExactlyOnceWhateverFails) {
+  int64_t cut_queries = 0;
+  for (int i = 0; i < SeedsInPieces(); ++i) {
+    const uint64_t seed = FirstSeed() + static_cast<uint64_t>(i);
+    SCOPED_TRACE("replay with GPUSHARE_FAULT_SEED=" + std::to_string(seed));
+    World world(seed, true);
+    if (::testing::Test::HasFatalFailure()) return;
+    if (!world.ok()) continue;
+    world.Run();
+    cut_queries += world.cut_queries();
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+  if (SeedCount() > 1) {
+    EXPECT_GT(cut_queries, SeedsInPieces() / 2);
+  }
 }
 
 TEST(FaultSimulation, TheSameSeedDecidesTheSame) {
