@@ -302,6 +302,12 @@ TEST_F(TackerTest, CoResidentWorkersAreACandidateOfTheSameKind) {
   EXPECT_TRUE(Fused(PlanOf("tacker", builder), tc, cd));
   builder.fused[0].curve = {1, 0.5, 0.5, 1, 0, true};
   EXPECT_EQ(PlanOf("tacker", builder).launches[0].form, Form::kWorkers);
+  // A node of a graph is cut out for a fused kernel, not for workers.
+  const std::vector<GraphPiece> pieces = {
+      {.kernel = tc.kernel->id, .is_node = true, .solo_ns = 100 * kUs}};
+  builder.lc_apps[static_cast<size_t>(lc)].pieces = pieces;
+  EXPECT_TRUE(Fused(PlanOf("tacker", builder), tc, cd));
+  builder.lc_apps[static_cast<size_t>(lc)].pieces = {};
   // Work without workers cannot share the SMs.
   builder.snapshot.eviction_available = false;
   EXPECT_TRUE(Fused(PlanOf("tacker", builder), tc, cd));

@@ -77,6 +77,15 @@ struct Partner {
   int64_t runner_up_gain_ns = 0;
 };
 
+// Whether the kernel is a node of a graph that is cut. Its cut is for a fused kernel, and workers
+// beside it would take the BE work that the next node could be fused with.
+bool IsNode(const Snapshot& snapshot, const HeadView& lc) {
+  const auto& pieces = snapshot.lc_apps[static_cast<size_t>(lc.app)].pieces;
+  return std::any_of(pieces.begin(), pieces.end(), [&](const GraphPiece& piece) {
+    return piece.is_node && piece.kernel == lc.kernel->id;
+  });
+}
+
 // Eq. 8, and the largest T_gain. Equal gains go to the app that is next by weight. A partner with
 // fewer workers, by its quota, gains in proportion.
 Partner BestPartner(const Snapshot& snapshot, const HeadView& lc, const BeOrder& order,
@@ -85,9 +94,11 @@ Partner BestPartner(const Snapshot& snapshot, const HeadView& lc, const BeOrder&
   if (lc.kernel == nullptr) return best;
   const OverlapFinder finder(snapshot, {lc.kernel->id, lc.overlap_index});
   OverlapFinder::Overlaps overlaps;
+  const bool fused_only = IsNode(snapshot, lc);
   for (const HeadView* be : order) {
     finder.Find(lc, *be, overlaps);
     for (const Overlap& overlap : overlaps) {
+      if (fused_only && overlap.be_workers_per_sm > 0) continue;
       if (!quotas.Allows(lc, *be, overlap)) continue;
       const auto gain_ns = static_cast<int64_t>(static_cast<double>(overlap.GainNs(lc, *be)) *
                                                 quotas.PartnerOf(*be, overlap).share);
