@@ -236,8 +236,8 @@ TEST_F(CutNetworksTest, TackerGainsOverBaymaxBesideLongGemms) {
   }
 }
 
-// Where a cut does not pay, it must not cost much either: tacker may lose BE work, and the target
-// of ten query times, beside few GEMMs of 162 us (docs/cut-graphs.md). Others may not.
+// Where a cut pays little, it must not cost much either. At load 0.7 tacker loses a tenth of the BE
+// work beside GEMMs of 162 us, and misses the target of ten query times by 5 %.
 TEST_F(CutNetworksTest, ShortGemms) {
   for (const double load : {0.4, 0.7}) {
     for (const Network& network : {kPrefill, kDecode}) {
@@ -251,11 +251,12 @@ TEST_F(CutNetworksTest, ShortGemms) {
         EXPECT_EQ(whole.pieces, 0);
         EXPECT_EQ(whole.cut, 0);
         EXPECT_GT(cut.pieces, network.gemms);
-        const bool may_lose = name == "tacker" && network.gemms == kPrefill.gemms;
-        EXPECT_GT(cut.be, (may_lose ? 0.4 : 0.9) * whole.be);
+        EXPECT_GT(cut.be, 0.85 * whole.be);
         EXPECT_LT(cut.be, 1.3 * whole.be);
-        EXPECT_LT(cut.p99_ns, (may_lose ? 13 : 10) * QueryNs());
-        if (network.gemms == kDecode.gemms) EXPECT_LT(cut.cut, 0.1);
+        EXPECT_LT(cut.p99_ns, 11 * QueryNs());
+        if (network.gemms == kDecode.gemms) {
+          EXPECT_LT(cut.cut, 0.1);
+        }
       }
     }
   }
