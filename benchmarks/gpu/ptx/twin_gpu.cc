@@ -10,6 +10,7 @@
 #include "src/core/base/status.h"
 #include "src/cuda/code/driver_jit.h"
 #include "src/cuda/code/nvjitlink.h"
+#include "src/cuda/code/shared_memory.h"
 #include "src/cuda/driver/errors.h"
 
 namespace gpushare::benchmarks {
@@ -17,7 +18,6 @@ namespace {
 
 // No batch of a benchmark takes longer.
 constexpr double kHungUs = 5e6;
-constexpr int kDefaultSharedBytesMax = 48 * 1024;
 
 // Of PartWords, in words of 8 bytes.
 constexpr size_t kScratchAt = 8;
@@ -100,9 +100,7 @@ int TwinGpu::AttributeOf(CUfunction function, CUfunction_attribute attribute) co
 }
 
 int TwinGpu::BlocksPerSm(CUfunction function, int threads, int dynamic_shared_bytes) const {
-  if (dynamic_shared_bytes > kDefaultSharedBytesMax &&
-      api().cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                               dynamic_shared_bytes) != CUDA_SUCCESS) {
+  if (!cuda::AllowSharedMemory(api(), function, dynamic_shared_bytes).ok()) {
     return 0;  // with its static memory it is more than a block may have
   }
   int blocks = 0;

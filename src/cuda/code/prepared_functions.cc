@@ -18,13 +18,12 @@
 #include "gpushare/device/shared_memory_split.h"
 #include "src/core/base/status.h"
 #include "src/core/checks/claim_batch.h"
+#include "src/cuda/code/shared_memory.h"
 #include "src/cuda/driver/errors.h"
 
 namespace gpushare::cuda {
 namespace {
 
-// CUDA's limit of dynamic shared memory for a block without an opt-in.
-constexpr int kDefaultSharedBytesMax = 48 * 1024;
 // Per cent of an SM's memory that serves as shared memory instead of L1 cache.
 constexpr int kCarveOutMax = 100;
 
@@ -38,13 +37,6 @@ absl::Status CheckLimit(absl::string_view kernel, absl::string_view what, int64_
   subject.front() = absl::ascii_toupper(static_cast<unsigned char>(subject.front()));
   return absl::InvalidArgumentError(absl::StrCat(subject, " asks for ", value, " ", what,
                                                  ", and its function allows ", limit, "."));
-}
-
-// Lets a block have this much dynamic shared memory.
-absl::Status AllowSharedMemory(const DriverApi& api, CUfunction function, int32_t bytes) {
-  if (bytes <= kDefaultSharedBytesMax) return absl::OkStatus();
-  return GPUSHARE_CU(
-      api, cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes));
 }
 
 // Asks for the most shared memory unless the caller chose a split. An SM changes its split only

@@ -10,6 +10,7 @@
 #include "src/cuda/code/cubin.h"
 #include "src/cuda/code/driver_jit.h"
 #include "src/cuda/code/nvjitlink.h"
+#include "src/cuda/code/shared_memory.h"
 #include "src/cuda/driver/errors.h"
 #include "src/ptx/twin.h"
 
@@ -18,8 +19,6 @@ namespace {
 
 // Registers are given to warps in units of 8 a thread.
 constexpr int kRegisterUnit = 8;
-// CUDA's limit of dynamic shared memory for a block without an opt-in.
-constexpr int kDefaultSharedBytesMax = 48 * 1024;
 
 // Whether the caller's own original is all that there is to run.
 bool NeedsNoModule(const core::PtxCode& ptx) {
@@ -170,13 +169,9 @@ absl::StatusOr<int> PtxFunctions::BlocksOf(const core::KernelDesc& kernel,
                                            CUfunction function) const {
   const DriverApi& api = context_.api();
   const int dynamic = kernel.resources.dynamic_shared_memory_bytes;
-  if (dynamic > kDefaultSharedBytesMax) {
-    const absl::Status status = GPUSHARE_CU(
-        api,
-        cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, dynamic));
-    if (absl::IsDataLoss(status)) return status;
-    if (!status.ok()) return 0;  // with its static memory it is more than a block may have
-  }
+  const absl::Status allowed = AllowSharedMemory(api, function, dynamic);
+  if (absl::IsDataLoss(allowed)) return allowed;
+  if (!allowed.ok()) return 0;  // with its static memory it is more than a block may have
   int threads = ThreadsOf(kernel.resources);
   if (threads == 0) threads = AttributeOf(function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
   int blocks = 0;

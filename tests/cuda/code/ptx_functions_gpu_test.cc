@@ -85,7 +85,8 @@ class PtxFunctionsGpuTest : public GpuTest {
  protected:
   PtxFunctionsGpuTest() : GpuTest(true) {}
 
-  void Make() {
+  void Make(int dynamic_shared_bytes = 0) {
+    desc_.resources.dynamic_shared_memory_bytes = dynamic_shared_bytes;
     desc_.id = core::KernelId{1};
     desc_.name = "churn";
     desc_.code = PtxCodeOf(kChurn, "churn");
@@ -188,6 +189,22 @@ TEST_F(PtxFunctionsGpuTest, SlicesGiveTheOriginalsBits) {
     Launch(core::Form::kSlice, begin, std::min(kSlice, kBlocks - begin), true, 0);
     EXPECT_EQ(NextCompletion().outcome, core::Outcome::kFinished);
   }
+  EXPECT_EQ(Result(), original);
+}
+
+// Without dynamic memory of its own the driver would allow it 48 KB less the static memory.
+TEST_F(PtxFunctionsGpuTest, TwinsRunWithMoreSharedMemoryThanTheDefault) {
+  ASSERT_NO_FATAL_FAILURE(Make(48 * 1024));
+  ASSERT_TRUE(desc_.ptx()->worker.made()) << desc_.ptx()->worker.refusal;
+  std::mt19937 random(48);
+  int evictions = 0;
+  const std::vector<uint32_t> original = RunOriginal();
+  ASSERT_NE(original.front(), 0U);
+  EXPECT_EQ(RunEvicted(random, evictions), original);
+  EXPECT_GT(evictions, 0);
+  Clear();
+  Launch(core::Form::kSlice, 0, kBlocks, true, 0);
+  EXPECT_EQ(NextCompletion().outcome, core::Outcome::kFinished);
   EXPECT_EQ(Result(), original);
 }
 

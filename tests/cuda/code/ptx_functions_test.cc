@@ -14,6 +14,7 @@
 #include "gpushare/device/launch.h"
 #include "gtest/gtest.h"
 #include "src/cuda/code/prepared_functions.h"
+#include "src/cuda/code/shared_memory.h"
 #include "src/ptx/twin.h"
 #include "tests/cuda/code/fake_cubin.h"
 #include "tests/cuda/graphs/fake_graphs.h"
@@ -35,10 +36,17 @@ constexpr char kScale[] = R"(.version 8.0
 }
 )";
 
+constexpr CUfunction_attribute kDynamicBytesMax = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+// Of shared memory: of every function, and the most of a block without and with the opt-in.
+constexpr int kStaticBytes = 1024;
+constexpr int kDefaultBytesMax = 48 * 1024;
+constexpr int kOptInBytesMax = 227 * 1024;
+
 // A function is a number: the position of its name, and of the code that it comes from.
 struct FakeFunction {
   std::string name;
   std::string code;
+  int dynamic_bytes_max = kDefaultBytesMax - kStaticBytes;
 };
 struct FakeLoader {
   std::vector<std::string> codes;
@@ -54,7 +62,7 @@ FakeLoader& Loader() {
   return loader;
 }
 template <class Handle>
-const FakeFunction& FunctionOf(Handle handle) {
+FakeFunction& FunctionOf(Handle handle) {
   return Loader().functions[reinterpret_cast<uintptr_t>(handle) - 1];
 }
 bool IsWorker(const FakeFunction& function) {
@@ -87,16 +95,24 @@ DriverApi ApiWithLoader() {
     const FakeFunction& of = FunctionOf(function);
     *value = attribute == CU_FUNC_ATTRIBUTE_NUM_REGS           ? Loader().registers(of)
              : attribute == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES ? Loader().spills(of)
-                                                               : 1024;
+             : attribute == kDynamicBytesMax                   ? of.dynamic_bytes_max
+                                                               : kStaticBytes;
     return CUDA_SUCCESS;
   };
   api.cuOccupancyMaxActiveBlocksPerMultiprocessor = [](int* blocks, CUfunction function, int,
-                                                       size_t) {
-    *blocks = Loader().blocks(FunctionOf(function));
+                                                       size_t dynamic_bytes) {
+    const FakeFunction& of = FunctionOf(function);
+    const bool allowed = static_cast<int>(dynamic_bytes) <= of.dynamic_bytes_max;
+    *blocks = allowed ? Loader().blocks(of) : 0;
     return CUDA_SUCCESS;
   };
   api.cuFuncLoad = [](CUfunction) { return CUDA_SUCCESS; };
-  api.cuFuncSetAttribute = [](CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; };
+  api.cuFuncSetAttribute = [](CUfunction function, CUfunction_attribute attribute, int value) {
+    if (attribute != kDynamicBytesMax) return CUDA_SUCCESS;
+    if (value > kOptInBytesMax - kStaticBytes) return CUDA_ERROR_INVALID_VALUE;
+    FunctionOf(function).dynamic_bytes_max = value;
+    return CUDA_SUCCESS;
+  };
   // Twins take a header, and no kernel an argument.
   api.cuFuncGetParamInfo = [](CUfunction function, size_t index, size_t* offset, size_t* bytes) {
     *offset = 0;
@@ -216,6 +232,31 @@ TEST_F(PtxFunctionsTest, ATwinThatFitsOnNoSmIsRefused) {
   EXPECT_FALSE(kernel_.ptx()->worker.made());
   EXPECT_THAT(kernel_.ptx()->worker.refusal, HasSubstr("1024 bytes of static"));
   EXPECT_FALSE(kernel_.evictable);
+}
+
+// Triton's matrix products have 48 KB of dynamic memory, and a twin has some static memory.
+TEST_F(PtxFunctionsTest, ATwinMayHaveMoreSharedMemoryThanTheDefault) {
+  kernel_.resources.dynamic_shared_memory_bytes = kDefaultBytesMax;
+  ASSERT_TRUE(functions_.Load(kernel_).ok());
+  ASSERT_NE(Functions().worker, nullptr) << kernel_.ptx()->worker.refusal;
+  EXPECT_NE(Functions().slice, nullptr) << kernel_.ptx()->slice.refusal;
+  kernel_ = Kernel(1);
+  kernel_.resources.dynamic_shared_memory_bytes = kOptInBytesMax;
+  ASSERT_TRUE(functions_.Load(kernel_).ok());
+  EXPECT_EQ(Functions().worker, nullptr) << "with its static memory it is too much";
+}
+
+TEST_F(PtxFunctionsTest, WhatAFunctionAllowsIsNeverLowered) {
+  kernel_.resources.dynamic_shared_memory_bytes = 2 * kDefaultBytesMax;
+  ASSERT_TRUE(functions_.Load(kernel_).ok());
+  FakeFunction& worker = FunctionOf(Functions().worker);
+  EXPECT_EQ(worker.dynamic_bytes_max, 2 * kDefaultBytesMax);
+  const auto allow = [&](int32_t bytes) {
+    return AllowSharedMemory(context_.api(), static_cast<CUfunction>(Functions().worker), bytes);
+  };
+  EXPECT_TRUE(allow(kDefaultBytesMax).ok());
+  EXPECT_TRUE(allow(0).ok());
+  EXPECT_EQ(worker.dynamic_bytes_max, 2 * kDefaultBytesMax);
 }
 
 TEST_F(PtxFunctionsTest, AKernelThatMustBeEvictableNeedsAWorkerThatFits) {
