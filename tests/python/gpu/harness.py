@@ -4,6 +4,7 @@ Importing it skips the check (exit code 77) where there is no GPU or no PyTorch.
 """
 
 import argparse
+import faulthandler
 import inspect
 import json
 import os
@@ -39,7 +40,9 @@ def main(checks_of, text):
     parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--out', default='')
     parser.add_argument('--seconds', type=float, default=10, help='of the measured case')
+    parser.add_argument('--limit-s', type=float, default=600, help='then it says where each thread is, and ends')
     arguments = parser.parse_args()
+    faulthandler.dump_traceback_later(arguments.limit_s, exit=True)
     torch.use_deterministic_algorithms(True, warn_only=True)
     checks, failed = checks_of(arguments.seconds), []
     cases = cases_of(checks_of)
@@ -59,5 +62,6 @@ def main(checks_of, text):
         print(f'  {key}: {value}')
     if arguments.out:
         pathlib.Path(arguments.out).write_text(json.dumps(checks.figures, indent=1) + '\n')
+    faulthandler.cancel_dump_traceback_later()
     print(f'{len(cases) - len(failed)} of {len(cases)} cases passed')
     return 1 if failed else 0
