@@ -587,6 +587,7 @@ group_python() {
   python_check be_jobs_check "$out/python_be_jobs.json" --seconds 5
   python_check eager_be_check "$out/python_eager_be.json"
   python_check compiled_check "$out/compiled.json"
+  python_check compiled_networks_check "$out/compiled_networks.json"
 }
 
 # python_check NAME JSON [ARGUMENT...]: a script of tests/python/gpu, with the variables of its caller
