@@ -348,8 +348,8 @@ void Launch(Flow& flow) {
   EmitDepths(flow);
   EmitChoice(flow);
   PublishRoom(flow);
-  if (flow.quiesced.load() && !flow.cut_off) return FinishBegunQueries(flow);
   if (flow.cut_off) return;
+  if (flow.quiesced.load()) return FinishBegunQueries(flow);
   for (const PlannedEviction& eviction : plan.evictions) EvictPlanned(flow, eviction);
   const int64_t launches = flow.counters.launches.load(std::memory_order_relaxed);
   for (const PlannedLaunch& launch : plan.launches) LaunchPlanned(flow, launch);

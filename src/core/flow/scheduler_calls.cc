@@ -406,7 +406,9 @@ absl::Status Scheduler::CutAtNodes(KernelId graph) {
     if (piece.piece.is_node && !IsLaunchable(flow, piece.piece)) return absl::OkStatus();
     if (piece.part.has_value()) {
       const absl::StatusOr<KernelId> part = AddKernel(*std::move(piece.part));
-      if (!part.ok()) return part.status();
+      if (!part.ok()) {
+        return IsDeviceLost(part.status()) ? part.status() : absl::OkStatus();
+      }
       piece.piece.kernel = *part;
     }
     pieces.push_back(std::move(piece.piece));
@@ -768,7 +770,7 @@ absl::Status Scheduler::Cancel(TicketId ticket) {
     case TaskState::kReady: {
       Task& first = FirstListed(*task);
       Unlink(flow, first);
-      FinishTask(flow, first, Verdict::kCancelled);  // takes the pieces behind it along
+      FinishTask(flow, first, Verdict::kCancelled);  // and the pieces behind it
       break;
     }
     case TaskState::kRunning:

@@ -43,6 +43,7 @@ class OrderedDevice final : public ForwardingDevice {
     bool lose = false;
     absl::Status cut;  // what CutAtNodes answers, unless it is OK
     int throw_at = 0;  // this call of capabilities() finds no memory; 0: none does
+    int busy_at = 0;   // this call of PrepareKernel cannot wait for other work; 0: each can
     std::vector<KernelId> released;
   };
   OrderedDevice(std::unique_ptr<Device> inner, Orders& orders)
@@ -51,6 +52,12 @@ class OrderedDevice final : public ForwardingDevice {
   const DeviceCapabilities& capabilities() const override {
     if (orders_.throw_at > 0 && --orders_.throw_at == 0) throw std::bad_alloc();
     return ForwardingDevice::capabilities();
+  }
+  absl::Status PrepareKernel(const KernelDesc& kernel) override {
+    if (orders_.busy_at > 0 && --orders_.busy_at == 0) {
+      return absl::DeadlineExceededError("other work holds it");
+    }
+    return ForwardingDevice::PrepareKernel(kernel);
   }
   void ReleaseKernel(KernelId kernel) override {
     orders_.released.push_back(kernel);
@@ -431,7 +438,7 @@ TEST_F(GraphPiecesEndsTest, AQueryOfAnotherQueueGoesOnAfterPiecesThatFail) {
     ASSERT_NO_FATAL_FAILURE(Open());
     const QueueId other = AnotherQueue(false);
     SetCuts(true);
-    (hangs ? orders_.hangs : orders_.refused) = Pieces()[2].kernel;
+    (hangs ? orders_.hangs : orders_.refused) = Pieces()[hangs ? 3 : 2].kernel;
     const TicketId cut = Submit();
     const TicketId whole = SubmitTo(other);
     Pass(200 * kMs);
@@ -440,7 +447,7 @@ TEST_F(GraphPiecesEndsTest, AQueryOfAnotherQueueGoesOnAfterPiecesThatFail) {
     EXPECT_EQ(scheduler_->Record(whole)->verdict, Verdict::kOk);
     EXPECT_EQ(scheduler_->Record(whole)->launches, 1);
     if (!hangs) continue;
-    // The hung part may still use the graph's buffers, and nothing orders it with pieces.
+    // The hung node may still use the graph's buffers, and nothing orders it with pieces.
     orders_.hangs = KernelId();
     done_.clear();
     Submit();
@@ -632,8 +639,8 @@ TEST_F(GraphPiecesEndsTest, PiecesThatAShutdownGivesUpCompleteInTheirOrder) {
   ExpectPiecesInOrder();
 }
 
-// Of a hung launch only what it may still use stays: its part, and the graph that the part is of.
-// The pieces behind it are on the device too, or wait.
+// Of a hung launch only what it may still use stays: its part, and the graph, which may own the
+// memory of the piece. The pieces behind it are on the device too, or wait.
 TEST_F(GraphPiecesEndsTest, AHungPieceKeepsItselfAndNoOther) {
   for (const int32_t at_once : {1, kMaxPieces}) {
     for (const size_t hung : {size_t{2}, size_t{3}, size_t{kPieces - 1}}) {
@@ -652,8 +659,7 @@ TEST_F(GraphPiecesEndsTest, AHungPieceKeepsItselfAndNoOther) {
       EXPECT_EQ(done_[0].verdict, Verdict::kTimedOut);
       EXPECT_TRUE(scheduler_->ReleaseTicket(ticket).ok());
       ReleaseNetwork();
-      const bool part_hangs = !pieces[hung].is_node;
-      EXPECT_EQ(TimesReleased(network_), part_hangs ? 0 : 1);
+      EXPECT_EQ(TimesReleased(network_), 0);
       for (size_t i = 0; i < pieces.size(); i += 2) {
         EXPECT_EQ(TimesReleased(pieces[i].kernel), i == hung ? 0 : 1) << i;
       }
@@ -704,6 +710,15 @@ TEST_F(GraphPiecesEndsTest, AGraphThatCannotBeCutRunsWhole) {
     orders_.cut = error;
     const absl::StatusOr<KernelId> graph = scheduler_->RegisterKernel(Network("another"));
     ASSERT_TRUE(graph.ok()) << graph.status();
+    EXPECT_TRUE(scheduler_->FindKernel(*graph)->graph()->pieces.empty());
+    scheduler_->RetireKernel(*graph);
+  }
+  orders_.cut = absl::OkStatus();
+  for (const int part : {2, 3, 4}) {  // behind the graph itself
+    orders_.busy_at = part;
+    const absl::StatusOr<KernelId> graph = scheduler_->RegisterKernel(Network("another"));
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    EXPECT_EQ(orders_.busy_at, 0);
     EXPECT_TRUE(scheduler_->FindKernel(*graph)->graph()->pieces.empty());
     scheduler_->RetireKernel(*graph);
   }

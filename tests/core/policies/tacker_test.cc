@@ -408,6 +408,27 @@ TEST_F(TackerTest, AKernelWaitsForAPartnerOnlyBehindOtherWorkOfItsQuery) {
   EXPECT_NE(FindLaunch(PlanOf("tacker", builder), tc), nullptr) << "no partner will come";
 }
 
+// Workers are no partner of a node (CoResidentWorkersAreACandidateOfTheSameKind).
+TEST_F(TackerTest, ANodeOfAGraphWaitsForAFusedKernelOnly) {
+  const int32_t gemm_row = builder.AddOverlapRow(gemm);
+  const int32_t fft_row = builder.AddOverlapRow(fft);
+  builder.CoSchedule(fft_row, gemm_row, 1) = {{4, 6}, {0.5F, 0.8F}, 0, 1 - 1 / 1.3F};
+  HeadView& tc = Gemm(5 * kMs, 3);
+  tc.overlap_index = gemm_row;
+  builder.AddRunningBe(be, fft, 100 * kUs, {{kWholeDevice, Form::kOriginal, false, 0}});
+  builder.running.back().task.overlap_index = fft_row;
+  builder.running.back().task.followed = true;
+  builder.lc_apps[0].tasks_in_flight = 2;
+  builder.queries[0].issued_ns = 200 * kUs;
+  EXPECT_TRUE(IsHeld(PlanOf("tacker", builder), tc, Reason::kHoldWindow));
+  const std::vector<GraphPiece> pieces = {
+      {.kernel = tc.kernel->id, .is_node = true, .solo_ns = 100 * kUs}};
+  builder.lc_apps[static_cast<size_t>(lc)].pieces = pieces;
+  EXPECT_NE(FindLaunch(PlanOf("tacker", builder), tc), nullptr);
+  builder.Fuse(gemm, fft, 1, 1.2);
+  EXPECT_TRUE(IsHeld(PlanOf("tacker", builder), tc, Reason::kHoldWindow));
+}
+
 // The fast path would launch a kernel before the scheduler sees it. It is off only where an
 // overlap may gain.
 TEST_F(TackerTest, TheFastPathIsOffWhereAPartnerIsThere) {

@@ -37,7 +37,8 @@ Work WorkOf(const GraphPiece& piece) {
   return work;
 }
 
-// The task of a piece. The first one waits for what the graph waits for; the last one tells.
+// The task of a piece. The first one waits for what the graph waits for; the last one has the
+// ticket, the callback and the event.
 TaskSpec SpecOf(const TaskSpec& whole, const GraphPiece& piece, bool first, bool last) {
   TaskSpec spec;
   spec.queue = whole.queue;

@@ -65,8 +65,8 @@ void NoteRegion(const Task& task) {
 }
 
 // What the graph has taken with this piece, handed on to the one behind it. The last piece's record
-// becomes that of the whole graph: it succeeded only if every piece did, and tells of the first one
-// that did not.
+// becomes that of the whole graph: it succeeded only if every piece did, and has the error of the
+// first one that did not.
 void SumPieces(Flow& flow, Task& task) {
   PieceOfGraph& piece = task.piece;
   CompletionRecord& record = task.record;
@@ -77,9 +77,8 @@ void SumPieces(Flow& flow, Task& task) {
     sum.failed_dependency = record.failed_dependency;
     sum.failed_dependency_verdict = record.failed_dependency_verdict;
   }
-  // A lane that hangs may still run the part, as it may any graph.
-  sum.hangs =
-      sum.hangs || (record.verdict == Verdict::kTimedOut && task.work.kind == TaskKind::kGraph);
+  // A lane that hangs may still run the piece, which uses the graph's memory.
+  sum.hangs = sum.hangs || record.verdict == Verdict::kTimedOut;
   sum.launches += record.launches;
   sum.evictions += record.evictions;
   if (sum.first) {
@@ -170,6 +169,7 @@ void EndTask(Flow& flow, Task& task, Verdict verdict) {
   if (task.progress.counter >= 0 && verdict != Verdict::kTimedOut) {
     flow.free_counters.Add(task.progress.counter);
   }
+  flow.dirty = true;  // its queue may have another head
 }
 
 // Tells everybody that the task has ended, and gives its slot back.
@@ -215,7 +215,7 @@ void CompleteTask(Flow& flow, Task& task, Verdict verdict) {
 
 // The pieces behind one that did not succeed would compute with what it left. Those that are not
 // launched never run. A lost device and a shutdown are the end of all.
-void TakeOffBehind(Flow& flow, const Task& task) {
+void CancelBehind(Flow& flow, const Task& task) {
   const Verdict own = task.piece.ended;
   const bool for_all = own == Verdict::kDeviceLost || own == Verdict::kShutdown;
   const Verdict verdict = for_all ? own : Verdict::kCancelled;
@@ -246,7 +246,7 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
     return;
   }
   task.piece.ended = verdict;
-  if (verdict != Verdict::kOk) TakeOffBehind(flow, task);
+  if (verdict != Verdict::kOk) CancelBehind(flow, task);
   if (task.piece.before == nullptr) CompletePieces(flow, task);
 }
 

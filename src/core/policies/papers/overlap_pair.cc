@@ -124,12 +124,15 @@ void OverlapFinder::Find(const HeadView& lc, const HeadView& be, Overlaps& found
   }
 }
 
+bool OverlapFinder::FusedEverGains(const HeadView& be) const {
+  return IsKernel(be) && std::any_of(fused_.begin(), fused_.end(), [&](const Fused& fused) {
+           return fused.other == be.kernel->id && !fused.pruned && FusedGains(fused.view->curve);
+         });
+}
+
 bool OverlapFinder::EverGains(const HeadView& be) const {
   if (!IsKernel(be)) return false;
-  const bool any_fused = std::any_of(fused_.begin(), fused_.end(), [&](const Fused& fused) {
-    return fused.other == be.kernel->id && !fused.pruned && FusedGains(fused.view->curve);
-  });
-  if (any_fused) return true;
+  if (FusedEverGains(be)) return true;
   const auto options = CoSchedulesWith(be);
   return std::any_of(options.begin(), options.end(),
                      [](const CoScheduleOption& option) { return option.profit > 0; });

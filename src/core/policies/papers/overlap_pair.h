@@ -52,8 +52,10 @@ class OverlapFinder {
   // Of these two tasks, at their predicted durations: each of their fused kernels, then workers.
   void Find(const HeadView& lc, const HeadView& be, Overlaps& found) const;
 
-  // Whether some durations of the two make an overlap shorter than one after the other.
+  // Whether some durations of the two make an overlap shorter than one after the other, and
+  // whether a fused kernel does.
   bool EverGains(const HeadView& be) const;
+  bool FusedEverGains(const HeadView& be) const;
 
  private:
   absl::Span<const CoScheduleOption> CoSchedulesWith(const HeadView& be) const;

@@ -77,15 +77,6 @@ struct Partner {
   int64_t runner_up_gain_ns = 0;
 };
 
-// Whether the kernel is a node of a graph that is cut. Its cut is for a fused kernel, and workers
-// beside it would take the BE work that the next node could be fused with.
-bool IsNode(const Snapshot& snapshot, const HeadView& lc) {
-  const auto& pieces = snapshot.lc_apps[static_cast<size_t>(lc.app)].pieces;
-  return std::any_of(pieces.begin(), pieces.end(), [&](const GraphPiece& piece) {
-    return piece.is_node && piece.kernel == lc.kernel->id;
-  });
-}
-
 // Eq. 8, and the largest T_gain. Equal gains go to the app that is next by weight. A partner with
 // fewer workers, by its quota, gains in proportion.
 Partner BestPartner(const Snapshot& snapshot, const HeadView& lc, const BeOrder& order,

@@ -59,6 +59,13 @@ bool GainsByCut(const Snapshot& snapshot, const GraphPiece& piece, const HeadVie
 
 }  // namespace
 
+bool IsNode(const Snapshot& snapshot, const HeadView& lc) {
+  const auto& pieces = snapshot.lc_apps[static_cast<size_t>(lc.app)].pieces;
+  return std::any_of(pieces.begin(), pieces.end(), [&](const GraphPiece& piece) {
+    return piece.is_node && piece.kernel == lc.kernel->id;
+  });
+}
+
 TackerTurn::TackerTurn(const Snapshot& snapshot) : snapshot_(snapshot) {
   // With more active queries than a snapshot holds the last one is not known.
   if (!snapshot.queries.empty() && !snapshot.queries_left_out) {
@@ -104,11 +111,12 @@ bool TackerTurn::CanWait(const HeadView& lc) const {
   const bool has_work =
       app.tasks_in_flight >= kTackerTasksAhead && last_->issued_ns >= kTackerAheadNs;
   const OverlapFinder finder(snapshot_, {lc.kernel->id, lc.overlap_index});
+  const bool node = IsNode(snapshot_, lc);
   return std::any_of(
       snapshot_.running.begin(), snapshot_.running.end(), [&](const RunningView& running) {
         return running.task.app_class == AppClass::kBestEffort && running.task.followed &&
                (has_work || FusedEndsWithin(running, lc.remaining.duration_ns)) &&
-               finder.EverGains(running.task);
+               (node ? finder.FusedEverGains(running.task) : finder.EverGains(running.task));
       });
 }
 

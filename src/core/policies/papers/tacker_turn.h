@@ -12,6 +12,10 @@
 
 namespace gpushare::core {
 
+// Whether the kernel is a node of a graph that is cut. Its cut is for a fused kernel, and workers
+// beside it would take the BE work that the next node could be fused with.
+bool IsNode(const Snapshot& snapshot, const HeadView& lc);
+
 class TackerTurn {
  public:
   explicit TackerTurn(const Snapshot& snapshot);
