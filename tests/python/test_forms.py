@@ -83,6 +83,27 @@ def test_a_bound_is_judged_with_be_and_without():
     assert len({line.count('|') for line in lines}) == 1
 
 
+@pytest.mark.parametrize(('known', 'timed'), [(True, {'deterministic': False}), (False, {})])
+def test_forms_of_products_are_timed_in_a_process_that_wants_the_same_bits(monkeypatch, known, timed):
+    config = types.SimpleNamespace(**({'deterministic': True} if known else {}))
+    torch = types.SimpleNamespace(manual_seed=lambda _seed: None, _inductor=types.SimpleNamespace(config=config),
+                                  _dynamo=types.SimpleNamespace(config=types.SimpleNamespace()))
+    triton = types.SimpleNamespace(enable=lambda *, twins: None, gemm_templates=lambda: {'max_autotune_gemm': True})
+    stubs = {'torch': torch, 'torch.nn': types.SimpleNamespace(functional=None), 'torch._inductor': torch._inductor,
+             'torch._inductor.config': config, 'networks': types.SimpleNamespace(), 'vision': types.SimpleNamespace(),
+             'steps': types.SimpleNamespace(Step=None, autocast_step=None),
+             'gpushare': types.SimpleNamespace(triton=triton), 'gpushare.triton': triton}
+    for name, stub in stubs.items():
+        monkeypatch.setitem(sys.modules, name, stub)
+    monkeypatch.delitem(sys.modules, 'compiled_steps', raising=False)
+    steps = importlib.import_module('compiled_steps')
+    del sys.modules['compiled_steps']
+    monkeypatch.setitem(steps.STEPS, 'gpt2', lambda options: options)
+    cublas, segments, twins = (steps.made('gpt2', form, 'full') for form in forms.FORMS)
+    assert cublas == (timed or None)
+    assert segments == twins == {'max_autotune_gemm': True, **timed}
+
+
 # --- a row ---
 
 
@@ -401,7 +422,8 @@ def test_the_items_of_services_are_commands_that_it_takes(run_python):
         from unittest import mock
         sys.path[:0] = {FOLDERS!r}
         inner = ('_place_captures', '_tensors', '_warm_memory')
-        for name in ('torch', 'torch.nn', 'torch.nn.functional', 'torch.nn.attention', 'torchvision', 'gpushare.torch',
+        for name in ('torch', 'torch.nn', 'torch.nn.functional', 'torch.nn.attention', 'torchvision', 'torch._inductor',
+                     'torch._inductor.config', 'gpushare.torch',
                      *(f'gpushare.torch.{{name}}' for name in inner)):
             sys.modules[name] = mock.MagicMock()
         sys.modules['torch'].nn.Module = sys.modules['torch.nn'].Module = type('Module', (), {{}})
@@ -423,7 +445,7 @@ def test_the_items_of_services_are_commands_that_it_takes(run_python):
     assert lines[:4] == ['forms bert_b1,dlrm_b256,decode_b16 gpt2 1.02,1.05 1 130.0',
                          'forms_resnet bert_b1,dlrm_b256,decode_b16 resnet50 1.02,1.05 1 130.0',
                          'lora,gpt2c,vit 2', "[{'node_twins': False}, {'node_twins': False}, {'node_twins': True}]"]
-    assert lines[4:10] == ['twins True', '0', 'twins True', '4', 'twins True', '3'], 'options of each compilation'
+    assert lines[4:10] == ['twins True', '1', 'twins True', '5', 'twins True', '4'], 'options of each compilation'
     assert "'eager' is no form" in lines[-1]
 
 
@@ -432,7 +454,8 @@ def test_a_process_that_is_ended_in_a_write_leaves_the_report_before(run_python,
         import pathlib, sys, types
         from unittest import mock
         sys.path[:0] = {FOLDERS!r}
-        for name in ('torch', 'torch.nn', 'torch.nn.functional', 'torch.nn.attention', 'torchvision', 'gpushare.torch',
+        for name in ('torch', 'torch.nn', 'torch.nn.functional', 'torch.nn.attention', 'torchvision', 'torch._inductor',
+                     'torch._inductor.config', 'gpushare.torch',
                      *(f'gpushare.torch.{{name}}' for name in ('_place_captures', '_tensors', '_warm_memory'))):
             sys.modules[name] = mock.MagicMock()
         torch = sys.modules['torch']
