@@ -12,8 +12,8 @@ code, the same results. docs/compiled-kernels.md says which kernels are left out
     print(gpushare.triton.twins(runtime))
 
 With twins, gpushare also keeps the PTX of these kernels. Long nodes of a measured BE graph that have such a kernel are
-then evicted between their block tasks (docs/evictable-nodes.md). The same step with cuBLAS's products gave BE more, so it
-is no default.
+then evicted between their block tasks (docs/evictable-nodes.md). Products of cuBLAS mostly gave BE work more, so it is
+no default.
 
     step = torch.compile(net, dynamic=False, options=gpushare.triton.gemm_templates())
 
