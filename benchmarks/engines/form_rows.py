@@ -18,7 +18,7 @@ import compiled_steps
 import forms
 import torch
 import unprepared
-from arrivals import poisson, quantile
+from arrivals import poisson, quantile, queries_of_round
 from baselines import Way, undisturbed
 from forms import Form
 from plan import Phases, turned
@@ -187,10 +187,11 @@ class FormsRow(unprepared.Row):
 
     def _runs(self, bare: Way, trainings: dict[str, Any]) -> None:
         given = self.arguments
-        count = given.queries // given.rounds
+        gap_ns = self.solo_ns / given.load
+        count = queries_of_round(given.queries, given.rounds, gap_ns, given.window_s)
         beside = [(promise, form) for promise in given.promises.split(',') for form in trainings]
         for number in range(given.rounds):
-            arrivals = poisson(1000 * given.seed + number, count, self.solo_ns / given.load)
+            arrivals = poisson(1000 * given.seed + number, count, gap_ns)
             run_s = arrivals[-1] / 1e9 + RUN_S
             if not self._has_room(ALONE, number, run_s):
                 continue

@@ -27,6 +27,11 @@ def poisson(seed: int, count: int, gap_ns: float) -> list[int]:
     return arrivals
 
 
+def queries_of_round(queries: int, rounds: int, gap_ns: float, window_s: float) -> int:
+    """A round's part of the queries, but as many as fill its window: BE work waits in the first tenths of a second."""
+    return max(queries // rounds, math.ceil(window_s * 1e9 / gap_ns))
+
+
 def busy_distances(arrivals: Sequence[int], found_ns: Sequence[int]) -> list[float]:
     """From each query's end to the next one's: the service times, if the server was never idle between."""
     ends = [arrival + latency for arrival, latency in zip(arrivals, found_ns, strict=True)]

@@ -35,7 +35,7 @@ if not torch.cuda.is_available():
     sys.exit(77)
 
 import cold
-from arrivals import poisson, quantile
+from arrivals import poisson, quantile, queries_of_round
 from baselines import SWITCH_S, Way, undisturbed, ways
 from green import GreenContexts
 from networks import LOSSES_MAX, SERVICES, STEPS
@@ -59,6 +59,8 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument('--load', type=float, default=0.5, help='arrival rate times the time of one query')
     parser.add_argument('--queries', type=int, default=2400, help='of each condition, in all rounds')
     parser.add_argument('--rounds', type=int, default=2)
+    parser.add_argument('--window-s', type=float, default=2.0, help='of a round of a condition at least: short queries '
+                        'are more then')
     parser.add_argument('--promises', default='1.05,1.20', help='p99 bounds; 1.05/1.10 also has a p50 bound')
     parser.add_argument('--baselines', default='streams,priorities,green,gated', help='empty: only alone')
     parser.add_argument('--seed', type=int, default=1)
@@ -130,10 +132,11 @@ class Row:
 
     def _rounds(self, made: dict[str, Way], training: Any) -> None:
         arguments = self.arguments
-        count = arguments.queries // arguments.rounds
+        gap_ns = self.solo_ns / arguments.load
+        count = queries_of_round(arguments.queries, arguments.rounds, gap_ns, arguments.window_s)
         promises = arguments.promises.split(',')
         for number in range(arguments.rounds):
-            arrivals = poisson(1000 * arguments.seed + number, count, self.solo_ns / arguments.load)
+            arrivals = poisson(1000 * arguments.seed + number, count, gap_ns)
             for name, way in made.items():
                 few = arrivals[:int(FAR_SHARE * count)] if name.split(' ')[0] in FAR else arrivals
                 self.service.answer.fill_(float('nan'))

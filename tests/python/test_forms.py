@@ -255,7 +255,7 @@ def world(monkeypatch):
 
 def arguments_of(world, *words):
     parser = argparse.ArgumentParser()
-    for option, value in {'load': 0.5, 'queries': 200, 'rounds': 2, 'seed': 1}.items():
+    for option, value in {'load': 0.5, 'queries': 200, 'rounds': 2, 'seed': 1, 'window_s': 0.0}.items():
         parser.add_argument(f'--{option}', type=type(value), default=value)
     parser.add_argument('--promises', default='1.02,1.05')
     world.rows.add_options(parser)

@@ -54,6 +54,12 @@ def test_quantile_is_by_nearest_rank():
     assert arrivals.quantile([7], 0.99) == 7
 
 
+def test_a_round_of_short_queries_fills_its_window():
+    assert arrivals.queries_of_round(1200, 2, 10e6, 2) == 600
+    assert arrivals.queries_of_round(1200, 2, 1e6, 2) == 2000
+    assert arrivals.queries_of_round(1200, 1, 0.12e6, 2) == 16667
+
+
 def test_the_slowest_queries_stand_in_their_order():
     assert arrivals.slowest([1000, 9000, 2000, 8500, 3000], 3) == [[1, 9.0], [3, 8.5], [4, 3.0]]
     assert arrivals.slowest([7, 7, 7], 2) == [[0, 0.0], [1, 0.0]]
