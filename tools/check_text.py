@@ -3,6 +3,7 @@
 
 - No text file holds an absolute path of somebody's machine, such as a home folder's.
 - No unfinished work is marked in the sources: it is an issue, or it is done.
+- No file holds the marks of a merge that was not finished.
 - Each folder under src/ has a README.md. Each source file opens with a comment that says what it is,
   except a .cc file with its header beside it and a unit test, which mirrors a source file.
 - Text files are UTF-8, end with one newline, and have no trailing blanks and no tabs (Makefiles and
@@ -32,6 +33,10 @@ MACHINE_PATH = re.compile(
     r'(?<![\w.:/$}])/(?:ho' + r'me/\w|ro' + r'ot/|wo' + r'rk/|Us' + r'ers/\w|mnt/\w|scratch/\w)'
     r'|[A-Z]:\\Us' + r'ers\\')
 UNFINISHED = re.compile(r'\b(?:TO' + r'DO|FIX' + r'ME|XX' + r'X|HA' + r'CK)\b')
+
+
+# The first and the last mark; the one between them also underlines titles.
+MERGE_MARK = re.compile(r'(?:<{7}|>{7})(?: |$)')
 
 
 def project_files(root):
@@ -77,6 +82,8 @@ def check_file(name, path):
             problems.append(f'{name}:{number}: the line holds a path of one machine')
         if suffix != '.md' and UNFINISHED.search(line):
             problems.append(f'{name}:{number}: the line marks unfinished work')
+        if MERGE_MARK.match(line):
+            problems.append(f'{name}:{number}: the line is a mark of an unfinished merge')
     if not name.startswith(DATA_FOLDERS):
         problems += check_layout(name, text)
         explained = text.lstrip().startswith(('//', '/*')) or (
@@ -108,6 +115,7 @@ def self_test():
         'f.cmake': 'set(a\tb)\n',
         'g.json': '{}',
         'h.txt': 'line\n\n',
+        'i.md': 'ours\n' + '<' * 7 + ' HEAD\n',
     }
     good = {
         'src/core/README.md': '# core\n',
