@@ -40,7 +40,7 @@ cat <<END
 
 Next, from this folder ($root):
   a first program in C:
-    cc examples/quickstart.c -Iinclude -Lbuild/release/bindings/c -lgpushare -Wl,-rpath,\$PWD/build/release/bindings/c -o quickstart && GPUSHARE_DEVICE=sim ./quickstart
+    cc examples/quickstart.c -Iinclude -Lbuild/release/bindings/c -lgpushare -Wl,-rpath,\$PWD/build/release/bindings/c -o quickstart && ./quickstart
   install the library and the command:
     cmake --install build/release --prefix DIR
 END
