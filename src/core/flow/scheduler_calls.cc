@@ -360,7 +360,7 @@ absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
   }
   FillUnknown(desc);
   const bool may_be_cut = graph && desc.graph()->MayBeCutAtNodes();
-  const absl::StatusOr<KernelId> id = AddKernel(std::move(desc));
+  absl::StatusOr<KernelId> id = AddKernel(std::move(desc));
   if (!id.ok() || !may_be_cut) return id;
   const absl::Status cut = CatchExhaustion([&] { return CutAtNodes(*id); });
   // The cut is optional. But a device that is lost, or that still runs the graph's nodes, cannot
