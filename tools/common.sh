@@ -125,6 +125,27 @@ configure_package() {
   configure "$preset" "-DGPUSHARE_ABSEIL_SOURCE=$source_folder" "-DGPUSHARE_CUDA_TOOLKIT=$toolkit" "-DGPUSHARE_GLIBC_STUBS=$stubs" "$@"
 }
 
+# Debian's packages whose code is compiled into the library, and those of the command besides (docs/licences.md).
+# shellcheck disable=SC2034
+library_parts=(libabsl-dev libeigen3-dev nlohmann-json3-dev libatomic-queue-dev libprotozero-dev libnanoflann-dev)
+# shellcheck disable=SC2034
+command_parts=(libcli11-dev liblemon-dev)
+
+# take_licences FOLDER PACKAGE...: the text of each package's licence, as a file of its name. Abseil's names the Apache
+# licence by its path on Debian, so its text goes along. The others state theirs in full.
+take_licences() {
+  local folder="$1" text texts=(/usr/share/common-licenses/Apache-2.0)
+  mkdir -p "$folder"
+  for text in "${@:2}"; do texts+=("/usr/share/doc/$text/copyright"); done
+  for text in "${texts[@]}"; do
+    if [[ -f "$text" ]]; then
+      cp "$text" "$folder/$(basename "${text%/copyright}")"
+    else
+      say "without a licence that the packages should carry: this system has no $text"
+    fi
+  done
+}
+
 # The machine that an ELF file is for, as uname -m names it.
 machine_of() {  # FILE
   readelf -h "$1" | sed -n 's/^ *Machine: *AArch64$/aarch64/p; s/^ *Machine: .*X86-64$/x86_64/p'

@@ -71,12 +71,8 @@ date="$(git -C "$root" log -1 --format=%ct 2> /dev/null || date +%s)"
 export SOURCE_DATE_EPOCH="$date"
 
 # Each dependency's code is in the libraries, so its licence goes with them.
-take_licences() {
-  local package licences="$tree/share/doc/gpushare/licences"
-  mkdir -p "$licences"
-  for package in libabsl-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libatomic-queue-dev libprotozero-dev libnanoflann-dev liblemon-dev; do
-    if [[ -f "/usr/share/doc/$package/copyright" ]]; then cp "/usr/share/doc/$package/copyright" "$licences/$package"; fi
-  done
+take_all_licences() {
+  take_licences "$tree/share/doc/gpushare/licences" "${library_parts[@]}" "${command_parts[@]}"
   cat > "$tree/share/doc/gpushare/copyright" << 'END'
 libgpushare.so and the command gpushare contain code of Abseil, Eigen, nlohmann-json, CLI11, atomic_queue, protozero,
 nanoflann and LEMON. The folder licences has the licence of each. Built with CUDA, they also contain NVIDIA's CUDA runtime
@@ -179,7 +175,7 @@ make_debs() {  # FILE...
 
 step 2 "$steps" 'the installed tree'
 cmake --install "$build" --prefix "$tree" > "$scratch/log" 2>&1 || { cat "$scratch/log" >&2; die 'the build tree could not be installed.'; }
-take_licences
+take_all_licences
 take_examples
 mapfile -t binaries < <(find "$tree/lib" "$tree/bin" -type f \( -name '*.so.*' -o -name gpushare \) | sort)
 step 3 "$steps" 'debug information'

@@ -6,7 +6,7 @@
 #
 # The wheel carries the extension gpushare._steps too, if the build of the library has made it.
 #
-# The wheel is for the machine of LIBRARY, x86_64 or aarch64.
+# The wheel is for the machine of LIBRARY, x86_64 or aarch64. It carries the licences of the library's parts.
 # The wheel is for every Python from 3.10 on. Its name says which glibc it needs: 2.28, if the library was linked against
 # tools/glibc_stubs.sh, as in build/package; else that of this machine. pip knows it as gpushare-runtime.
 set -euo pipefail
@@ -35,6 +35,7 @@ rm -rf "$scratch/python/build" "$scratch"/python/*.egg-info
 mkdir -p "$scratch/python/gpushare/lib"
 cp -L "$library" "$scratch/python/gpushare/lib/libgpushare.so.1"
 "${tools}strip" "$scratch/python/gpushare/lib/libgpushare.so.1"
+take_licences "$scratch/python/licences" "${library_parts[@]}"
 steps="$(dirname "$library")/../python/_steps.abi3.so"
 if [[ -f "$steps" ]]; then "${tools}strip" -o "$scratch/python/gpushare/_steps.abi3.so" "$steps"; fi
 

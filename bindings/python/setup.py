@@ -13,6 +13,8 @@ from setuptools import Distribution, setup
 HERE = pathlib.Path(__file__).resolve().parent
 CARRIES_LIBRARY = any(HERE.glob('gpushare/lib/*.so*'))
 COMMANDS = {}
+# tools/python_wheel.sh puts the texts here. The names of pyproject.toml for them differ between releases of setuptools.
+LICENCES = {'license_files': ['licences/*']} if (HERE / 'licences').is_dir() else {}
 
 if (HERE.parent / 'c/gpushare.h').is_file():  # not in a source distribution, which carries the declarations
     subprocess.run([sys.executable, '-B', str(HERE / 'generate.py')], check=True)
@@ -38,4 +40,4 @@ class PlatformDistribution(Distribution):
         return CARRIES_LIBRARY
 
 
-setup(distclass=PlatformDistribution, cmdclass=COMMANDS)
+setup(distclass=PlatformDistribution, cmdclass=COMMANDS, **LICENCES)
