@@ -5,6 +5,7 @@ It runs on the simulated device in real time, because its kernels are names of t
 (own_kernel/ does).
 """
 
+# README begins
 import asyncio
 import time
 
@@ -38,3 +39,4 @@ async def main():
 
 if __name__ == '__main__':
     asyncio.run(main())
+# README ends

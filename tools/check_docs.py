@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Checks the Markdown pages: samples that compile, links that resolve, tables that fit.
 
-- README.md has one fenced block of C and one of C++. Each is, indentation aside, the code between the
-  lines 'README begins' and 'README ends' of examples/quickstart.c or examples/quickstart.cc, which the
-  tests build and run.
+- README.md has one fenced block of C, one of C++ and one of Python. Each is, indentation aside, the code
+  between the lines 'README begins' and 'README ends' of examples/quickstart.c, .cc or .py, which the tests
+  build and run.
 - A relative link leads to a file of the project, and its anchor to a heading of that page.
 - A table has at most seven columns, and each of its rows as many as its head.
 - docs/README.md links every page of docs/.
@@ -30,7 +30,7 @@ DATA_FOLDERS = ('benchmarks/results/', 'tests/fuzz/corpus/')
 # Their self-tests plant pages.
 PLANTED = ('tools/check_docs.py', 'tests/gates/site_test.py')
 NAMED_PAGE = re.compile(r'\bdocs/[\w./-]*\.md\b')
-SAMPLES = {'c': 'examples/quickstart.c', 'cpp': 'examples/quickstart.cc'}
+SAMPLES = {'c': 'examples/quickstart.c', 'cpp': 'examples/quickstart.cc', 'python': 'examples/quickstart.py'}
 LINK = re.compile(r'(?<!\!)\[[^\]]*\]\(([^)\s]+)\)')
 
 
@@ -166,17 +166,20 @@ def check(root):
 def self_test():
     good = {
         'README.md': '# P\n\n[a](docs/a.md#two-words)\n\n```c\nint a;\nif (a) {\n  b();\n}\n```\n\n'
-                     '```cpp\nint c;\n```\n',
+                     '```cpp\nint c;\n```\n\n```python\ne()\n```\n',
         'docs/README.md': '# Docs\n\n[a](a.md)\n',
         'docs/a.md': '# A\n\n## Two words\n\n| a | b |\n| --- | --- |\n| 1 | `x\\|y` |\n\n[back](../README.md)\n',
         'examples/quickstart.c': '/* README begins */\n  int a;\n  if (a) {\n    b();\n  }\n/* README ends */\n',
         'examples/quickstart.cc': '// README begins\nint c;\n// README ends\n',
+        'examples/quickstart.py': '# README begins\ne()\n# README ends\n',
     }
     wide = '|' + ' a |' * 8 + '\n'
     bad = {
         'a sample that differs': ('examples/quickstart.c', good['examples/quickstart.c'].replace('b()', 'd()'),
                                   'is not what'),
         'a sample without marks': ('examples/quickstart.cc', 'int c;\n', 'marks'),
+        'a sample of Python that differs': ('examples/quickstart.py', '# README begins\nf()\n# README ends\n',
+                                            'the block of python is not what'),
         'a README without a sample': ('README.md', '# P\n\n```c\nint a;\n```\n', 'there must be one'),
         'a link to no file': ('docs/a.md', '# A\n\n## Two words\n\n[b](b.md)\n', 'leads nowhere'),
         'a link to no heading': ('README.md', good['README.md'].replace('#two-words', '#three'), 'no heading'),

@@ -76,7 +76,7 @@ def main():
     if not found.startswith(site):
         print(f'The library is {found.strip()}, and it must be the one in the wheel.')
         return 1
-    expected = r'query: OK in \d+ us\ntraining step: evicted \d+ times\n'
+    expected = r'p99 alone \d+ us, beside training \d+ us: \d+\.\d{3}; the step was evicted \d+ times\n'
     return 0 if done.returncode == 0 and re.fullmatch(expected, done.stdout) else 1
 
 
