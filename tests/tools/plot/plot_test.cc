@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/temporary_folder.h"
@@ -22,6 +24,7 @@
 namespace gpushare::tool {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -188,6 +191,38 @@ constexpr char kResult[] =
   "lc": [{"app": "lc", "p99_over_alone": 1.02, "p99_bound": 1.05, "a_new_field": 1}],
   "be": [{"app": "x", "rate_of_solo": 0.4}, {"app": "y", "rate_of_solo": 0.9}]}]})";
 
+// Writes the log of a BE task that runs alone.
+void WriteLog(const std::string& path) {
+  DeviceChoice device;
+  device.device = "sim";
+  const RuntimeHandle runtime = OpenRuntime(device, "adaptive");
+  gpushare_trace_options trace = GPUSHARE_TRACE_OPTIONS_INIT;
+  trace.event_log_path = path.c_str();
+  Check(gpushare_trace_start(runtime.get(), &trace));
+  gpushare_app_options be = GPUSHARE_APP_OPTIONS_INIT;
+  be.name = "training";
+  be.app_class = GPUSHARE_CLASS_BEST_EFFORT;
+  gpushare_app* app = nullptr;
+  Check(gpushare_app_create(runtime.get(), &be, &app));
+  const AppHandle owned_app(app);
+  gpushare_queue* queue = nullptr;
+  Check(gpushare_queue_create(app, &queue));
+  const QueueHandle owned_queue(queue);
+  gpushare_kernel_options options = GPUSHARE_KERNEL_OPTIONS_INIT;
+  options.name = "sincos_27us";
+  gpushare_kernel* kernel = nullptr;
+  Check(gpushare_kernel_register(runtime.get(), &options, &kernel));
+  const KernelHandle owned_kernel(kernel);
+  gpushare_task_options step = GPUSHARE_TASK_OPTIONS_INIT;
+  step.kernel = kernel;
+  step.block_tasks = 4000;
+  Check(gpushare_submit_be(queue, &step, nullptr));
+  Check(gpushare_poll_until(runtime.get(), NowNs(runtime.get()) + 50'000'000));
+  Check(gpushare_trace_stop(runtime.get(), nullptr));
+}
+
+constexpr char kStamp[] = ">SIMULATED<";
+
 class PlotTest : public ::testing::Test {
  protected:
   std::string Write(const std::string& name, const std::string& text) {
@@ -205,25 +240,79 @@ class PlotTest : public ::testing::Test {
     }
     return "no error";
   }
+  // A folder of colocate with one log, and its result.json where `result` has a text.
+  std::string Folder(const std::string& name, const std::string& result,
+                     const std::optional<RunOrigin>& origin) {
+    std::string folder = temporary_.path() + "/" + name;
+    std::filesystem::create_directories(folder + "/events");
+    EventIndexEntry run = MakeRun();
+    run.file = "events/one.gpulog";
+    run.chosen = true;
+    run.origin = origin;
+    Write(name + "/events/index.json", FormatEventIndex({run}));
+    if (!result.empty()) Write(name + "/result.json", result);
+    return folder;
+  }
+  static std::string Read(const std::string& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
   const TemporaryFolder temporary_;
 };
+
+TEST_F(PlotTest, ALogIsSimulatedIfWhatLiesBesideItSaysSo) {
+  std::string of_gpu = kResult;
+  of_gpu.replace(of_gpu.find("true"), 4, "false");
+  const RunOrigin origin = {"a.json", "0", "sim", "kernel", 1};
+  const std::vector<std::pair<std::string, std::optional<bool>>> cases = {
+      {Folder("simulated", kResult, std::nullopt), true},
+      {Folder("gpu", of_gpu, std::nullopt), false},
+      {Folder("origin", "", origin), true},
+      {Folder("silent", "", std::nullopt), std::nullopt}};
+  for (const auto& [folder, expected] : cases) {
+    for (const std::string& path : {folder, folder + "/events/one.gpulog"}) {
+      const PlotInput input = ReadPlotInput(path, {});
+      ASSERT_EQ(input.logs.size(), 1u) << path;
+      EXPECT_EQ(input.logs[0].simulated, expected) << path;
+    }
+  }
+}
+
+TEST_F(PlotTest, ASimulatedLogIsStampedOnThePageAndInItsFile) {
+  const std::string folder = Folder("simulated", kResult, std::nullopt);
+  WriteLog(folder + "/events/one.gpulog");
+  PlotOptions options;
+  options.inputs = {folder + "/events/one.gpulog"};
+  options.out = temporary_.path() + "/stamped";
+  Plot(options);
+  EXPECT_THAT(Read(options.out + "/plots.html"), HasSubstr("<span class=\"stamp\">SIMULATED<"));
+  EXPECT_THAT(Read(options.out + "/01-arrangement.svg"), HasSubstr(kStamp));
+  EXPECT_THAT(PageFaults(Read(options.out + "/plots.html")), ::testing::IsEmpty());
+
+  std::filesystem::remove(folder + "/result.json");
+  options.out = temporary_.path() + "/unknown";
+  Plot(options);
+  EXPECT_THAT(
+      Read(options.out + "/plots.html"),
+      AllOf(HasSubstr("Whether the device was simulated is unknown"), Not(HasSubstr(kStamp))));
+  EXPECT_THAT(Read(options.out + "/01-arrangement.svg"), Not(HasSubstr(kStamp)));
+}
 
 TEST_F(PlotTest, OfAResultItWritesAPageAndAnSvgThatStandsAlone) {
   PlotOptions options;
   options.inputs = {Write("result.json", kResult)};
   options.out = temporary_.path() + "/plots";
   EXPECT_THAT(Plot(options), HasSubstr("/01-tradeoff.svg: made_up ("));
-  std::ifstream page_file(options.out + "/plots.html");
-  const std::string page((std::istreambuf_iterator<char>(page_file)), {});
+  const std::string page = Read(options.out + "/plots.html");
   EXPECT_THAT(page, HasSubstr("SIMULATED"));
   EXPECT_THAT(page, HasSubstr("adaptive, a, x: p99 1.020 x alone, BE 0.400"));
   EXPECT_THAT(page, HasSubstr("adaptive, a, y: p99 1.020 x alone, BE 0.900"));
   EXPECT_THAT(page, Not(HasSubstr("1.300"))) << "no sum over apps";
   EXPECT_THAT(PageFaults(page), ::testing::IsEmpty());
-  std::ifstream svg_file(options.out + "/01-tradeoff.svg");
-  const std::string svg((std::istreambuf_iterator<char>(svg_file)), {});
+  const std::string svg = Read(options.out + "/01-tradeoff.svg");
   EXPECT_THAT(svg, ::testing::StartsWith("<svg xmlns=\"http://www.w3.org/2000/svg\""));
   EXPECT_THAT(svg, HasSubstr("<style>"));
+  EXPECT_THAT(svg, HasSubstr(kStamp));
 }
 
 TEST_F(PlotTest, WhatIsNoResultGetsASentenceAndWritesNothing) {

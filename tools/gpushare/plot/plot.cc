@@ -2,6 +2,8 @@
 
 #include "tools/gpushare/plot/plot.h"
 
+#include <optional>
+#include <sstream>
 #include <utility>
 
 #include "tools/gpushare/base/errors.h"
@@ -19,7 +21,7 @@ namespace {
 
 struct Section {
   std::string title;
-  bool simulated = false;
+  std::optional<bool> simulated;  // nothing: unknown
   std::vector<NamedPlot> plots;
 };
 
@@ -34,11 +36,27 @@ Section ResultSection(const PlotInput& input) {
 
 Section LogSection(const LogToPlot& log) {
   const std::vector<gpushare_event> events = LoadEvents(log.path);
-  Section section = {log.run.case_name, false, GuaranteePlots(log.run, events)};
+  Section section = {log.run.case_name, log.simulated, GuaranteePlots(log.run, events)};
   if (!log.run.policy.empty()) section.title += " under " + log.run.policy;
   for (NamedPlot& plot : ArrangementPlots(log.run, events))
     section.plots.push_back(std::move(plot));
   return section;
+}
+
+// The plot with the stamp in its lower left corner, which no label reaches: an SVG file is shown
+// without its page.
+std::string Stamped(std::string svg) {
+  const std::string tag = "viewBox=\"";
+  std::istringstream box(svg.substr(svg.find(tag) + tag.size()));
+  double left = 0;
+  double top = 0;
+  double width = 0;
+  double height = 0;
+  box >> left >> top >> width >> height;
+  return svg.insert(svg.rfind("</svg>"),
+                    Format("<text class=\"label\" style=\"fill:var(--stamp)\" x=\"%.0f\" "
+                           "y=\"%.0f\">SIMULATED</text>",
+                           left + 2, top + height - 8));
 }
 
 std::vector<Section> SectionsOf(const PlotOptions& options) {
@@ -57,6 +75,10 @@ std::vector<Section> SectionsOf(const PlotOptions& options) {
       progress.Step(log.path);
     }
   }
+  for (Section& section : sections) {
+    if (!section.simulated.value_or(false)) continue;
+    for (NamedPlot& plot : section.plots) plot.svg = Stamped(std::move(plot.svg));
+  }
   return sections;
 }
 
@@ -69,8 +91,14 @@ std::string PageOf(const std::vector<Section>& sections) {
       std::string(kChartStyle) + kPageStyle + "</style></head><body><main>\n<h1>Plots</h1>\n";
   for (const Section& section : sections) {
     page += "<section class=\"card\"><h2>" + EscapeHtml(section.title);
-    if (section.simulated) page += " <span class=\"stamp\">SIMULATED</span>";
-    page += "</h2>\n<div class=\"plots\">";
+    if (section.simulated.value_or(false)) page += " <span class=\"stamp\">SIMULATED</span>";
+    page += "</h2>\n";
+    if (!section.simulated.has_value()) {
+      page +=
+          "<p class=\"soft\">Whether the device was simulated is unknown: no result.json lies "
+          "beside the folder of the log.</p>\n";
+    }
+    page += "<div class=\"plots\">";
     for (const NamedPlot& plot : section.plots) {
       page += "<div><h3>" + EscapeHtml(plot.title) + "</h3>" + plot.svg + "</div>\n";
     }

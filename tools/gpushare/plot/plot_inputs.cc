@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "tools/gpushare/base/errors.h"
@@ -126,14 +127,23 @@ void ReadResultFile(const std::string& file, const PlotChoice& choice, PlotInput
   }
 }
 
-void ReadLogs(const std::string& folder, const PlotChoice& choice, PlotInput& input) {
+// A log has no word of its device. The result of its folder has one; without it an origin says
+// enough, because only runs in virtual time have one.
+std::optional<bool> IsSimulated(const EventIndexEntry& run, const std::optional<bool>& result) {
+  if (result.has_value()) return result;
+  return run.origin.has_value() ? std::optional(true) : std::nullopt;
+}
+
+void ReadLogs(const std::string& folder, const PlotChoice& choice,
+              const std::optional<bool>& result_simulated, PlotInput& input) {
   const bool chosen_only = choice.case_name.empty() && choice.policy.empty();
   Names names;
   for (EventIndexEntry& run : LoadEventIndex(folder)) {
     names.Add(run.case_name, run.policy);
     if (!Takes(choice, run.case_name, run.policy) || (chosen_only && !run.chosen)) continue;
     std::string path = folder + "/" + run.file;
-    input.logs.push_back({std::move(path), std::move(run)});
+    const std::optional<bool> simulated = IsSimulated(run, result_simulated);
+    input.logs.push_back({std::move(path), std::move(run), simulated});
   }
   if (input.logs.empty() && !chosen_only) RefuseChoice(folder, choice, names.cases, names.policies);
   if (input.logs.size() > kPlotLogsMax) {
@@ -143,23 +153,29 @@ void ReadLogs(const std::string& folder, const PlotChoice& choice, PlotInput& in
   }
 }
 
-// The entry of the index that stands beside the log; nothing without one.
-std::optional<EventIndexEntry> IndexedRun(const std::string& path) {
+// The folder that colocate wrote and that has the log; empty for a log alone.
+std::string FolderOf(const std::string& path) {
   std::error_code error;
   const fs::path file = fs::absolute(path, error);
   if (error) throw InputError("'" + path + "' is no path of a file: " + error.message() + ".");
-  const std::string folder = file.parent_path().parent_path().string();
-  if (!Exists(folder + "/events/index.json")) return std::nullopt;
-  for (EventIndexEntry& run : LoadEventIndex(folder)) {
-    if (fs::path(run.file).filename() == file.filename()) return std::move(run);
-  }
-  return std::nullopt;
+  std::string folder = file.parent_path().parent_path().string();
+  return Exists(folder + "/events/index.json") ? folder : "";
 }
 
-void ReadLogFile(const std::string& path, PlotInput& input) {
-  std::optional<EventIndexEntry> run = IndexedRun(path);
-  if (!run.has_value()) run = RunOfEvents(path, LoadEvents(path));
-  input.logs.push_back({path, std::move(*run)});
+LogToPlot LogOf(const std::string& path) {
+  const std::string folder = FolderOf(path);
+  if (!folder.empty()) {
+    for (EventIndexEntry& run : LoadEventIndex(folder)) {
+      if (fs::path(run.file).filename() != fs::path(path).filename()) continue;
+      std::optional<bool> result;
+      if (const std::string file = folder + "/result.json"; Exists(file)) {
+        result = ParseResults(ReadFile(file, kResultBytesMax), file).simulated;
+      }
+      const std::optional<bool> simulated = IsSimulated(run, result);
+      return {path, std::move(run), simulated};
+    }
+  }
+  return {path, RunOfEvents(path, LoadEvents(path)), std::nullopt};
 }
 
 bool IsJson(const std::string& path) { return fs::path(path).extension() == ".json"; }
@@ -236,7 +252,7 @@ PlotInput ReadPlotInput(const std::string& path, const PlotChoice& choice) {
     if (IsJson(path)) {
       ReadResultFile(path, choice, input);
     } else {
-      ReadLogFile(path, input);
+      input.logs.push_back(LogOf(path));
     }
     return input;
   }
@@ -249,7 +265,8 @@ PlotInput ReadPlotInput(const std::string& path, const PlotChoice& choice) {
                      "'events/index.json'.");
   }
   if (has_result) ReadResultFile(result, choice, input);
-  if (has_logs) ReadLogs(path, choice, input);
+  const auto simulated = has_result ? std::optional(input.results.simulated) : std::nullopt;
+  if (has_logs) ReadLogs(path, choice, simulated, input);
   return input;
 }
 

@@ -8,6 +8,7 @@
 #ifndef GPUSHARE_TOOLS_GPUSHARE_PLOT_PLOT_INPUTS_H_
 #define GPUSHARE_TOOLS_GPUSHARE_PLOT_PLOT_INPUTS_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@ struct ReadResults {
 struct LogToPlot {
   std::string path;
   EventIndexEntry run;
+  // Whether its device was simulated. Nothing: neither the result nor the index beside it says so.
+  std::optional<bool> simulated;
 };
 
 struct PlotInput {
