@@ -28,7 +28,7 @@ SKIPPED_FOLDERS = {'.git', 'build', 'out', '.cache', 'node_modules'}
 SOURCE_SUFFIXES = {'.h', '.hpp', '.c', '.cc', '.cu', '.cuh', '.py', '.sh', '.cmake', '.txt', '.json', '.md'}
 DATA_FOLDERS = ('benchmarks/results/', 'tests/fuzz/corpus/')
 # Their self-tests plant pages.
-PLANTED = ('tools/check_docs.py', 'tests/gates/site_test.py')
+PLANTED = ('tools/check_docs.py', 'tests/gates/site_test.py', 'tests/gates/package_links_test.py')
 NAMED_PAGE = re.compile(r'\bdocs/[\w./-]*\.md\b')
 SAMPLES = {'c': 'examples/quickstart.c', 'cpp': 'examples/quickstart.cc', 'python': 'examples/quickstart.py'}
 LINK = re.compile(r'(?<!\!)\[[^\]]*\]\(([^)\s]+)\)')

@@ -177,6 +177,7 @@ step 2 "$steps" 'the installed tree'
 cmake --install "$build" --prefix "$tree" > "$scratch/log" 2>&1 || { cat "$scratch/log" >&2; die 'the build tree could not be installed.'; }
 take_all_licences
 take_examples
+python3 -B "$root/tools/package_links.py" "$tree" || die 'the links above, of the pages in the package, lead nowhere.'
 mapfile -t binaries < <(find "$tree/lib" "$tree/bin" -type f \( -name '*.so.*' -o -name gpushare \) | sort)
 step 3 "$steps" 'debug information'
 split "${binaries[@]}"

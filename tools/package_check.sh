@@ -115,6 +115,11 @@ installed_command() { (cd "$scratch" && "$tree/bin/gpushare" colocate smoke --de
 
 try_tarball() {
   check_needs
+  if have python3 && [[ -f "$here/tools/package_links.py" ]]; then
+    step 'the links of the pages' python3 -B "$here/tools/package_links.py" --check "$tree"
+  else
+    skipped 'the links of the pages: no python3, or not in the source tree'
+  fi
   if runs_programs; then
     step 'the compiled C program' prints_p99 "$examples/quickstart"
     step 'the command, with an installed scenario' installed_command
