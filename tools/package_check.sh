@@ -33,7 +33,7 @@ step() {
 }
 
 # Programs have the start-up code of the machine that built them, and the kernels its libstdc++; docs/package.md says why.
-programs_glibc=2.35
+programs_glibc=2.34
 glibc="$(ldd --version | sed -n '1s/.* //p')"
 runs_programs() { printf '%s\n' "$programs_glibc" "$glibc" | sort -V -C; }
 too_old="they need glibc $programs_glibc, and this system has $glibc"
