@@ -17,7 +17,8 @@ def documents(name):
 
 
 def server_code():
-    return (ROOT / 'examples/servers/http/server.cc').read_text(encoding='utf-8')
+    folder = ROOT / 'examples/servers/http'
+    return ''.join((folder / name).read_text(encoding='utf-8') for name in ('server.cc', 'options.cc'))
 
 
 def test_each_file_is_yaml_with_a_kind_and_a_name():

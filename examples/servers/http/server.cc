@@ -20,9 +20,7 @@
 #include <sys/socket.h>
 
 #include <atomic>
-#include <charconv>
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <map>
@@ -35,6 +33,8 @@
 #include <thread>
 #include <vector>
 
+#include "examples/servers/http/input.h"
+#include "examples/servers/http/options.h"
 #include "examples/servers/model/be_job.h"
 #include "examples/servers/model/lc_model.h"
 
@@ -47,16 +47,6 @@ constexpr int kBacklog = 1024;
 constexpr size_t kBodyBytesMax = 16'384;
 constexpr int kKeepAliveSeconds = 5;
 constexpr int64_t kShutdownNs = 10'000'000'000;
-
-struct Options {
-  std::string host = "127.0.0.1";
-  int port = 8080;
-  int connections = 128;
-  int drain_ms = 500;
-  std::string device;  // as GPUSHARE_DEVICE; "": the environment's
-  bool best_effort = true;
-  LcModelOptions model;
-};
 
 Runtime MakeRuntime(const std::string& device) {
   RuntimeOptions options;
@@ -82,51 +72,8 @@ class Connections : public httplib::ThreadPool {
   std::counting_semaphore<> free_;
 };
 
-std::vector<float> Padded(std::vector<float> values) {
-  if (values.empty() || values.size() > kValues) {
-    throw std::invalid_argument("The input has " + std::to_string(values.size()) +
-                                " numbers, and must have 1 to " + std::to_string(kValues) + ".");
-  }
-  for (const float value : values) {
-    if (!std::isfinite(value))
-      throw std::invalid_argument("The input has a number that float32 does not hold.");
-  }
-  values.resize(kValues);
-  return values;
-}
-
-std::vector<float> ParseText(const std::string& body) {
-  std::vector<float> values;
-  const char* at = body.data();
-  const char* const end = at + body.size();
-  for (;;) {
-    while (at != end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t')) ++at;
-    if (at == end) return values;
-    float value = 0;
-    const auto [next, code] = std::from_chars(at, end, value);
-    if (code != std::errc()) throw std::invalid_argument("The body is no list of numbers.");
-    values.push_back(value);
-    at = next;
-  }
-}
-
 bool IsJson(const httplib::Request& request) {
   return request.get_header_value("Content-Type").rfind("application/json", 0) == 0;
-}
-
-std::vector<float> ParseBody(const httplib::Request& request) {
-  if (!IsJson(request)) return Padded(ParseText(request.body));
-  const json body = json::parse(request.body, nullptr, false);
-  if (body.is_discarded() || !body.is_object() || !body.contains("input") ||
-      !body["input"].is_array()) {
-    throw std::invalid_argument("The body is not JSON of the form {\"input\": [1, 2]}.");
-  }
-  std::vector<float> values;
-  for (const json& value : body["input"]) {
-    if (!value.is_number()) throw std::invalid_argument("The input has a value that is no number.");
-    values.push_back(value.get<float>());
-  }
-  return Padded(std::move(values));
 }
 
 class Server {
@@ -190,7 +137,7 @@ class Server {
   void Infer(const httplib::Request& request, httplib::Response& response) {
     std::vector<float> values;
     try {
-      values = ParseBody(request);
+      values = ParseInput(request.body, IsJson(request));
     } catch (const std::invalid_argument& error) {
       return Refuse(response, 400, error.what());
     }
@@ -262,62 +209,6 @@ class Server {
   std::mutex mutex_;  // guards answers_
   std::map<int, int64_t> answers_;
 };
-
-constexpr const char* kUsage =
-    "example_http_server [--host ADDRESS] [--port N, 0: any] [--connections N] [--queue N] "
-    "[--drain-ms N]\n"
-    "                    [--device NAME] [--p99-bound X] [--graph-us N] [--no-be]\n";
-
-int Number(const std::string& name, const std::string& text, int least, int most) {
-  int value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code == std::errc() && end == text.data() + text.size() && value >= least && value <= most)
-    return value;
-  throw std::invalid_argument(name + " is '" + text + "', and must be a number from " +
-                              std::to_string(least) + " to " + std::to_string(most) + ".");
-}
-
-double Real(const std::string& name, const std::string& text, double least, double most) {
-  double value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code == std::errc() && end == text.data() + text.size() && value >= least && value <= most)
-    return value;
-  throw std::invalid_argument(name + " is '" + text + "', and must be a number from " +
-                              json(least).dump() + " to " + json(most).dump() + ".");
-}
-
-Options ParseOptions(const std::vector<std::string>& arguments) {
-  Options options;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& name = arguments[i];
-    if (name == "--no-be") {
-      options.best_effort = false;
-      continue;
-    }
-    if (i + 1 == arguments.size())
-      throw std::invalid_argument("There is no option '" + name + "', or it lacks a value.");
-    const std::string& value = arguments[++i];
-    if (name == "--host")
-      options.host = value;
-    else if (name == "--port")
-      options.port = Number(name, value, 0, 65'535);
-    else if (name == "--connections")
-      options.connections = Number(name, value, 1, 4'096);
-    else if (name == "--queue")
-      options.model.queries_max = Number(name, value, 0, 1'024);
-    else if (name == "--drain-ms")
-      options.drain_ms = Number(name, value, 0, 60'000);
-    else if (name == "--device")
-      options.device = value;
-    else if (name == "--p99-bound")
-      options.model.p99_bound = Real(name, value, 1, 100);
-    else if (name == "--graph-us")
-      options.model.graph_ns = Number(name, value, 10, 100'000) * int64_t{1'000};
-    else
-      throw std::invalid_argument("There is no option '" + name + "'.");
-  }
-  return options;
-}
 
 }  // namespace
 }  // namespace gpushare::example
