@@ -1802,8 +1802,8 @@ GPUSHARE_API gpushare_status gpushare_event_log_release(gpushare_event_log* log)
 // Sequence: gpushare_event_log_open -> gpushare_replay_open -> apps, queues, kernels, reservations,
 // in the order of the recorded run, and no submission -> gpushare_replay_run.
 // Not replayed, so that the replay differs there: cancel, quiesce, shutdown, changes of the policy,
-// regions, queries whose graph was cut at kernel nodes, and apps or kernels that were made after the
-// first submission.
+// regions, queries whose graph was cut at kernel nodes, and apps or kernels that were made after
+// the first submission.
 // Threads: any. Owns: the caller gets one reference of *out_runtime; the log may be released.
 // Blocks: while it reads the profile.
 // Errors: INVALID_ARGUMENT the log is empty, dropped events, begins inside a run or is not of

@@ -12,8 +12,8 @@ namespace gpushare::abi {
 namespace {
 
 // A user's policy sees every field of these structs but for
-// - LcAppView::pieces, which say where a graph may be cut: a route of a user's policy never asks for
-//   it (user_policy.cc);
+// - LcAppView::pieces, which say where a graph may be cut: a route of a user's policy never asks
+//   for it (user_policy.cc);
 // - QueryView::serial_headroom_ns, which is kept for a policy that asks for it;
 // - HeadView::kernel, of which the head's view has the identifier and what a plan needs, and
 //   ::block_ns, which kernelet alone reads;
