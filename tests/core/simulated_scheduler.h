@@ -7,11 +7,13 @@
 #ifndef GPUSHARE_TESTS_CORE_SIMULATED_SCHEDULER_H_
 #define GPUSHARE_TESTS_CORE_SIMULATED_SCHEDULER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
 #include "src/models/online/online_model.h"
@@ -76,6 +78,15 @@ class SimulatedSchedulerTest : public ::testing::Test {
     spec.kernel = graph;
     spec.work.kind = TaskKind::kGraph;
     return lc ? *scheduler_->SubmitLc(spec) : *scheduler_->SubmitBe(spec);
+  }
+
+  // Lets time pass in small steps, with the flow's invariants checked after each.
+  void Pass(int64_t ns) {
+    for (const TimeNs end = scheduler_->NowNs() + ns; scheduler_->NowNs() < end;) {
+      ASSERT_TRUE(scheduler_->PollUntil(std::min(end, scheduler_->NowNs() + 100 * kUs)).ok());
+      const absl::Status status = scheduler_->CheckInvariants();
+      ASSERT_TRUE(status.ok()) << status;
+    }
   }
 
   int32_t sms_ = 0;

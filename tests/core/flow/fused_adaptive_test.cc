@@ -76,14 +76,6 @@ class FusedAdaptiveTest : public SimulatedSchedulerTest {
     }
     ASSERT_TRUE(scheduler_->EndQuery(query).ok());
   }
-  // In small steps, with the flow's invariants checked after each.
-  void Pass(int64_t ns) {
-    for (const TimeNs end = scheduler_->NowNs() + ns; scheduler_->NowNs() < end;) {
-      ASSERT_TRUE(scheduler_->PollUntil(std::min(end, scheduler_->NowNs() + 100 * kUs)).ok());
-      const absl::Status status = scheduler_->CheckInvariants();
-      ASSERT_TRUE(status.ok()) << status;
-    }
-  }
   // A query of 2 ms every 5 ms.
   void Serve(int queries) {
     for (int i = 0; i < queries; ++i) {

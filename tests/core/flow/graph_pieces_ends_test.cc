@@ -1,5 +1,5 @@
 // How a query in pieces begins and ends: all of it or nothing is accepted, the pieces complete in
-// their order whichever ends first, and its one ticket tells of the whole graph. On the simulated
+// their order whichever ends first, and its one ticket is that of the whole graph. On the simulated
 // device, under a policy that cuts every graph and launches all that is ready.
 
 #include <algorithm>

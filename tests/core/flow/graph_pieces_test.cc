@@ -128,13 +128,6 @@ class GraphPiecesTest : public SimulatedSchedulerTest {
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return ticket.ok() ? *ticket : TicketId{};
   }
-  void Pass(int64_t ns) {
-    for (const TimeNs end = scheduler_->NowNs() + ns; scheduler_->NowNs() < end;) {
-      ASSERT_TRUE(scheduler_->PollUntil(std::min(end, scheduler_->NowNs() + 100 * kUs)).ok());
-      const absl::Status status = scheduler_->CheckInvariants();
-      ASSERT_TRUE(status.ok()) << status;
-    }
-  }
   // A query every 6 ms, and all of them done.
   void Serve(int queries) {
     for (int i = 0; i < queries; ++i) {

@@ -17,6 +17,7 @@
 #include "src/core/seams/ordinary_form.h"
 #include "src/models/online/online_model.h"
 #include "src/null/null_device.h"
+#include "tests/core/flow/cut_network.h"
 #include "tests/core/forwarding_device.h"
 #include "tests/core/plan_with.h"
 
@@ -73,23 +74,9 @@ class GraphPiecesThreadsTest : public ::testing::Test {
     });
     scheduler_ =
         Scheduler::Create(options, std::move(device), std::move(model), std::move(policy)).value();
-    FusedKernelDesc fused;
-    fused.name = "pair";
-    fused.tensor_part = AddKernel("gemm");
-    fused.cuda_part = AddKernel("stream");
-    fused.opportune_load_ratio = 0.8;
-    fused.opportune_duration_ratio = 1.1;
-    ASSERT_TRUE(scheduler_->RegisterFusedKernel(fused).ok());
-    KernelDesc network;
-    network.name = "network";
-    network.code = GraphCode{.segment_ns = -1, .measure_nodes = true};
-    network.simulation.present = true;
-    GraphNode node = {.duration_ns = 100'000, .blocks = 132, .demand = {}};
-    for (const char* kernel : {"", "gemm", "", "gemm", ""}) {
-      node.kernel = kernel;
-      network.simulation.nodes.push_back(node);
-    }
-    network_ = scheduler_->RegisterKernel(network).value();
+    const KernelId gemm = AddKernel("gemm");
+    ASSERT_TRUE(scheduler_->RegisterFusedKernel(FusedPair(gemm, AddKernel("stream"))).ok());
+    network_ = scheduler_->RegisterKernel(CutNetwork({"", "gemm", "", "gemm", ""})).value();
     ASSERT_EQ(Pieces().size(), 5);
   }
   void TearDown() override { scheduler_ = nullptr; }

@@ -15,6 +15,7 @@
 #include "src/core/seams/ordinary_form.h"
 #include "src/models/online/online_model.h"
 #include "src/null/null_device.h"
+#include "tests/core/flow/cut_network.h"
 #include "tests/core/plan_with.h"
 #include "tests/core/policies/counting_allocator.h"
 
@@ -119,23 +120,8 @@ class NoAllocationInPiecesTest : public ::testing::Test {
                                    std::make_unique<PlanWith>(LaunchInPieces))
                      .value();
     const KernelId gemm = AddKernel("gemm");
-    FusedKernelDesc fused;
-    fused.name = "pair";
-    fused.tensor_part = gemm;
-    fused.cuda_part = AddKernel("stream");
-    fused.opportune_load_ratio = 0.8;
-    fused.opportune_duration_ratio = 1.1;
-    ASSERT_TRUE(scheduler_->RegisterFusedKernel(fused).ok());
-    KernelDesc network;
-    network.name = "network";
-    network.code = GraphCode{.segment_ns = -1, .measure_nodes = true};
-    network.simulation.present = true;
-    GraphNode node = {.duration_ns = 100'000, .blocks = 132, .demand = {}};
-    for (const char* kernel : {"", "gemm", ""}) {
-      node.kernel = kernel;
-      network.simulation.nodes.push_back(node);
-    }
-    network_ = scheduler_->RegisterKernel(network).value();
+    ASSERT_TRUE(scheduler_->RegisterFusedKernel(FusedPair(gemm, AddKernel("stream"))).ok());
+    network_ = scheduler_->RegisterKernel(CutNetwork({"", "gemm", ""})).value();
     ASSERT_EQ(scheduler_->FindKernel(network_)->graph()->pieces.size(), 3);
     queue_ = AddQueue("service", 64);
     small_queue_ = AddQueue("small service", 6);

@@ -1,6 +1,6 @@
 """What a replica predicts of its next query: how long it waits, how long it takes, which load is left.
 
-A replica tells it when each query arrives and ends.
+The replica reports the arrival and the end of each query.
 In a mean older queries count less: one of decay_s ago has 1/e (0.37) of the weight of one that ends now.
 All times are nanoseconds of one clock, which the caller reads. Threads: the caller's lock.
 """

@@ -172,7 +172,7 @@ void EndTask(Flow& flow, Task& task, Verdict verdict) {
   flow.dirty = true;  // its queue may have another head
 }
 
-// Tells everybody that the task has ended, and gives its slot back.
+// Completes the task for its callers and statistics, and frees its slot.
 void CompleteTask(Flow& flow, Task& task, Verdict verdict) {
   CompletionRecord& record = task.record;
   record.verdict = verdict;
