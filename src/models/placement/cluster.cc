@@ -43,7 +43,8 @@ absl::Status CheckGpus(const Cluster& cluster) {
   for (const GpuGroup& group : cluster.gpus) {
     if (group.name.empty()) return absl::InvalidArgumentError("A group of GPUs has no name.");
     if (!names.insert(group.name).second) {
-      return Refuse("The group of GPUs", group.name, "is stated twice.");
+      return Refuse("The group of GPUs", group.name,
+                    "is stated twice; give each a name of its own.");
     }
     for (const auto& status :
          {CheckCount("The group of GPUs", group.name, "memory in bytes", group.memory_bytes, 1,
@@ -109,14 +110,18 @@ absl::Status CheckApps(const Cluster& cluster) {
   absl::flat_hash_set<absl::string_view> be_kinds;
   for (const LcApp& app : cluster.lc) {
     if (app.name.empty()) return absl::InvalidArgumentError("An LC app has no name.");
-    if (!names.insert(app.name).second) return Refuse("The app", app.name, "is stated twice.");
+    if (!names.insert(app.name).second) {
+      return Refuse("The app", app.name, "is stated twice; give each a name of its own.");
+    }
     if (absl::Status status = CheckLc(app); !status.ok()) return status;
     lc_kinds.insert(app.kind);
     replicas += app.replicas;
   }
   for (const BeApp& app : cluster.be) {
     if (app.name.empty()) return absl::InvalidArgumentError("A BE app has no name.");
-    if (!names.insert(app.name).second) return Refuse("The app", app.name, "is stated twice.");
+    if (!names.insert(app.name).second) {
+      return Refuse("The app", app.name, "is stated twice; give each a name of its own.");
+    }
     if (absl::Status status = CheckBe(app); !status.ok()) return status;
     be_kinds.insert(app.kind);
     instances += app.instances;

@@ -56,7 +56,8 @@ TEST(ClusterFileTest, RefusalsNameThePlaceAndTheValue) {
   ExpectRefused(With(R"("lc_apps": [{)" + app + R"(, "load": 1})"), "twice");
   ExpectRefused(With(R"("lc_apps": [{"name": "a", "kind": "s", "load": 2, "memory_bytes": 7}])"),
                 "lc_apps[0].load");
-  ExpectRefused(With(R"("lc_apps": [{)" + app + "}, {" + app + "}]"), "'a' is stated twice.");
+  ExpectRefused(With(R"("lc_apps": [{)" + app + "}, {" + app + "}]"),
+                "'a' is stated twice; give each a name of its own.");
   ExpectRefused(With(R"("lc_apps": [{)" + app + R"(, "target_ns": 5}])"), "no p99 alone");
   ExpectRefused(With(R"("lc_apps": [{)" + app + R"(, "p99_bound": 0.9}])"), "p99_bound");
   ExpectRefused(With(R"("be_apps": [{"name": "b", "kind": "k", "memory_bytes": 5,
@@ -70,7 +71,7 @@ TEST(ClusterFileTest, RefusalsNameThePlaceAndTheValue) {
                              {"name": "h", "memory_bytes": 1, "count": 60000}]})",
                 "100000");
   ExpectRefused(R"({"gpus": [{"name": "g", "memory_bytes": 1}, {"name": "g", "memory_bytes": 1}]})",
-                "'g' is stated twice.");
+                "'g' is stated twice; give each a name of its own.");
 }
 
 TEST(ClusterTest, ARefusedCountHasItsDigits) {
