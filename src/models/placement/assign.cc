@@ -8,9 +8,9 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "src/core/base/random.h"
 #include "src/models/placement/flow.h"
+#include "src/models/placement/tables.h"
 
 namespace gpushare::models::placement {
 
@@ -48,7 +48,7 @@ class Block {
               std::vector<Item>& left);
 
  private:
-  using Stays = absl::flat_hash_map<std::pair<int32_t, int32_t>, int64_t>;
+  using Stays = Table<std::pair<int32_t, int32_t>, int64_t>;
 
   bool Packs() const { return problem_.valuation().free_gpu > 1; }
   double FirstValue(const GpuClass& gpu) const {

@@ -6,8 +6,8 @@
 #include <string>
 #include <tuple>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "src/models/placement/tables.h"
 
 namespace gpushare::models::placement {
 
@@ -17,7 +17,7 @@ std::vector<GpuClass> GpuClasses(const Problem& problem, const State& state,
                                  const std::vector<int32_t>& gpus) {
   // Kind (empty: no LC app), load, limit, memory, instances, p99.
   using Key = std::tuple<absl::string_view, double, double, int64_t, size_t, double>;
-  absl::flat_hash_map<Key, size_t> known;
+  Table<Key, size_t> known;
   std::vector<GpuClass> classes;
   for (const int32_t gpu : gpus) {
     const GpuLoad& load = state.Load(gpu);
@@ -45,7 +45,7 @@ std::vector<BeClass> BeClasses(const Problem& problem, const std::vector<int64_t
   // Kind, weight, the first memory that is enough.
   using Key = std::tuple<absl::string_view, double, size_t>;
   const std::vector<BeApp>& apps = problem.cluster().be;
-  absl::flat_hash_map<Key, size_t> known;
+  Table<Key, size_t> known;
   std::vector<BeClass> classes;
   for (const Item& item : items) {
     const BeApp& app = apps[static_cast<size_t>(item.be)];

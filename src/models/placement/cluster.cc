@@ -7,10 +7,10 @@
 #include <set>
 #include <string>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "src/models/placement/tables.h"
 
 namespace gpushare::models::placement {
 
@@ -39,7 +39,7 @@ absl::Status CheckCount(absl::string_view what, absl::string_view name, absl::st
 
 absl::Status CheckGpus(const Cluster& cluster) {
   int64_t count = 0;
-  absl::flat_hash_set<absl::string_view> names;
+  Texts names;
   for (const GpuGroup& group : cluster.gpus) {
     if (group.name.empty()) return absl::InvalidArgumentError("A group of GPUs has no name.");
     if (!names.insert(group.name).second) {
@@ -105,9 +105,9 @@ absl::Status CheckApps(const Cluster& cluster) {
   }
   int64_t replicas = 0;
   int64_t instances = 0;
-  absl::flat_hash_set<absl::string_view> names;
-  absl::flat_hash_set<absl::string_view> lc_kinds;
-  absl::flat_hash_set<absl::string_view> be_kinds;
+  Texts names;
+  Texts lc_kinds;
+  Texts be_kinds;
   for (const LcApp& app : cluster.lc) {
     if (app.name.empty()) return absl::InvalidArgumentError("An LC app has no name.");
     if (!names.insert(app.name).second) {

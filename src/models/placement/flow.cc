@@ -6,6 +6,17 @@
 // Constants of LEMON are defined here, so that its library need not be linked.
 #define LEMON_ONLY_TEMPLATES
 
+// In the place of LEMON's lock, a mutex that stays held where the allocation of a map fails: the
+// destructor of another map would wait for it. A graph belongs to one call here.
+#define LEMON_BITS_LOCK_H
+namespace lemon::bits {
+class Lock {
+ public:
+  void lock() {}
+  void unlock() {}
+};
+}  // namespace lemon::bits
+
 #include "src/models/placement/flow.h"
 
 #include <lemon/network_simplex.h>

@@ -6,9 +6,9 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "src/core/base/random.h"
+#include "src/models/placement/tables.h"
 
 namespace gpushare::models::placement {
 
@@ -65,7 +65,7 @@ LeftOver PlaceAtRandom(const Problem& problem, std::vector<Item> items, uint64_t
   OpenGpus open(problem, state);
   const auto gpus = static_cast<uint64_t>(problem.gpus());
   // What one does not fit on any GPU, none like it does: GPUs only fill.
-  absl::flat_hash_map<Like, bool> refused;
+  Table<Like, bool> refused;
   for (const Item& item : items) {
     if (refused.contains(LikeOf(problem, item))) {
       out.items.push_back(item);
@@ -101,7 +101,7 @@ LeftOver PlaceFirstFit(const Problem& problem, const std::vector<Item>& items, S
   int64_t questions = 0;
   OpenGpus open(problem, state);
   // A GPU that refused an instance refuses all like it later: GPUs only fill.
-  absl::flat_hash_map<Like, int32_t> from;
+  Table<Like, int32_t> from;
   for (const Item& item : items) {
     int32_t& gpu = from[LikeOf(problem, item)];
     gpu = open.From(gpu);

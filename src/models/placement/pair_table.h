@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "src/models/placement/cluster.h"
+#include "src/models/placement/tables.h"
 
 namespace gpushare::models::placement {
 
@@ -53,7 +53,7 @@ class PairTable : public PairSource {
     PairPrediction prediction;
   };
   // By the LC kind, then by the BE kind; ascending in load.
-  absl::flat_hash_map<std::string, absl::flat_hash_map<std::string, std::vector<Point>>> points_;
+  TextTable<TextTable<std::vector<Point>>> points_;
 };
 
 }  // namespace gpushare::models::placement

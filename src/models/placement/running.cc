@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <string>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "src/models/placement/tables.h"
 
 namespace gpushare::models::placement {
 
@@ -23,8 +23,8 @@ struct AppIndex {
   int32_t index = 0;
 };
 
-absl::flat_hash_map<std::string, AppIndex> IndexOf(const Cluster& cluster) {
-  absl::flat_hash_map<std::string, AppIndex> out;
+TextTable<AppIndex> IndexOf(const Cluster& cluster) {
+  TextTable<AppIndex> out;
   for (size_t i = 0; i < cluster.lc.size(); ++i) {
     out[cluster.lc[i].name] = {true, static_cast<int32_t>(i)};
   }
@@ -93,7 +93,7 @@ int64_t MovesOf(const RunningNow& before, const std::vector<GpuLoad>& after) {
   std::vector<int64_t> gone(before.be_arriving.size(), 0);
   std::vector<int64_t> come(before.be_arriving.size(), 0);
   for (size_t gpu = 0; gpu < before.gpus.size(); ++gpu) {
-    absl::flat_hash_map<int32_t, int64_t> change;
+    Table<int32_t, int64_t> change;
     for (const int32_t be : before.gpus[gpu].be) --change[be];
     for (const int32_t be : after[gpu].be) ++change[be];
     for (const auto& [be, count] : change) {

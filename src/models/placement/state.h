@@ -21,10 +21,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "src/models/placement/cluster.h"
 #include "src/models/placement/pair_table.h"
+#include "src/models/placement/tables.h"
 
 namespace gpushare::models::placement {
 
@@ -76,7 +76,7 @@ class Problem {
   const Valuation valuation_;
   std::vector<int32_t> group_;  // by GPU
   std::vector<int32_t> first_;  // by group: its first GPU
-  absl::flat_hash_map<absl::string_view, size_t> group_of_name_;
+  Table<absl::string_view, size_t> group_of_name_;
 };
 
 // What stands on a GPU: indices of cluster.lc and, one for each instance, of cluster.be.
