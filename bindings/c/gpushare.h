@@ -2025,6 +2025,140 @@ GPUSHARE_API gpushare_status gpushare_evaluate_models(const char* samples_path,
                                                       gpushare_judge_callback judge,
                                                       void* user) GPUSHARE_NOEXCEPT;
 
+// --- placement -----------------------------------------------------------------------------------
+
+// In `running` and out_gpu of gpushare_place: on no GPU.
+#define GPUSHARE_NO_GPU (-1)
+
+// How BE instances find a GPU (docs/placement.md, Algorithms).
+typedef int32_t gpushare_place_algorithm;
+enum gpushare_place_algorithm_value {
+  GPUSHARE_PLACE_ASSIGNMENT = 0,  // the flow of the largest value, or greedy where that is better
+  GPUSHARE_PLACE_GREEDY = 1,      // pair by pair, the most valuable first
+  GPUSHARE_PLACE_FIRST_FIT = 2,   // in the order of the arrays, on the first GPU that takes them
+  GPUSHARE_PLACE_RANDOM = 3       // on a random GPU that takes them
+};
+
+// How several BE instances share one GPU.
+typedef int32_t gpushare_place_together;
+enum gpushare_place_together_value {
+  GPUSHARE_PLACE_IN_TURNS = 0,  // one at a time, as in Baymax 7.6
+  GPUSHARE_PLACE_AT_ONCE = 1    // all resident
+};
+
+typedef struct gpushare_place_options {
+  uint32_t struct_size;
+  gpushare_place_algorithm algorithm;
+  gpushare_place_together together;
+  int32_t be_per_gpu;           // most BE instances on a GPU, 1 to 64; 0: 1
+  gpushare_bool ignore_bounds;  // 1: also beside LC apps whose bound is predicted to break
+  int32_t reserved;             // must be 0
+  int64_t moves_max;            // most running BE instances that change their GPU
+  uint64_t seed;                // 0: 1
+  // With how many error bars a predicted p99 counts, at most 100; 0: 1; -1: none.
+  double error_bars;
+  // How many error bars a BE rate loses in the value, at most 100; 0: 1; -1: none.
+  double risk;
+  // What a GPU with nothing on it is worth, in BE rate, at most 100; 0: 0.05; -1: nothing.
+  double free_gpu;
+} gpushare_place_options;
+#define GPUSHARE_PLACE_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_place_options)
+
+// A group of GPUs of one memory. All GPUs of a placement are of one model.
+typedef struct gpushare_place_gpu {
+  uint32_t struct_size;
+  int32_t count;     // GPUs of the group, 1 or more; must be given
+  const char* name;  // of the group, for messages; another one for each
+  int64_t memory_bytes;
+} gpushare_place_gpu;
+#define GPUSHARE_PLACE_GPU_INIT GPUSHARE_STRUCT_INIT(gpushare_place_gpu)
+
+// An LC app. Each replica has a GPU without another LC replica.
+typedef struct gpushare_place_lc {
+  uint32_t struct_size;
+  int32_t replicas;      // 0: none
+  const char* name;      // for messages; another one for each LC and BE app
+  const char* kind;      // with `load` the row of its pairs
+  double load;           // of one replica: share of the time that its queries take alone, 0 to 1
+  int64_t memory_bytes;  // of a replica
+  // What its p99 may be: so many times its p99 alone, 1 to 1e6, or target_ns, which needs
+  // p99_alone_ns. With both the tighter counts. 0: not stated; with neither it is 1.05 times.
+  double p99_bound;
+  int64_t target_ns;
+  int64_t p99_alone_ns;
+} gpushare_place_lc;
+#define GPUSHARE_PLACE_LC_INIT GPUSHARE_STRUCT_INIT(gpushare_place_lc)
+
+typedef struct gpushare_place_be {
+  uint32_t struct_size;
+  int32_t instances;     // 0: none
+  const char* name;      // for messages; another one for each LC and BE app
+  const char* kind;      // of its pairs
+  int64_t memory_bytes;  // of an instance
+  double weight;         // share of the BE time where instances run at once, 0.001 to 1000; 0: 1
+} gpushare_place_be;
+#define GPUSHARE_PLACE_BE_INIT GPUSHARE_STRUCT_INIT(gpushare_place_be)
+
+// What a BE kind does beside an LC kind at a load, both alone on a GPU: measured (`gpushare
+// colocate`) or predicted. Between two loads values are interpolated, and below the least load its
+// row counts. Above the largest load, and without a row, the pair is not allowed. Of two rows at
+// one load the later counts.
+typedef struct gpushare_place_pair {
+  uint32_t struct_size;
+  int32_t reserved;  // must be 0
+  const char* lc;    // kind of the LC app
+  const char* be;    // kind of the BE app
+  double load;       // of the LC app, 0 to 1
+  double p99_ratio;  // the LC app's p99 over its p99 alone, up to 1e6; must be given
+  double p99_error;  // one error bar of it
+  double be_rate;    // BE throughput over that alone on the whole GPU, 0 to 1
+  double be_error;   // one error bar of it
+} gpushare_place_pair;
+#define GPUSHARE_PLACE_PAIR_INIT GPUSHARE_STRUCT_INIT(gpushare_place_pair)
+
+typedef struct gpushare_place_result {
+  uint32_t struct_size;
+  int32_t reserved;       // 0
+  int64_t lc_placed;      // replicas that have a GPU
+  int64_t be_placed;      // instances that have a GPU
+  int64_t free_gpus;      // GPUs with nothing on them
+  int64_t moved;          // running BE instances on another GPU than before
+  int64_t bounds_broken;  // LC replicas whose predicted p99 is above what they allow
+  double be_rate;         // sum over GPUs of the mean BE rate of their instances
+  // The sum over GPUs of the mean of BE rate less `risk` error bars, and free_gpu for each GPU with
+  // nothing on it. Of placements with as many BE instances the one of the larger value is better.
+  double value;
+  double upper_bound;  // no placement of BE beside these LC replicas is worth more
+} gpushare_place_result;
+#define GPUSHARE_PLACE_RESULT_INIT GPUSHARE_STRUCT_INIT(gpushare_place_result)
+
+// Places LC replicas and BE instances on GPUs, by what pairs of them do (Baymax 7.6;
+// docs/placement.md). It needs no runtime and starts nothing: the caller carries the placement out.
+//   gpus, lc, be, pairs   one struct each, all of an array of one struct_size; null where the
+//                         count is 0. Strings have at most 63 bytes
+//   out_gpu               an entry for each replica of each LC app, then for each instance of each
+//                         BE app, in order: the index of its GPU, or GPUSHARE_NO_GPU. Indices
+//                         count the GPUs of all groups, in order, from 0
+//   running               where each entry of out_gpu runs now, or GPUSHARE_NO_GPU; null: nothing
+//                         runs. It may be out_gpu
+//   out_count             entries of out_gpu and of `running`: the sum of replicas and instances
+// What runs keeps its GPU, but at most moves_max BE instances. One that no longer fits where it
+// runs, and may not move, has GPUSHARE_NO_GPU: it has to stop. What finds no GPU is no error: its
+// entry is GPUSHARE_NO_GPU, and `gpushare place` says why. After an error nothing is written. The
+// same input gives the same placement on every machine.
+// Limits: 100,000 GPUs, 100,000 apps, 1,000,000 replicas, 1,000,000 instances, 1,024 kinds of LC
+// and of BE apps, 65,536 pairs.
+// Threads: any. Owns: nothing. Blocks: for its own computation, 0.03 s for 1,024 apps on 1,024
+// GPUs (docs/placement.md, Measured).
+// Errors: INVALID_ARGUMENT a value outside its range, a name twice, a wrong out_count, or what runs
+// cannot: an index of no GPU, two LC replicas on a GPU, or less memory than they need;
+// RESOURCE_EXHAUSTED no memory for the computation.
+GPUSHARE_API gpushare_status gpushare_place(
+    const gpushare_place_options* options, const gpushare_place_gpu* gpus, size_t gpu_count,
+    const gpushare_place_lc* lc, size_t lc_count, const gpushare_place_be* be, size_t be_count,
+    const gpushare_place_pair* pairs, size_t pair_count, const int32_t* running, int32_t* out_gpu,
+    size_t out_count, gpushare_place_result* out_result) GPUSHARE_NOEXCEPT;
+
 // --- profiles ------------------------------------------------------------------------------------
 
 // Loads kernels and learned values from a profile of the same GPU model. It loads all or nothing.

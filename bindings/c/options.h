@@ -61,6 +61,12 @@ GPUSHARE_FIRST_SIZE(gpushare_cost_model_table, 72);
 GPUSHARE_FIRST_SIZE(gpushare_ptx_code, 32);
 GPUSHARE_FIRST_SIZE(gpushare_kernel_counters, 128);
 GPUSHARE_FIRST_SIZE(gpushare_pre_run_options, 40);
+GPUSHARE_FIRST_SIZE(gpushare_place_options, 64);
+GPUSHARE_FIRST_SIZE(gpushare_place_gpu, 24);
+GPUSHARE_FIRST_SIZE(gpushare_place_lc, 64);
+GPUSHARE_FIRST_SIZE(gpushare_place_be, 40);
+GPUSHARE_FIRST_SIZE(gpushare_place_pair, 64);
+GPUSHARE_FIRST_SIZE(gpushare_place_result, 72);
 #undef GPUSHARE_FIRST_SIZE
 
 // `name` is the struct's, for messages. `given` starts with a uint32_t struct_size.

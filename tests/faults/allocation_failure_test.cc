@@ -207,6 +207,45 @@ gpushare_status Calibrate(World& world) {
   return gpushare_calibrate(&options, nullptr, nullptr);
 }
 
+// Apps in two groups of GPUs, one of which runs already; nothing is written where memory ends.
+gpushare_status PlaceApps(World& /*world*/) {
+  gpushare_place_options options = GPUSHARE_PLACE_OPTIONS_INIT;
+  options.be_per_gpu = 2;
+  options.moves_max = 1;
+  std::array<gpushare_place_gpu, 2> gpus = {};
+  const std::array<const char*, 2> names = {"a group of GPUs with much memory", "another group"};
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    gpus[i] = GPUSHARE_PLACE_GPU_INIT;
+    gpus[i].name = names[i];
+    gpus[i].count = 2;
+    gpus[i].memory_bytes = 100;
+  }
+  gpushare_place_lc lc = GPUSHARE_PLACE_LC_INIT;
+  lc.name = "a latency-critical service";
+  lc.kind = "decode with a long name";
+  lc.replicas = 3;
+  gpushare_place_be be = GPUSHARE_PLACE_BE_INIT;
+  be.name = "training in the background";
+  be.kind = "lora with a long name";
+  be.instances = 3;
+  gpushare_place_pair pair = GPUSHARE_PLACE_PAIR_INIT;
+  pair.lc = lc.kind;
+  pair.be = be.kind;
+  pair.p99_ratio = 1;
+  pair.be_rate = 0.5;
+  std::array<int32_t, 6> slots = {0, -1, -1, 1, 1, -1};
+  const std::array<int32_t, 6> before = slots;
+  gpushare_place_result result = GPUSHARE_PLACE_RESULT_INIT;
+  const gpushare_status status =
+      gpushare_place(&options, gpus.data(), gpus.size(), &lc, 1, &be, 1, &pair, 1, slots.data(),
+                     slots.data(), slots.size(), &result);
+  if (status != GPUSHARE_OK) {
+    EXPECT_EQ(slots, before);
+    EXPECT_EQ(result.lc_placed, 0);
+  }
+  return status;
+}
+
 void PlanNothing(void* /*user*/, const gpushare_snapshot* /*snapshot*/, gpushare_plan* /*plan*/) {}
 
 gpushare_status SetUserPolicy(World& world) {
@@ -399,6 +438,7 @@ const Call kRuntimeCalls[] = {
                                     &world.size_);
      },
      Nothing},
+    {"place", false, Nothing, PlaceApps, Nothing},
     {"policy_names", false, Nothing,
      [](World& world) {
        return gpushare_policy_names(world.text_.data(), world.text_.size(), &world.size_);

@@ -350,6 +350,33 @@ gpushare_status PreRun(const Handles&) {
   return gpushare_kernel_pre_run(&options, &counters);
 }
 
+// A replica and an instance on one GPU.
+gpushare_status Place(const Handles&) {
+  const gpushare_place_options options = GPUSHARE_PLACE_OPTIONS_INIT;
+  gpushare_place_gpu gpu = GPUSHARE_PLACE_GPU_INIT;
+  gpu.name = "gpu";
+  gpu.count = 1;
+  gpu.memory_bytes = 100;
+  gpushare_place_lc lc = GPUSHARE_PLACE_LC_INIT;
+  lc.name = "service";
+  lc.kind = "decode";
+  lc.replicas = 1;
+  gpushare_place_be be = GPUSHARE_PLACE_BE_INIT;
+  be.name = "training";
+  be.kind = "lora";
+  be.instances = 1;
+  gpushare_place_pair pair = GPUSHARE_PLACE_PAIR_INIT;
+  pair.lc = lc.kind;
+  pair.be = be.kind;
+  pair.p99_ratio = 1;
+  pair.be_rate = 0.5;
+  int32_t gpus[2] = {};
+  gpushare_place_result result = GPUSHARE_PLACE_RESULT_INIT;
+  const gpushare_status status =
+      gpushare_place(&options, &gpu, 1, &lc, 1, &be, 1, &pair, 1, nullptr, gpus, 2, &result);
+  return status == GPUSHARE_OK && result.be_placed != 1 ? GPUSHARE_UNKNOWN : status;
+}
+
 // Without an output or a judge these are refused, wherever they may be called.
 gpushare_status Calibrate(const Handles&) {
   const gpushare_calibration_options options = GPUSHARE_CALIBRATION_OPTIONS_INIT;
@@ -484,6 +511,7 @@ std::vector<Call> ObservationCalls() {
       {"gpushare_calibrate", Calibrate, false},
       {"gpushare_kernel_pre_run", PreRun, false},
       {"gpushare_evaluate_models", EvaluateModels, false},
+      {"gpushare_place", Place, false},
       {"gpushare_profile_save", SaveProfile},
       {"gpushare_profile_load", LoadProfile},
       {"gpushare_profile_validate", ValidateProfile, false},

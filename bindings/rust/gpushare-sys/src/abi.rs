@@ -22,6 +22,8 @@ pub type gpushare_data_type = i32;
 pub type gpushare_library_mode = i32;
 pub type gpushare_event_type = i32;
 pub type gpushare_intensity = i32;
+pub type gpushare_place_algorithm = i32;
+pub type gpushare_place_together = i32;
 pub type gpushare_lane_class = i32;
 pub type gpushare_segments_run = i32;
 pub type gpushare_choice_kind = i32;
@@ -63,6 +65,7 @@ pub const GPUSHARE_VERSION_PATCH: i64 = 0;
 pub const GPUSHARE_NEVER: i64 = 9223372036854775807;
 pub const GPUSHARE_HOLD_REASONS: usize = 32;
 pub const GPUSHARE_NO_NEXT: i64 = -1;
+pub const GPUSHARE_NO_GPU: i64 = -1;
 pub const GPUSHARE_POLICY_VERSION: i64 = 1;
 pub const GPUSHARE_PLAN_ACTIONS_MAX: i64 = 128;
 pub const GPUSHARE_PARTS_MAX: usize = 4;
@@ -237,6 +240,14 @@ pub const GPUSHARE_EVENT_NEXT_STATED: gpushare_event_type = 23;
 pub const GPUSHARE_INTENSITY_UNKNOWN: gpushare_intensity = 0;
 pub const GPUSHARE_INTENSITY_COMPUTE: gpushare_intensity = 1;
 pub const GPUSHARE_INTENSITY_MEMORY: gpushare_intensity = 2;
+
+pub const GPUSHARE_PLACE_ASSIGNMENT: gpushare_place_algorithm = 0;
+pub const GPUSHARE_PLACE_GREEDY: gpushare_place_algorithm = 1;
+pub const GPUSHARE_PLACE_FIRST_FIT: gpushare_place_algorithm = 2;
+pub const GPUSHARE_PLACE_RANDOM: gpushare_place_algorithm = 3;
+
+pub const GPUSHARE_PLACE_IN_TURNS: gpushare_place_together = 0;
+pub const GPUSHARE_PLACE_AT_ONCE: gpushare_place_together = 1;
 
 pub const GPUSHARE_LANE_PLAIN: gpushare_lane_class = 0;
 pub const GPUSHARE_LANE_LC: gpushare_lane_class = 1;
@@ -1354,6 +1365,139 @@ impl Default for gpushare_judged_prediction {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
+pub struct gpushare_place_options {
+    pub struct_size: u32,
+    pub algorithm: gpushare_place_algorithm,
+    pub together: gpushare_place_together,
+    pub be_per_gpu: i32,
+    pub ignore_bounds: gpushare_bool,
+    pub reserved: i32,
+    pub moves_max: i64,
+    pub seed: u64,
+    pub error_bars: f64,
+    pub risk: f64,
+    pub free_gpu: f64,
+}
+
+impl Default for gpushare_place_options {
+    /// Zero, which means default, with `struct_size` set.
+    fn default() -> Self {
+        let mut value: gpushare_place_options = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<gpushare_place_options>() as u32;
+        value
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct gpushare_place_gpu {
+    pub struct_size: u32,
+    pub count: i32,
+    pub name: *const c_char,
+    pub memory_bytes: i64,
+}
+
+impl Default for gpushare_place_gpu {
+    /// Zero, which means default, with `struct_size` set.
+    fn default() -> Self {
+        let mut value: gpushare_place_gpu = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<gpushare_place_gpu>() as u32;
+        value
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct gpushare_place_lc {
+    pub struct_size: u32,
+    pub replicas: i32,
+    pub name: *const c_char,
+    pub kind: *const c_char,
+    pub load: f64,
+    pub memory_bytes: i64,
+    pub p99_bound: f64,
+    pub target_ns: i64,
+    pub p99_alone_ns: i64,
+}
+
+impl Default for gpushare_place_lc {
+    /// Zero, which means default, with `struct_size` set.
+    fn default() -> Self {
+        let mut value: gpushare_place_lc = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<gpushare_place_lc>() as u32;
+        value
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct gpushare_place_be {
+    pub struct_size: u32,
+    pub instances: i32,
+    pub name: *const c_char,
+    pub kind: *const c_char,
+    pub memory_bytes: i64,
+    pub weight: f64,
+}
+
+impl Default for gpushare_place_be {
+    /// Zero, which means default, with `struct_size` set.
+    fn default() -> Self {
+        let mut value: gpushare_place_be = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<gpushare_place_be>() as u32;
+        value
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct gpushare_place_pair {
+    pub struct_size: u32,
+    pub reserved: i32,
+    pub lc: *const c_char,
+    pub be: *const c_char,
+    pub load: f64,
+    pub p99_ratio: f64,
+    pub p99_error: f64,
+    pub be_rate: f64,
+    pub be_error: f64,
+}
+
+impl Default for gpushare_place_pair {
+    /// Zero, which means default, with `struct_size` set.
+    fn default() -> Self {
+        let mut value: gpushare_place_pair = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<gpushare_place_pair>() as u32;
+        value
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct gpushare_place_result {
+    pub struct_size: u32,
+    pub reserved: i32,
+    pub lc_placed: i64,
+    pub be_placed: i64,
+    pub free_gpus: i64,
+    pub moved: i64,
+    pub bounds_broken: i64,
+    pub be_rate: f64,
+    pub value: f64,
+    pub upper_bound: f64,
+}
+
+impl Default for gpushare_place_result {
+    /// Zero, which means default, with `struct_size` set.
+    fn default() -> Self {
+        let mut value: gpushare_place_result = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<gpushare_place_result>() as u32;
+        value
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
 pub struct gpushare_profile_train_options {
     pub struct_size: u32,
     pub replace_demands: gpushare_bool,
@@ -2174,6 +2318,7 @@ extern "C" {
     pub fn gpushare_calibrate(options: *const gpushare_calibration_options, progress: gpushare_calibration_callback, user: *mut c_void) -> gpushare_status;
     pub fn gpushare_kernel_pre_run(options: *const gpushare_pre_run_options, out_counters: *mut gpushare_kernel_counters) -> gpushare_status;
     pub fn gpushare_evaluate_models(samples_path: *const c_char, judge: gpushare_judge_callback, user: *mut c_void) -> gpushare_status;
+    pub fn gpushare_place(options: *const gpushare_place_options, gpus: *const gpushare_place_gpu, gpu_count: usize, lc: *const gpushare_place_lc, lc_count: usize, be: *const gpushare_place_be, be_count: usize, pairs: *const gpushare_place_pair, pair_count: usize, running: *const i32, out_gpu: *mut i32, out_count: usize, out_result: *mut gpushare_place_result) -> gpushare_status;
     pub fn gpushare_profile_load(runtime: *mut gpushare_runtime, path: *const c_char) -> gpushare_status;
     pub fn gpushare_profile_save(runtime: *mut gpushare_runtime, path: *const c_char) -> gpushare_status;
     pub fn gpushare_profile_validate(path: *const c_char) -> gpushare_status;

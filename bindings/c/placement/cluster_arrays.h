@@ -1,0 +1,45 @@
+// The arrays of gpushare_place as a cluster.
+//
+// Where in the flow: place.cc reads a call's arrays with this, places the cluster, and writes the
+// GPUs with slots.h. Invariants: an array is read only up to a limit of cluster.h, with the stride
+// that its first struct states; what is returned holds no pointer of the caller. Threads: any;
+// pure.
+
+#ifndef GPUSHARE_BINDINGS_C_PLACEMENT_CLUSTER_ARRAYS_H_
+#define GPUSHARE_BINDINGS_C_PLACEMENT_CLUSTER_ARRAYS_H_
+
+#include <gpushare/gpushare.h>
+
+#include <cstddef>
+
+#include "absl/status/statusor.h"
+#include "src/models/placement/cluster.h"
+#include "src/models/placement/placer.h"
+
+namespace gpushare::abi {
+
+// A caller's array with its count.
+template <class Struct>
+struct PlaceArray {
+  const Struct* first = nullptr;
+  size_t count = 0;
+};
+
+struct PlaceArrays {
+  PlaceArray<gpushare_place_gpu> gpus;
+  PlaceArray<gpushare_place_lc> lc;
+  PlaceArray<gpushare_place_be> be;
+  PlaceArray<gpushare_place_pair> pairs;
+};
+
+// INVALID_ARGUMENT or UNIMPLEMENTED: an option outside its range.
+absl::StatusOr<models::placement::PlaceOptions> PlaceOptionsOf(
+    const gpushare_place_options& options);
+
+// Checked, without what runs. INVALID_ARGUMENT or UNIMPLEMENTED: a struct or a value of one.
+absl::StatusOr<models::placement::Cluster> ClusterOf(const gpushare_place_options& options,
+                                                     const PlaceArrays& arrays);
+
+}  // namespace gpushare::abi
+
+#endif  // GPUSHARE_BINDINGS_C_PLACEMENT_CLUSTER_ARRAYS_H_
