@@ -249,8 +249,8 @@ from gpushare.enums import (
 
 def is_option(header: Header, name: str) -> bool:
     fields = header.structs[name]
-    return fields[0].name == 'struct_size' and bool(re.search(r'_(options|record|call|counters)$', name)) \
-        and name != 'gpushare_completion_record'
+    return fields[0].name == 'struct_size' and name != 'gpushare_completion_record' \
+        and bool(re.search(r'_(options|record|call|counters)$|_place_(gpu|lc|be|pair)$', name))
 
 
 def keyword_type(header: Header, struct: str, field: Field) -> str:

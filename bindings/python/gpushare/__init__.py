@@ -42,6 +42,8 @@ from gpushare.enums import (
     LibraryMode,
     LibraryOperation,
     LogLevel,
+    PlaceAlgorithm,
+    PlaceTogether,
     Reason,
     Status,
     TaskKind,
@@ -63,6 +65,7 @@ from gpushare.errors import (
 )
 from gpushare.event_log import EventLog
 from gpushare.kernel import FusedKernel, Kernel, KernelSpec
+from gpushare.placement import Placement, place
 from gpushare.profiles import calibrate, policy_names, pre_run, validate_profile, version
 from gpushare.records import (
     AppGuarantee,
@@ -72,6 +75,7 @@ from gpushare.records import (
     Event,
     KernelInfo,
     PartitionPlan,
+    PlaceResult,
     RuntimeStats,
     TraceSummary,
 )
@@ -120,6 +124,10 @@ __all__ = [
     'NotFoundError',
     'PartitionPlan',
     'PermissionDeniedError',
+    'PlaceAlgorithm',
+    'PlaceResult',
+    'PlaceTogether',
+    'Placement',
     'Query',
     'Queue',
     'Reason',
@@ -140,6 +148,7 @@ __all__ = [
     'library',
     'library_path',
     'mark_tokens',
+    'place',
     'policy_names',
     'pre_run',
     'show_versions',

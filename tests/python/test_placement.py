@@ -1,0 +1,82 @@
+"""gpushare.place: placements of a cluster, what runs, and bad input. No runtime is made."""
+
+import pytest
+
+import gpushare
+
+GPUS = [{'name': 'a', 'memory_bytes': 100, 'count': 2}, {'name': 'b', 'memory_bytes': 100}]
+CHAT = {'name': 'chat', 'kind': 'decode', 'load': 0.4, 'memory_bytes': 60, 'replicas': 2}
+TUNE = {'name': 'tune', 'kind': 'lora', 'memory_bytes': 20, 'instances': 3}
+PAIR = {'lc': 'decode', 'be': 'lora', 'load': 0.5, 'p99_ratio': 1.01, 'p99_error': 0.002, 'be_rate': 0.5,
+        'be_error': 0.02}
+
+
+def test_each_replica_and_instance_has_a_gpu():
+    placed = gpushare.place(GPUS, [CHAT], [TUNE], [PAIR])
+    assert placed.gpus == {'chat': (0, 1), 'tune': (0, 1, 2)}
+    assert (placed.result.lc_placed, placed.result.be_placed, placed.result.free_gpus) == (2, 3, 0)
+    assert placed.result.be_rate == pytest.approx(0.5 + 0.5 + 1)
+    assert placed.result.value == pytest.approx(0.48 + 0.48 + 1)
+    assert placed.result.value <= placed.result.upper_bound + 1e-5
+
+
+def test_what_runs_stays_and_few_move():
+    before = {'chat': (2, None), 'tune': (None, 1)}
+    placed = gpushare.place(GPUS, [CHAT], [TUNE], [PAIR], before)
+    assert placed.gpus['chat'][0] == 2
+    assert placed.gpus['tune'][1] == 1
+    assert placed.result.moved == 0
+    # A higher load has no row: BE beside the service moves to the GPU of its own, at most one.
+    busy = {**CHAT, 'load': 0.6}
+    for moves, has_gpu in ((0, 1), (1, 2)):
+        again = gpushare.place(GPUS, [busy], [TUNE], [PAIR], {'chat': (0, 1), 'tune': (0, 1, 2)}, be_per_gpu=2,
+                               moves_max=moves)
+        assert again.result.moved == moves
+        assert sum(gpu is not None for gpu in again.gpus['tune']) == has_gpu
+
+
+def test_an_app_that_leaves_takes_its_last_entries():
+    placed = gpushare.place(GPUS, [{**CHAT, 'replicas': 1}], [{**TUNE, 'instances': 0}], [PAIR],
+                            {'chat': (1, 2), 'tune': (0,)})
+    assert placed.gpus == {'chat': (1,), 'tune': ()}
+
+
+def test_without_bounds_and_risk():
+    strict = gpushare.place(GPUS[:1], [CHAT], [TUNE], [{**PAIR, 'p99_ratio': 1.2}])
+    assert strict.gpus['tune'] == (None, None, None)
+    loose = gpushare.place(GPUS[:1], [CHAT], [TUNE], [{**PAIR, 'p99_ratio': 1.2}], ignore_bounds=True, risk=-1,
+                           be_per_gpu=2, together=gpushare.PlaceTogether.AT_ONCE)
+    assert loose.result.bounds_broken == 2
+    assert loose.result.value == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize('algorithm', list(gpushare.PlaceAlgorithm))
+def test_every_algorithm_places(algorithm):
+    assert gpushare.place(GPUS, [CHAT], [TUNE], [PAIR], algorithm=algorithm, seed=3).result.be_placed == 3
+
+
+@pytest.mark.parametrize(('change', 'sentence'), [
+    ({'lc_apps': [{**CHAT, 'load': 2}]}, "LC app 'chat' has the load 2, and it must be from 0 to 1"),
+    ({'lc_apps': [{**CHAT, 'load': float('nan')}]}, 'load nan'),
+    ({'lc_apps': [{**CHAT, 'name': None}]}, 'name is null'),
+    ({'be_apps': [{**TUNE, 'name': 'chat'}]}, "'chat' is stated twice"),
+    ({'be_apps': [{**TUNE, 'instances': 2**31}]}, 'must be from'),
+    ({'be_apps': [{**TUNE, 'instances': 2**31 - 1}]}, 'the limit of each is 1000000'),
+    ({'be_apps': [{**TUNE, 'instances': -1}]}, 'number of instances -1'),
+    ({'gpus': []}, 'no GPU'),
+    ({'pairs': [{**PAIR, 'p99_ratio': 0}]}, 'must be given'),
+    ({'running': {'chat': (3,)}}, 'is 3, and a GPU is from 0 to 2'),
+    ({'running': {'chat': (-1,)}}, "GPU -1 for app 'chat'"),
+    ({'running': {'other': (0,)}}, "'other', and there is no such app"),
+    ({'running': {'chat': (0, 0)}}, 'one LC replica at most'),
+    ({'moves_max': -1}, 'moves_max is -1'),
+])
+def test_bad_input_is_one_sentence(change, sentence):
+    arguments = {'gpus': GPUS, 'lc_apps': [CHAT], 'be_apps': [TUNE], 'pairs': [PAIR], **change}
+    with pytest.raises(gpushare.InvalidArgumentError, match=sentence):
+        gpushare.place(**arguments)
+
+
+def test_an_unknown_field_is_a_type_error():
+    with pytest.raises(TypeError, match="did you mean 'memory_bytes'"):
+        gpushare.place([{'name': 'a', 'memory_byte': 1}])
