@@ -58,7 +58,7 @@ PTX = re.compile(r'^src/ptx/twin\.h$')
 PTX_FUSED = re.compile(r'^src/ptx/fused\.h$')
 # The C API plans for the apps of a runtime, the command for a file.
 PARTITION = re.compile(r'^src/models/partition/')
-# Placements have no function of the C API yet.
+# The C API places arrays; the command places files, and says why an app has no GPU.
 PLACEMENT = re.compile(r'^src/models/placement/')
 SRC = re.compile(r'^src/')
 PUBLIC_C = re.compile(r'^gpushare/gpushare\.h$')
