@@ -24,8 +24,8 @@ using gpushare::core::Random;
 using placement::Algorithm;
 using placement::Cluster;
 using placement::Placement;
-using placement::RandomCluster;
 using placement::PlaceOptions;
+using placement::RandomCluster;
 using placement::Together;
 
 // How often each app is on each GPU.
