@@ -166,6 +166,7 @@ Latencies Serve(const std::string& kernel, int queries, double alone_us, Trainin
   Requests requests;
   const auto service_ns = static_cast<double>(runtime.FindKernel(kernel).value().solo_ns);
   std::vector<std::thread> pool;
+  pool.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     pool.emplace_back([&] {
       gpushare::TaskOptions request;

@@ -10,7 +10,7 @@ namespace {
 
 // Until the task is complete. Not OK also where it did not run to its end.
 Status Finish(const Ticket& ticket) {
-  const Status waited = ticket.Wait();
+  Status waited = ticket.Wait();
   if (!waited.ok()) return waited;
   Result<CompletionRecord> record = ticket.Record();
   if (!record.ok()) return record.status();

@@ -83,7 +83,7 @@ std::string ConfigOf(TRITONBACKEND_Model* model) {
   const char* text = nullptr;
   size_t size = 0;
   ServerError* const error = TRITONSERVER_MessageSerializeToJson(message, &text, &size);
-  const std::string copy = error == nullptr ? std::string(text, size) : std::string();
+  std::string copy = error == nullptr ? std::string(text, size) : std::string();
   Check(TRITONSERVER_MessageDelete(message));
   Check(error);
   return copy;

@@ -331,6 +331,14 @@ std::unique_ptr<TRITONBACKEND_Request> RequestOf(int number) {
   return request;
 }
 
+// Requests with consecutive numbers.
+std::vector<std::unique_ptr<TRITONBACKEND_Request>> RequestsOf(int first, int count) {
+  std::vector<std::unique_ptr<TRITONBACKEND_Request>> requests;
+  requests.reserve(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i) requests.push_back(RequestOf(first + i));
+  return requests;
+}
+
 bool IsAnswered(const TRITONBACKEND_Request& request, int number) {
   if (request.output.size() != kValues || !request.error.empty()) return false;
   return request.output[kShift] == static_cast<float>(number) &&
@@ -340,6 +348,7 @@ bool IsAnswered(const TRITONBACKEND_Request& request, int number) {
 void Execute(const Api& api, TRITONBACKEND_ModelInstance& instance,
              const std::vector<std::unique_ptr<TRITONBACKEND_Request>>& requests) {
   std::vector<TRITONBACKEND_Request*> pointers;
+  pointers.reserve(requests.size());
   for (const auto& request : requests) pointers.push_back(request.get());
   const std::string error =
       Take(api.execute(&instance, pointers.data(), static_cast<uint32_t>(pointers.size())));
@@ -391,8 +400,7 @@ void Serves(const Api& api, TRITONBACKEND_Backend& backend) {
 
   int right = 0;
   for (int batch = 0; batch < 20; ++batch) {
-    std::vector<std::unique_ptr<TRITONBACKEND_Request>> requests;
-    for (int i = 0; i < 4; ++i) requests.push_back(RequestOf(1 + batch * 4 + i));
+    const auto requests = RequestsOf(1 + batch * 4, 4);
     Execute(api, instance, requests);
     for (int i = 0; i < 4; ++i)
       right += IsAnswered(*requests[static_cast<size_t>(i)], 1 + batch * 4 + i) ? 1 : 0;
@@ -400,8 +408,7 @@ void Serves(const Api& api, TRITONBACKEND_Backend& backend) {
   Expect(right == 80 && instance.successes == 80,
          std::to_string(right) + " of 80 answers are right");
 
-  std::vector<std::unique_ptr<TRITONBACKEND_Request>> mixed;
-  for (int i = 0; i < 4; ++i) mixed.push_back(RequestOf(i + 1));
+  const auto mixed = RequestsOf(1, 4);
   mixed[0]->input.buffers.pop_back();
   mixed[1]->input.memory = TRITONSERVER_MEMORY_GPU;
   mixed[2]->has_response_new = false;
@@ -412,15 +419,13 @@ void Serves(const Api& api, TRITONBACKEND_Backend& backend) {
   Expect(IsAnswered(*mixed[3], 4), "the request beside them is answered");
   Expect(instance.failures == 3, "three failures are reported");
 
-  std::vector<std::unique_ptr<TRITONBACKEND_Request>> many;  // more than the queue of 64 holds
-  for (int i = 0; i < 70; ++i) many.push_back(RequestOf(i + 1));
+  const auto many = RequestsOf(1, 70);  // more than the queue of 64 holds
   Execute(api, instance, many);
   int refused = 0;
   for (const auto& request : many) refused += Has(request->error, "full") ? 1 : 0;
   Expect(refused == 6, std::to_string(refused) + " of 70 requests are refused by a queue of 64");
 
-  std::vector<std::unique_ptr<TRITONBACKEND_Request>> wrong;
-  wrong.push_back(RequestOf(1));
+  const auto wrong = RequestsOf(1, 1);
   Execute(api, of_be, wrong);
   Expect(Has(wrong[0]->error, "best-effort"), "a request to the BE model is refused");
 
