@@ -17,6 +17,7 @@ MS = 1_000_000
 SPIN_NS = 150_000  # before a release: a sleep ends late by about 60 us
 UNFINISHED_MAX = 8  # jobs of an app, beyond which it releases none
 DEPTH = 3  # BE tasks that an app keeps pending
+SLOWEST = 5  # jobs of an app whose parts are told
 JITTER = 0.1  # of a period, the most by which a release is later than it might be
 DRAIN_S = 10.0
 
@@ -81,6 +82,7 @@ class LcApp:
     def begin(self) -> None:
         self.pending: collections.deque[gpushare.Ticket] = collections.deque()
         self.responses: list[int] = []
+        self.slowest: list[tuple[int, int, dict[str, int]]] = []  # a heap, the quickest first
         self.whole_device = 0  # jobs that ran on all SMs
         self.jobs = self.skipped = self.failed = 0
 
@@ -99,6 +101,11 @@ class LcApp:
                 self.failed += 1
                 continue
             self.responses.append(record.complete_ns - record.submit_ns)
+            slow = (self.responses[-1], len(self.responses), parts_of(record))
+            if len(self.slowest) < SLOWEST:
+                heapq.heappush(self.slowest, slow)
+            else:
+                heapq.heappushpop(self.slowest, slow)
             self.whole_device += record.place == 0
 
     def row(self) -> dict[str, Any]:
@@ -106,7 +113,15 @@ class LcApp:
         return {'jobs': self.jobs, 'missed': sum(one > self.deadline_ns for one in ordered), 'skipped': self.skipped,
                 'failed': self.failed + len(self.pending), 'deadline_ns': self.deadline_ns,
                 'period_ns': self.period_ns, 'p50_ns': at(ordered, 0.5), 'p99_ns': at(ordered, 0.99),
-                'longest_ns': ordered[-1] if ordered else 0, 'on_all_sms': self.whole_device}
+                'longest_ns': ordered[-1] if ordered else 0, 'on_all_sms': self.whole_device,
+                'slowest': [parts for _, _, parts in sorted(self.slowest, reverse=True)]}
+
+
+def parts_of(record: gpushare.CompletionRecord) -> dict[str, int]:
+    """What a job's response consists of, in ns. Devices without timestamps tell no start and no end."""
+    start, end = record.start_ns or record.launch_ns, record.end_ns or record.complete_ns
+    return {'launch': record.launch_ns - record.submit_ns, 'begin': start - record.launch_ns, 'work': end - start,
+            'seen': record.complete_ns - end}
 
 
 def at(ordered: Sequence[int], share: float) -> int:

@@ -247,8 +247,8 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
                         help='a window with overruns or without partitions')
     parser.add_argument('--limit-s', type=float, default=540.0,
                         help='no size is measured and no window begins that would end later')
-    parser.add_argument('--runs', type=int, default=300, help='of each worst case, beside each BE work')
-    parser.add_argument('--measure-seconds', type=float, default=0.5, help='the most for each of these')
+    parser.add_argument('--runs', type=int, default=500, help='of each worst case, beside each BE work')
+    parser.add_argument('--measure-seconds', type=float, default=5.0, help='the most for each of these')
     parser.add_argument('--margin', type=float, default=1.10, help='stated worst case over the largest measured')
     parser.add_argument('--slack-us', type=int, default=0, help='slack_eviction_ns of the plan, in us')
     parser.add_argument('--step', default='mlp_small', help="the training's, of matrix/networks.py; '': of kernels")

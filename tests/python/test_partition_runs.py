@@ -51,6 +51,10 @@ def test_a_set_keeps_its_deadlines_and_bounds_in_partitions(three):
             assert app['jobs_counted'] == app['jobs'] > 0
             assert app['missed_counted'] == 0
             assert app['longest_ns'] <= app['response_ns_max'] <= app['bound_ns']
+            slowest = [sum(parts.values()) for parts in app['slowest']]
+            assert len(slowest) == min(app['jobs'], partition_load.SLOWEST)
+            assert slowest == sorted(slowest, reverse=True)
+            assert slowest[0] == app['longest_ns']
 
 
 def test_the_same_set_misses_without_partitions(three):
