@@ -2159,6 +2159,35 @@ GPUSHARE_API gpushare_status gpushare_place(
     const gpushare_place_pair* pairs, size_t pair_count, const int32_t* running, int32_t* out_gpu,
     size_t out_count, gpushare_place_result* out_result) GPUSHARE_NOEXCEPT;
 
+// A launch of an LC app's query or of a BE app, for gpushare_predict_pair.
+typedef struct gpushare_pair_launch {
+  uint32_t struct_size;
+  int32_t count;            // times in a row, at most 1e6; 0: 1. Of BE work it must be 0 or 1
+  gpushare_kernel* kernel;  // registered in the runtime
+  int64_t block_tasks;      // KERNEL: as in gpushare_task_options; GRAPH, LIBRARY: must be 0
+} gpushare_pair_launch;
+#define GPUSHARE_PAIR_LAUNCH_INIT GPUSHARE_STRUCT_INIT(gpushare_pair_launch)
+
+// Predicts a pair that nobody measured, by the runtime's cost model: BE work that never ends beside
+// queries that arrive at random, both alone on a GPU of the runtime's model. Of what adaptive would
+// choose, BE on the whole device between queries or queries and BE each on SMs of their own, the
+// one with the larger BE rate within p99_bound counts (docs/placement.md, Pairs from the cost
+// model). On a simulated device with a GPU's profile it needs no GPU.
+//   query       the launches of one query, in order; at most 64
+//   p99_bound   what the p99 may be, over the p99 alone, with its error bar; 1 to 1e6; 0: 1.05
+//   inout_pair  its `load`, from 0 to below 63 / 64, is read. The ratio, the rate and their error
+//               bars are written, and all else stays. Where nothing keeps the bound, p99_ratio is
+//               above it
+// A kernel that has neither run nor a record is predicted from defaults, with a wide error bar.
+// Threads: any. Owns: nothing. Blocks: until the current pass of the flow ends; the flow waits for
+// the computation, some microseconds for each launch of the query.
+// Errors: INVALID_ARGUMENT a value outside its range, or a kernel of another runtime;
+// FAILED_PRECONDITION the kernels of the query take no time.
+GPUSHARE_API gpushare_status
+gpushare_predict_pair(gpushare_runtime* runtime, const gpushare_pair_launch* query,
+                      size_t query_count, const gpushare_pair_launch* be, double p99_bound,
+                      gpushare_place_pair* inout_pair) GPUSHARE_NOEXCEPT;
+
 // --- profiles ------------------------------------------------------------------------------------
 
 // Loads kernels and learned values from a profile of the same GPU model. It loads all or nothing.

@@ -67,6 +67,7 @@ GPUSHARE_FIRST_SIZE(gpushare_place_lc, 64);
 GPUSHARE_FIRST_SIZE(gpushare_place_be, 40);
 GPUSHARE_FIRST_SIZE(gpushare_place_pair, 64);
 GPUSHARE_FIRST_SIZE(gpushare_place_result, 72);
+GPUSHARE_FIRST_SIZE(gpushare_pair_launch, 24);
 #undef GPUSHARE_FIRST_SIZE
 
 // `name` is the struct's, for messages. `given` starts with a uint32_t struct_size.

@@ -377,6 +377,17 @@ gpushare_status Place(const Handles&) {
   return status == GPUSHARE_OK && result.be_placed != 1 ? GPUSHARE_UNKNOWN : status;
 }
 
+gpushare_status PredictPair(const Handles& handles) {
+  gpushare_pair_launch query = GPUSHARE_PAIR_LAUNCH_INIT;
+  query.kernel = handles.graph;
+  gpushare_pair_launch be = GPUSHARE_PAIR_LAUNCH_INIT;
+  be.kernel = handles.kernel;
+  be.block_tasks = 1000;
+  gpushare_place_pair pair = GPUSHARE_PLACE_PAIR_INIT;
+  pair.load = 0.4;
+  return gpushare_predict_pair(handles.runtime, &query, 1, &be, 0, &pair);
+}
+
 // Without an output or a judge these are refused, wherever they may be called.
 gpushare_status Calibrate(const Handles&) {
   const gpushare_calibration_options options = GPUSHARE_CALIBRATION_OPTIONS_INIT;
@@ -512,6 +523,7 @@ std::vector<Call> ObservationCalls() {
       {"gpushare_kernel_pre_run", PreRun, false},
       {"gpushare_evaluate_models", EvaluateModels, false},
       {"gpushare_place", Place, false},
+      {"gpushare_predict_pair", PredictPair},
       {"gpushare_profile_save", SaveProfile},
       {"gpushare_profile_load", LoadProfile},
       {"gpushare_profile_validate", ValidateProfile, false},

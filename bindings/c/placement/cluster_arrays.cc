@@ -3,11 +3,11 @@
 #include "bindings/c/placement/cluster_arrays.h"
 
 #include <cstdint>
-#include <cstring>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "bindings/c/options.h"
+#include "bindings/c/placement/struct_array.h"
 #include "src/core/base/status.h"
 
 namespace gpushare::abi {
@@ -29,45 +29,6 @@ constexpr double kNothing = -1;
 constexpr Algorithm kAlgorithms[] = {Algorithm::kAssignment, Algorithm::kGreedy,
                                      Algorithm::kFirstFit, Algorithm::kRandom};
 
-// Structs lie so many bytes apart as the first one is large, because the caller's header may be
-// older or newer than this library.
-template <class Struct>
-class Reader {
- public:
-  Reader(absl::string_view name, const PlaceArray<Struct>& array) : name_(name), array_(array) {}
-
-  absl::Status Check(size_t limit) {
-    if (array_.count == 0) return absl::OkStatus();
-    GPUSHARE_RETURN_IF_ERROR(CheckNotNull(name_, array_.first));
-    if (array_.count > limit) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name_, " has ", array_.count, " entries, and the limit is ", limit, "."));
-    }
-    std::memcpy(&stride_, array_.first, sizeof(stride_));
-    return absl::OkStatus();
-  }
-
-  size_t count() const { return array_.count; }
-  std::string NameOf(size_t i) const { return absl::StrCat(name_, "[", i, "]"); }
-
-  absl::Status Read(size_t i, Struct* out) const {
-    const auto* const at = reinterpret_cast<const unsigned char*>(array_.first) + i * stride_;
-    uint32_t size = 0;
-    std::memcpy(&size, at, sizeof(size));
-    if (size != stride_) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          NameOf(i), ".struct_size is ", size, ", and that of ", NameOf(0), " is ", stride_,
-          ": the structs of an array have one size, from their _INIT macro."));
-    }
-    return ReadStruct(NameOf(i), at, kFirstSize<Struct>, sizeof(Struct), out);
-  }
-
- private:
-  const absl::string_view name_;
-  const PlaceArray<Struct> array_;
-  uint32_t stride_ = 0;
-};
-
 // A number of the options: the default for 0, 0 for kNothing.
 absl::StatusOr<double> NumberOf(absl::string_view field, double value, double otherwise) {
   if (value == 0) return otherwise;
@@ -78,7 +39,7 @@ absl::StatusOr<double> NumberOf(absl::string_view field, double value, double ot
                    kValuationMax, ", where 0 stands for ", otherwise, ", or -1 for none."));
 }
 
-absl::Status ReadGpus(Reader<gpushare_place_gpu> array, Cluster& out) {
+absl::Status ReadGpus(StructReader<gpushare_place_gpu> array, Cluster& out) {
   GPUSHARE_RETURN_IF_ERROR(array.Check(size_t{kGpusMax}));
   out.gpus.reserve(array.count());
   for (size_t i = 0; i < array.count(); ++i) {
@@ -91,7 +52,7 @@ absl::Status ReadGpus(Reader<gpushare_place_gpu> array, Cluster& out) {
   return absl::OkStatus();
 }
 
-absl::Status ReadLc(Reader<gpushare_place_lc> array, Cluster& out) {
+absl::Status ReadLc(StructReader<gpushare_place_lc> array, Cluster& out) {
   GPUSHARE_RETURN_IF_ERROR(array.Check(kAppsMax));
   out.lc.reserve(array.count());
   for (size_t i = 0; i < array.count(); ++i) {
@@ -111,7 +72,7 @@ absl::Status ReadLc(Reader<gpushare_place_lc> array, Cluster& out) {
   return absl::OkStatus();
 }
 
-absl::Status ReadBe(Reader<gpushare_place_be> array, Cluster& out) {
+absl::Status ReadBe(StructReader<gpushare_place_be> array, Cluster& out) {
   GPUSHARE_RETURN_IF_ERROR(array.Check(kAppsMax));
   out.be.reserve(array.count());
   for (size_t i = 0; i < array.count(); ++i) {
@@ -128,7 +89,7 @@ absl::Status ReadBe(Reader<gpushare_place_be> array, Cluster& out) {
   return absl::OkStatus();
 }
 
-absl::Status ReadPairs(Reader<gpushare_place_pair> array, Cluster& out) {
+absl::Status ReadPairs(StructReader<gpushare_place_pair> array, Cluster& out) {
   GPUSHARE_RETURN_IF_ERROR(array.Check(kPairRowsMax));
   out.pairs.reserve(array.count());
   for (size_t i = 0; i < array.count(); ++i) {

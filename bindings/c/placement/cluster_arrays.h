@@ -10,26 +10,18 @@
 
 #include <gpushare/gpushare.h>
 
-#include <cstddef>
-
 #include "absl/status/statusor.h"
+#include "bindings/c/placement/struct_array.h"
 #include "src/models/placement/cluster.h"
 #include "src/models/placement/placer.h"
 
 namespace gpushare::abi {
 
-// A caller's array with its count.
-template <class Struct>
-struct PlaceArray {
-  const Struct* first = nullptr;
-  size_t count = 0;
-};
-
 struct PlaceArrays {
-  PlaceArray<gpushare_place_gpu> gpus;
-  PlaceArray<gpushare_place_lc> lc;
-  PlaceArray<gpushare_place_be> be;
-  PlaceArray<gpushare_place_pair> pairs;
+  StructArray<gpushare_place_gpu> gpus;
+  StructArray<gpushare_place_lc> lc;
+  StructArray<gpushare_place_be> be;
+  StructArray<gpushare_place_pair> pairs;
 };
 
 // INVALID_ARGUMENT or UNIMPLEMENTED: an option outside its range.

@@ -556,6 +556,11 @@ void Scheduler::ChangeModel(absl::FunctionRef<void()> change) {
   driver_->flow.dirty = true;
 }
 
+void Scheduler::ReadModel(absl::FunctionRef<void(const CostModel&)> read) {
+  const FlowChange lock(*driver_);
+  read(*driver_->flow.model);
+}
+
 // --- submit ---
 
 absl::StatusOr<QueryId> Scheduler::BeginQuery(QueueId queue, TimeNs arrival_ns, double input_size) {

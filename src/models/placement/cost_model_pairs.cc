@@ -13,9 +13,6 @@ namespace gpushare::models::placement {
 
 namespace {
 
-// The table of P99OverService ends there, and so does a queue that is stable with any margin.
-constexpr double kLoadMax = 63.0 / 64;
-
 template <class Kind>
 const Kind* Find(const std::vector<Kind>& kinds, absl::string_view name) {
   for (const Kind& kind : kinds) {
@@ -110,7 +107,7 @@ std::optional<PairPrediction> CostModelPairs::Split(const LcKind& lc, const BeKi
   }
   const double busy = load * service_ns / solo.ns;
   const double busiest = load * slowest_ns / solo.ns;
-  if (busiest >= kLoadMax) return std::nullopt;
+  if (busiest >= kPredictedLoadMax) return std::nullopt;
   const double alone_ns = P99Of(solo.ns, load);
   const double p99_ns = P99Of(service_ns, busy) + delay.shift_ns;
   const double worst_ns = P99Of(slowest_ns, busiest) + delay.shift_ns + delay.error_ns;
@@ -128,7 +125,7 @@ std::optional<PairPrediction> CostModelPairs::Beside(absl::string_view lc_kind, 
                                                      double p99_limit) const {
   const LcKind* const lc = Find(lc_, lc_kind);
   const BeKind* const be = Find(be_, be_kind);
-  if (lc == nullptr || be == nullptr || load >= kLoadMax) return std::nullopt;
+  if (lc == nullptr || be == nullptr || load >= kPredictedLoadMax) return std::nullopt;
   const Solo solo = Alone(*lc);
   if (!(solo.ns > 0)) return std::nullopt;
   const Delay delay = DelayOf(*be, load, solo.ns);

@@ -27,6 +27,10 @@
 
 namespace gpushare::models::placement {
 
+// Loads from here on are not predicted: the table of P99OverService ends there, and a queue that is
+// stable with any margin does too.
+inline constexpr double kPredictedLoadMax = 63.0 / 64;
+
 struct Launches {
   const core::KernelDesc* kernel = nullptr;
   int64_t block_tasks = 0;
