@@ -2181,8 +2181,8 @@ typedef struct gpushare_pair_launch {
 // A kernel that has neither run nor a record is predicted from defaults, with a wide error bar.
 // Threads: any. Owns: nothing. Blocks: until the current pass of the flow ends; the flow waits for
 // the computation, some microseconds for each launch of the query.
-// Errors: INVALID_ARGUMENT a value outside its range, or a kernel of another runtime;
-// FAILED_PRECONDITION the kernels of the query take no time.
+// Errors: INVALID_ARGUMENT a value outside its range, or a kernel of another runtime; UNIMPLEMENTED
+// a field that this library does not know; FAILED_PRECONDITION the query's kernels take no time.
 GPUSHARE_API gpushare_status
 gpushare_predict_pair(gpushare_runtime* runtime, const gpushare_pair_launch* query,
                       size_t query_count, const gpushare_pair_launch* be, double p99_bound,

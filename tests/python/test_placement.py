@@ -1,4 +1,4 @@
-"""gpushare.place: placements of a cluster, what runs, and bad input. No runtime is made."""
+"""gpushare.place: placements of a cluster, what runs, and bad input; pairs that the cost model predicts."""
 
 import pytest
 
@@ -80,3 +80,16 @@ def test_bad_input_is_one_sentence(change, sentence):
 def test_an_unknown_field_is_a_type_error():
     with pytest.raises(TypeError, match="did you mean 'memory_bytes'"):
         gpushare.place([{'name': 'a', 'memory_byte': 1}])
+
+
+def test_a_predicted_pair_is_a_row():
+    with gpushare.Runtime(device='sim', drive=gpushare.Drive.POLL) as runtime:
+        decode, training = runtime.register_kernel('decode16'), runtime.register_kernel('sincos_27us')
+        rows = [{'lc': 'decode', 'be': 'lora'} | runtime.predict_pair([(decode, 0)], (training, 50_000), load)
+                for load in (0.2, 0.6)]
+        twice = runtime.predict_pair([(decode, 0, 2)], (training, 50_000), 0.6)
+        with pytest.raises(gpushare.InvalidArgumentError, match=r'pair\.load is 1'):
+            runtime.predict_pair([(decode, 0)], (training, 50_000), 1)
+    assert rows[0]['be_rate'] > rows[1]['be_rate'] > 0.3
+    assert twice['p99_ratio'] < rows[1]['p99_ratio'] < 1.05
+    assert gpushare.place(GPUS, [CHAT], [TUNE], rows).result.be_placed == 3

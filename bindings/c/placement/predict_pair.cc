@@ -35,7 +35,7 @@ constexpr double kDefaultBound = 1.05;
 constexpr char kLc[] = "lc";
 constexpr char kBe[] = "be";
 
-absl::Status OutOf(absl::string_view field, double value, absl::string_view range) {
+absl::Status OutOf(absl::string_view field, const absl::AlphaNum& value, absl::string_view range) {
   return absl::InvalidArgumentError(
       absl::StrCat(field, " is ", value, ", and it must be ", range, "."));
 }
@@ -47,11 +47,11 @@ absl::StatusOr<int64_t> BlockTasksOf(absl::string_view name, const gpushare_pair
     if (launch.block_tasks >= 1 && launch.block_tasks <= core::kMaxBlockTasks) {
       return launch.block_tasks;
     }
-    return OutOf(absl::StrCat(name, ".block_tasks"), static_cast<double>(launch.block_tasks),
+    return OutOf(absl::StrCat(name, ".block_tasks"), launch.block_tasks,
                  "from 1 to 2^40 for a kernel");
   }
   if (launch.block_tasks != 0) {
-    return OutOf(absl::StrCat(name, ".block_tasks"), static_cast<double>(launch.block_tasks),
+    return OutOf(absl::StrCat(name, ".block_tasks"), launch.block_tasks,
                  "0 for a graph or a library call");
   }
   return is_be ? kernel.segments() : 1;

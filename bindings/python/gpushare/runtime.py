@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 from collections.abc import Callable, Sequence
@@ -24,6 +25,7 @@ from gpushare.options import (
     KernelOptions,
     LibraryCall,
     PartitionOptions,
+    PlacePair,
     RuntimeOptions,
     TraceOptions,
 )
@@ -205,6 +207,28 @@ class Runtime(RuntimeBase):
         """The names of the kernels in the runtime's profile."""
         with self._use as handle:
             return read_text(lambda *buffer: library().gpushare_profile_kernel_names(handle, *buffer)).split()
+
+    def predict_pair(self, query: Sequence[tuple[Kernel, int] | tuple[Kernel, int, int]], be: tuple[Kernel, int],
+                     load: float, p99_bound: float = 0) -> PlacePair:
+        """What BE work does beside an LC app's queries, by the cost model: a row for gpushare.place.
+
+        query: its launches, each with a kernel, its block tasks (0 of a graph) and how often it runs in a row.
+        be: a kernel and its block tasks. load: of the LC app, from 0 to below 63 / 64. p99_bound: 0 is 1.05.
+        Add the kinds: {'lc': ..., 'be': ...} | row.
+        """
+        pair = init(abi.gpushare_place_pair, {'load': load})
+        with contextlib.ExitStack() as used:
+            handle = used.enter_context(self._use)
+
+            def launch(kernel: Kernel, block_tasks: int, count: int = 1) -> abi.gpushare_pair_launch:
+                struct = init(abi.gpushare_pair_launch, {'block_tasks': block_tasks, 'count': count})
+                struct.kernel = used.enter_context(kernel._use)
+                return struct
+            launches = (abi.gpushare_pair_launch * len(query))(*(launch(*one) for one in query))
+            check(library().gpushare_predict_pair(handle, launches, len(query), ctypes.byref(launch(*be)), p99_bound,
+                                                  ctypes.byref(pair)))
+        return {'load': load, 'p99_ratio': pair.p99_ratio, 'p99_error': pair.p99_error, 'be_rate': pair.be_rate,
+                'be_error': pair.be_error}
 
     def guarantees(self, kernel: Kernel | None = None, kind: TaskKind = TaskKind.DEFAULT) -> GuaranteeBit:
         """What the library guarantees for tasks of a kernel or of a kind on this device."""

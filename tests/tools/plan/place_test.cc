@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -36,6 +37,10 @@ class PlaceTest : public ::testing::Test {
     std::string path = temporary_.path() + "/cluster.json";
     std::ofstream(path) << text;
     return path;
+  }
+  static std::string Scenario(const std::string& name) {
+    const char* const folder = std::getenv("GPUSHARE_TEST_SCENARIOS");
+    return std::string(folder == nullptr ? "" : folder) + "/" + name + ".json";
   }
   std::string With(const std::string& members) { return File(kCluster + members + "}"); }
 
@@ -75,6 +80,41 @@ TEST_F(PlaceTest, AnAppWithoutAGpuIsExitCodeOneWithItsReason) {
   const Answer ignored =
       RunTool({"place", With(R"(, "be_per_gpu": 2)"), "--ignore-bounds", "--algorithm", "random"});
   EXPECT_EQ(ignored.code, 0) << ignored.err;
+}
+
+// Kinds of the scenario 'papers_many_be'; the row of the file counts before a prediction.
+TEST_F(PlaceTest, PairsWithoutARowArePredicted) {
+  const std::string cluster = R"({
+    "gpus": [{"name": "h200", "memory_bytes": 100, "count": 2}],
+    "lc_apps": [{"name": "chat", "kind": "decode16", "load": 0.5, "memory_bytes": 40, "replicas": 2}],
+    "be_apps": [{"name": "a", "kind": "sincos_w1", "memory_bytes": 1},
+                {"name": "b", "kind": "mriq_w2", "memory_bytes": 1}],
+    "pairs": [{"lc": "decode16", "be": "mriq_w2", "load": 0.5, "p99_ratio": 1.04, "be_rate": 0.125}]
+  })";
+  const std::string file = File(cluster);
+  EXPECT_EQ(RunTool({"place", file}).code, 1) << "without a scenario a pair has no row";
+  const Answer table = RunTool({"place", file, "--predict", Scenario("papers_many_be")});
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("1 pairs are predicted by the cost model"));
+  const Answer answer = RunTool({"place", file, "--predict", Scenario("papers_many_be"), "--json"});
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  const auto placed = nlohmann::json::parse(answer.out);
+  ASSERT_EQ(placed.at("predicted").size(), 1U);
+  const auto& row = placed.at("predicted")[0];
+  EXPECT_EQ(row.at("be"), "sincos_w1");
+  EXPECT_GT(row.at("be_rate"), 0.4);
+  EXPECT_LE(row.at("p99_ratio").get<double>() + row.at("p99_error").get<double>(), 1.05);
+  EXPECT_NEAR(placed.at("be_rate"), 0.125 + row.at("be_rate").get<double>(), 1e-9);
+  EXPECT_FALSE(placed.contains("not_predicted"));
+}
+
+TEST_F(PlaceTest, WhatCannotBePredictedIsNamed) {
+  const Answer answer = RunTool({"place", With(""), "--predict", Scenario("papers_many_be")});
+  EXPECT_EQ(answer.code, 1);
+  EXPECT_THAT(
+      answer.out,
+      HasSubstr("'embed' is not predicted: the scenario 'papers_many_be' has no such app."));
+  EXPECT_EQ(RunTool({"place", With(""), "--predict", "nowhere"}).code, 2);
 }
 
 TEST_F(PlaceTest, MovesAreThoseThatWereAllowed) {

@@ -300,6 +300,8 @@ CLI::App* AddPlace(CLI::App& app, PlaceArguments& arguments) {
       app.add_subcommand("place", "Place LC and BE apps on the GPUs of a cluster by predictions");
   models::placement::Valuation& valuation = arguments.request.options.valuation;
   Add(*command, "FILE", arguments.request.file, "PATH", "Cluster (docs/placement.md)")->required();
+  Add(*command, "--predict", arguments.request.predict, "SCENARIO",
+      "Predict pairs without a row: a scenario whose apps have the names of the kinds");
   Add(*command, "--algorithm", arguments.algorithm, "random|first-fit|greedy|assignment",
       "How BE apps get their GPUs, default assignment");
   Add(*command, "--moves", arguments.moves, "COUNT",

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "tools/gpushare/base/errors.h"
 #include "tools/gpushare/base/files.h"
 #include "tools/gpushare/base/text.h"
+#include "tools/gpushare/plan/predicted_pairs.h"
 
 namespace gpushare::tool {
 
@@ -28,6 +30,8 @@ using models::placement::Cluster;
 using models::placement::GpuEffect;
 using models::placement::GpuLoad;
 using models::placement::kNone;
+using models::placement::PairRow;
+using models::placement::PairSource;
 using models::placement::PairTable;
 using models::placement::Problem;
 using models::placement::Unplaced;
@@ -92,6 +96,21 @@ Json JsonOfGpu(const Cluster& cluster, const std::string& name, const GpuLoad& l
   return out;
 }
 
+// As rows of a cluster's file.
+Json JsonOfRows(const std::vector<PairRow>& rows) {
+  Json out = Json::array();
+  for (const PairRow& row : rows) {
+    out.push_back({{"lc", row.lc},
+                   {"be", row.be},
+                   {"load", row.load},
+                   {"p99_ratio", row.p99_ratio},
+                   {"p99_error", row.p99_error},
+                   {"be_rate", row.be_rate},
+                   {"be_error", row.be_error}});
+  }
+  return out;
+}
+
 }  // namespace
 
 Algorithm AlgorithmOf(const std::string& option, const std::string& text) {
@@ -109,13 +128,20 @@ Placed PlaceCluster(const PlaceRequest& request) {
   if (!cluster.ok()) {
     throw InputError(request.file + ": " + std::string(cluster.status().message()));
   }
-  Placed out = {*std::move(cluster), request.options, {}};
+  Placed out = {*std::move(cluster), request.options, {}, {}, {}};
   const PairTable table(out.cluster.pairs);
-  auto placement = models::placement::Place(out.cluster, table, request.options);
+  std::optional<PredictedPairs> predicted;
+  if (!request.predict.empty()) predicted.emplace(out.cluster, request.predict);
+  const PairSource& pairs = predicted ? static_cast<const PairSource&>(*predicted) : table;
+  auto placement = models::placement::Place(out.cluster, pairs, request.options);
   if (!placement.ok()) {
     throw InputError(request.file + ": " + std::string(placement.status().message()));
   }
   out.placement = *std::move(placement);
+  if (predicted) {
+    out.predicted = predicted->Rows();
+    out.not_predicted = predicted->NotPredicted();
+  }
   return out;
 }
 
@@ -156,6 +182,11 @@ std::string TextOf(const Placed& placed) {
              static_cast<long long>(placement.free_gpus));
   out += Format("BE rate %.3f GPUs. Value %.3f, and no placement has more than %.3f.\n",
                 placement.be_rate, placement.value, placement.upper_bound);
+  if (!placed.predicted.empty()) {
+    out += Format("%zu pairs are predicted by the cost model; --json has them.\n",
+                  placed.predicted.size());
+  }
+  for (const std::string& sentence : placed.not_predicted) out += OneLine(sentence) + "\n";
   if (placement.bounds_broken > 0) {
     out += Format("%lld LC replicas are predicted above their bound.\n",
                   static_cast<long long>(placement.bounds_broken));
@@ -179,18 +210,20 @@ std::string JsonOf(const Placed& placed) {
                         {"count", app.count},
                         {"reason", app.reason}});
   }
-  const Json out = {{"schema_version", 1},
-                    {"algorithm", NameOf(placed.options.algorithm)},
-                    {"lc_placed", placement.lc_placed},
-                    {"be_placed", placement.be_placed},
-                    {"free_gpus", placement.free_gpus},
-                    {"be_rate", placement.be_rate},
-                    {"value", placement.value},
-                    {"upper_bound", placement.upper_bound},
-                    {"moved", placement.moved},
-                    {"bounds_broken", placement.bounds_broken},
-                    {"unplaced", std::move(unplaced)},
-                    {"gpus", std::move(gpus)}};
+  Json out = {{"schema_version", 1},
+              {"algorithm", NameOf(placed.options.algorithm)},
+              {"lc_placed", placement.lc_placed},
+              {"be_placed", placement.be_placed},
+              {"free_gpus", placement.free_gpus},
+              {"be_rate", placement.be_rate},
+              {"value", placement.value},
+              {"upper_bound", placement.upper_bound},
+              {"moved", placement.moved},
+              {"bounds_broken", placement.bounds_broken},
+              {"unplaced", std::move(unplaced)},
+              {"gpus", std::move(gpus)}};
+  if (!placed.predicted.empty()) out["predicted"] = JsonOfRows(placed.predicted);
+  if (!placed.not_predicted.empty()) out["not_predicted"] = placed.not_predicted;
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -1,11 +1,12 @@
 // `gpushare place`: which GPU of a cluster has which apps, what that is worth, and who has none.
 //
-// Pure but for the file that it reads; no runtime is opened, and no GPU is needed. Threads: one.
+// No GPU is needed: pairs are predicted by a runtime on the simulated device. Threads: one.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_PLAN_PLACE_COMMAND_H_
 #define GPUSHARE_TOOLS_GPUSHARE_PLAN_PLACE_COMMAND_H_
 
 #include <string>
+#include <vector>
 
 #include "src/models/placement/cluster.h"
 #include "src/models/placement/placer.h"
@@ -14,6 +15,7 @@ namespace gpushare::tool {
 
 struct PlaceRequest {
   std::string file;
+  std::string predict;  // scenario of the kinds; empty: pairs without a row are not allowed
   models::placement::PlaceOptions options;
 };
 
@@ -21,6 +23,8 @@ struct Placed {
   models::placement::Cluster cluster;
   models::placement::PlaceOptions options;
   models::placement::Placement placement;
+  std::vector<models::placement::PairRow> predicted;  // with --predict
+  std::vector<std::string> not_predicted;             // sentences
 };
 
 // "random", "first-fit", "greedy" or "assignment".
