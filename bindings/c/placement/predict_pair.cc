@@ -79,7 +79,7 @@ absl::StatusOr<LcKind> QueryOf(const RuntimeObject& runtime,
   StructReader<gpushare_pair_launch> reader("query", array);
   GPUSHARE_RETURN_IF_ERROR(reader.Check(kLaunchesMax));
   if (reader.count() == 0) return OutOf("query_count", 0, "from 1 to 64");
-  LcKind out = {.name = kLc};
+  LcKind out = {kLc, {}};
   out.query.reserve(reader.count());
   for (size_t i = 0; i < reader.count(); ++i) {
     gpushare_pair_launch launch;
