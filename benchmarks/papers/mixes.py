@@ -26,6 +26,7 @@ from typing import Any
 from tables import markdown
 
 import gpushare
+from gpushare.options import PlaceBe, PlaceGpu, PlaceLc, PlacePair
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCENARIOS = ROOT / 'examples' / 'scenarios'
@@ -44,7 +45,7 @@ PLACEMENTS: dict[str, dict[str, Any]] = {
     'random-1': {'algorithm': gpushare.PlaceAlgorithm.RANDOM, 'seed': 1},
     'random-2': {'algorithm': gpushare.PlaceAlgorithm.RANDOM, 'seed': 2}}
 Json = dict[str, Any]
-Pairs = dict[tuple[str, str], gpushare.PlacePair]  # by LC app and BE kind
+Pairs = dict[tuple[str, str], PlacePair]  # by LC app and BE kind
 
 
 def apps() -> tuple[list[Json], list[Json]]:
@@ -98,10 +99,10 @@ def predicted_pairs(lc: list[Json], be: list[Json]) -> Pairs:
 
 def mixes(pairs: Pairs) -> dict[str, dict[str, list[str]]]:
     """By placement and LC app: the BE instances beside it."""
-    gpus: list[gpushare.PlaceGpu] = [{'name': 'gpu', 'memory_bytes': 100, 'count': len(LOADS)}]
-    lc: list[gpushare.PlaceLc] = [{'name': name, 'kind': name, 'load': load, 'memory_bytes': 1}
+    gpus: list[PlaceGpu] = [{'name': 'gpu', 'memory_bytes': 100, 'count': len(LOADS)}]
+    lc: list[PlaceLc] = [{'name': name, 'kind': name, 'load': load, 'memory_bytes': 1}
                                   for name, load in LOADS.items()]
-    be: list[gpushare.PlaceBe] = [{'name': kind, 'kind': kind, 'memory_bytes': 1, 'instances': count}
+    be: list[PlaceBe] = [{'name': kind, 'kind': kind, 'memory_bytes': 1, 'instances': count}
                                   for kind, count in INSTANCES.items()]
     found = {}
     for name, options in PLACEMENTS.items():
@@ -165,6 +166,14 @@ def compare(result: Json) -> Json:
             'mixes': rows, 'placements': sums, 'regret': 1 - sums['assignment']['be_rate'] / best}
 
 
+def rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: rounded(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    return round(value, 4) if isinstance(value, float) else value
+
+
 def text(found: Json) -> str:
     mix_rows, pair_rows = found['mixes'], found['pairs']
     table = [[row['placement'], row['lc'], ' '.join(row['be']), f"{row['predicted_p99']:.3f}", f"{row['p99']:.3f}",
@@ -202,7 +211,7 @@ def main() -> int:
     found = compare(json.loads(options.result.read_text(encoding='utf-8')))
     print(text(found))
     if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + '\n', encoding='utf-8')
+        options.json.write_text(json.dumps(rounded(found), indent=1) + '\n', encoding='utf-8')
     return 0
 
 
