@@ -1498,6 +1498,24 @@ impl Default for gpushare_place_result {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
+pub struct gpushare_pair_launch {
+    pub struct_size: u32,
+    pub count: i32,
+    pub kernel: *mut gpushare_kernel,
+    pub block_tasks: i64,
+}
+
+impl Default for gpushare_pair_launch {
+    /// Zero, which means default, with `struct_size` set.
+    fn default() -> Self {
+        let mut value: gpushare_pair_launch = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<gpushare_pair_launch>() as u32;
+        value
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
 pub struct gpushare_profile_train_options {
     pub struct_size: u32,
     pub replace_demands: gpushare_bool,
@@ -2319,6 +2337,7 @@ extern "C" {
     pub fn gpushare_kernel_pre_run(options: *const gpushare_pre_run_options, out_counters: *mut gpushare_kernel_counters) -> gpushare_status;
     pub fn gpushare_evaluate_models(samples_path: *const c_char, judge: gpushare_judge_callback, user: *mut c_void) -> gpushare_status;
     pub fn gpushare_place(options: *const gpushare_place_options, gpus: *const gpushare_place_gpu, gpu_count: usize, lc: *const gpushare_place_lc, lc_count: usize, be: *const gpushare_place_be, be_count: usize, pairs: *const gpushare_place_pair, pair_count: usize, running: *const i32, out_gpu: *mut i32, out_count: usize, out_result: *mut gpushare_place_result) -> gpushare_status;
+    pub fn gpushare_predict_pair(runtime: *mut gpushare_runtime, query: *const gpushare_pair_launch, query_count: usize, be: *const gpushare_pair_launch, p99_bound: f64, inout_pair: *mut gpushare_place_pair) -> gpushare_status;
     pub fn gpushare_profile_load(runtime: *mut gpushare_runtime, path: *const c_char) -> gpushare_status;
     pub fn gpushare_profile_save(runtime: *mut gpushare_runtime, path: *const c_char) -> gpushare_status;
     pub fn gpushare_profile_validate(path: *const c_char) -> gpushare_status;

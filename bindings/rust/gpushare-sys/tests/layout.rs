@@ -664,6 +664,12 @@ fn structs_have_the_layout_of_abi_json() {
     assert_eq!(offset!(gpushare_place_result, be_rate), 48);
     assert_eq!(offset!(gpushare_place_result, value), 56);
     assert_eq!(offset!(gpushare_place_result, upper_bound), 64);
+    assert_eq!(size_of::<gpushare_pair_launch>(), 24);
+    assert_eq!(align_of::<gpushare_pair_launch>(), 8);
+    assert_eq!(offset!(gpushare_pair_launch, struct_size), 0);
+    assert_eq!(offset!(gpushare_pair_launch, count), 4);
+    assert_eq!(offset!(gpushare_pair_launch, kernel), 8);
+    assert_eq!(offset!(gpushare_pair_launch, block_tasks), 16);
     assert_eq!(size_of::<gpushare_profile_train_options>(), 32);
     assert_eq!(align_of::<gpushare_profile_train_options>(), 8);
     assert_eq!(offset!(gpushare_profile_train_options, struct_size), 0);
