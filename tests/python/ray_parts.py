@@ -2,7 +2,7 @@
 
 from gpushare.ray import _ranking
 from gpushare.ray._ledger import Held, Ledger, Spec
-from gpushare.ray._placement import Room, greedy
+from gpushare.ray._placement import Room, by_value
 
 MS = 1_000_000
 
@@ -21,7 +21,7 @@ def ranking(**options):
 
 
 def ledger(place=None, **options):
-    book = Ledger(place or greedy(), lease_s=2.0, **options)
+    book = Ledger(place or by_value(), lease_s=2.0, **options)
     book.submit(Spec('tune', 'lora', b'code'))
     return book
 

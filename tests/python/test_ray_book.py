@@ -8,7 +8,7 @@ from ray_parts import held, ledger, room
 import gpushare
 import gpushare.ray
 from gpushare.ray._ledger import Ending, Held, Ledger, Report, Spec
-from gpushare.ray._placement import greedy
+from gpushare.ray._placement import by_value
 
 
 def test_a_job_goes_on_from_its_checkpoint_when_its_replica_is_gone():
@@ -97,7 +97,7 @@ def test_a_lost_lease_avoids_its_replica_and_a_newer_checkpoint_forgives_it():
 
 
 def test_a_cancelled_job_keeps_its_room_until_its_step_has_ended():
-    book = Ledger(greedy(), lease_s=2.0)
+    book = Ledger(by_value(), lease_s=2.0)
     book.submit(Spec('first', 'x', b'', memory_bytes=80))
     one, = book.pull(Report(room('r1')), 0.0).start
     book.cancel('first')
@@ -125,6 +125,12 @@ def test_a_job_that_has_ended_keeps_no_code_and_no_checkpoint():
 def test_code_that_is_too_large_is_refused():
     with pytest.raises(ValueError, match='1048577 bytes, and at most 1048576'):
         ledger().submit(Spec('large', 'lora', bytes((1 << 20) + 1)))
+
+
+@pytest.mark.parametrize('memory_bytes', [-1, 1 << 63, 2e9, None])
+def test_a_memory_that_no_placement_would_take_is_refused(memory_bytes):
+    with pytest.raises(ValueError, match="memory_bytes of job 'wrong' is"):
+        ledger().submit(Spec('wrong', 'lora', b'', memory_bytes))
 
 
 def test_a_name_leaves_room_for_the_lease_in_the_apps_name(runtime):
@@ -172,7 +178,7 @@ def test_leases_count_from_what_the_book_is_given():
     book = ledger(last_lease=10**18)
     start, = book.pull(Report(room('r1')), 0.0).start
     assert start.lease == 10**18 + 1
-    after = Ledger(greedy(), lease_s=2.0, last_lease=5)
+    after = Ledger(by_value(), lease_s=2.0, last_lease=5)
     after.restore(book.dump(), 0.0)
     assert after.dump()['last_lease'] == 10**18 + 1
 
@@ -201,7 +207,7 @@ def test_a_restarted_book_keeps_leases_and_checkpoints():
     book = ledger()
     start, = book.pull(Report(room('r1')), 0.0).start
     book.pull(Report(room('r1'), (held(start, steps=4, checkpoint=4, checkpoint_steps=4),)), 1.0)
-    after = Ledger(greedy(), lease_s=2.0)
+    after = Ledger(by_value(), lease_s=2.0)
     after.restore(book.dump(), 500.0)
     assert after.pull(Report(room('r1'), (held(start, steps=5),)), 501.0).keep == (start.lease,)
     again, = after.pull(Report(room('r2')), 503.1).start
@@ -214,12 +220,12 @@ def test_a_placement_that_fails_is_told_and_asked_again_after_a_while():
     def place(waiting, rooms):
         calls.append(len(rooms))
         if len(calls) < 2:
-            raise RuntimeError('no command')
+            raise RuntimeError('no memory')
         return {'tune': 'r2'}
     book = ledger(place)
     for turn in range(5):
         assert book.pull(Report(room('r1')), turn * 0.1).start == ()
-    assert (calls, book.placement_failure) == ([1], 'no command')
+    assert (calls, book.placement_failure) == ([1], 'no memory')
     assert book.pull(Report(room('r2')), 0.6).start == ()  # not before PLACE_RETRY_S
     assert calls == [1]
     assert book.pull(Report(room('r2')), 5.1).start[0].spec.name == 'tune'
@@ -236,7 +242,7 @@ def test_random_faults_never_run_a_job_twice_at_once_nor_lose_it():
     import random
     for seed in range(30):
         draw = random.Random(seed)
-        book = Ledger(greedy(), lease_s=1.0, avoid_s=0.1)
+        book = Ledger(by_value(), lease_s=1.0, avoid_s=0.1)
         for number in range(6):
             book.submit(Spec(f'job{number}', 'x', b''))
         replicas = {f'r{number}': {} for number in range(3)}  # lease to [job, steps, until]

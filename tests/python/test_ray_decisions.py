@@ -1,17 +1,11 @@
-"""The decisions of gpushare.ray, without Ray: what a replica predicts, which replica, which job where."""
+"""The decisions of gpushare.ray, without Ray: what a replica predicts, and which replica gets a request."""
 
 import math
-import pathlib
-import stat
-import sys
-import time
 
 import pytest
-from ray_parts import MS, ledger, ranking, report, room
+from ray_parts import MS, ranking, report
 
-from gpushare.ray import _estimate, _placement, _ranking
-from gpushare.ray._ledger import Report
-from gpushare.ray._placement import Pair, Waiting, greedy
+from gpushare.ray import _estimate, _ranking
 
 # --- what a replica predicts ---
 
@@ -185,103 +179,3 @@ def test_a_requests_own_deadline_comes_before_the_deployments(within_s, default_
     ([0.4, 0.4, 0.4], 2), ([1.0] * 8, 8)])
 def test_replicas_follow_the_used_share_without_swinging(used, replicas):
     assert _ranking.replicas_for(used, 0.7, 1, 8) == replicas
-
-
-# --- which job where ---
-
-PAIRS = [Pair('chat', 'lora', 0.3, 1.006, 0.68, 0.004, 0.02), Pair('chat', 'lora', 0.6, 1.010, 0.39, 0.006, 0.02),
-         Pair('chat', 'embed', 0.6, 1.09, 0.52, 0.02, 0.05)]
-
-
-def test_a_pair_between_two_loads_is_interpolated_with_the_larger_error():
-    assert _placement.value_of(PAIRS, room(load=0.45), 'lora') == pytest.approx(0.535 - 0.02)
-    assert _placement.value_of(PAIRS, room(load=0.1), 'lora') == pytest.approx(0.66)
-    assert _placement.value_of(PAIRS, room(load=0.7), 'lora') is None  # above the largest load
-    assert _placement.value_of(PAIRS, room(load=0.3), 'embed') is None  # 1.11 is above 1.05
-    assert _placement.value_of(PAIRS, room(p99_bound=1.2), 'embed') == pytest.approx(0.47)
-    assert _placement.value_of(PAIRS, room(), 'other') is None
-    assert _placement.value_of((), room(headroom=0.25), 'other') == 0.25
-
-
-def test_the_most_valuable_pair_comes_first_and_nothing_joins_a_replica_at_risk():
-    waiting = [Waiting('a', 'lora'), Waiting('b', 'lora'), Waiting('c', 'lora')]
-    rooms = [room('low', load=0.3), room('high', load=0.6), room('risky', load=0.1, at_risk=True)]
-    assert greedy(PAIRS)(waiting, rooms) == {'a': 'low', 'b': 'high'}
-
-
-def test_memory_and_avoided_replicas_count():
-    rooms = [room('r1', headroom=0.9, memory_bytes=100, jobs_max=4), room('r2', headroom=0.1, jobs_max=4)]
-    waiting = [Waiting('big', 'x', 80), Waiting('too_big', 'x', 80), Waiting('avoids', 'x', 0, frozenset({'r1'}))]
-    placed = greedy()(waiting, rooms)
-    assert placed == {'avoids': 'r2', 'big': 'r1', 'too_big': 'r2'}
-
-
-def test_a_replica_without_free_memory_is_no_gpu_of_the_command():
-    rooms = [room('full', memory_bytes=0), room('some', memory_bytes=100), room('unknown')]
-    gpus = _placement.cluster_of(PAIRS, [Waiting('x', 'lora', 10)], rooms)['gpus']
-    assert [(gpu['name'], gpu['memory_bytes']) for gpu in gpus] == [('gpu1', 100), ('gpu2', 1 << 40)]
-
-
-def test_what_the_command_places_must_fit_the_memory_together():
-    answer = {'gpus': [{'gpu': 'gpu0:0', 'be_apps': [{'app': 'job0'}, {'app': 'job1'}]}]}
-    waiting = [Waiting('a', 'lora', 80), Waiting('b', 'lora', 80)]
-    assert _placement.placed_by(answer, waiting, [room('r', memory_bytes=100, jobs_max=4)]) == {'a': 'r'}
-
-
-def test_the_command_gets_the_cluster_and_its_answer_is_checked(tmp_path, monkeypatch):
-    monkeypatch.setattr(_placement, 'COMMAND_TIMEOUT_S', 30)  # this one starts an interpreter
-    command = tmp_path / 'gpushare'
-    command.write_text(f'''#!{sys.executable}
-import json, sys
-assert sys.argv[1] == 'place' and sys.argv[3] == '--json'
-cluster = json.load(open(sys.argv[2]))
-assert [gpu['name'] for gpu in cluster['gpus']] == ['gpu0', 'gpu2'], cluster
-assert {{'gpu': 'gpu2:0', 'app': 'held2.0'}} in cluster['running']
-print(json.dumps({{'gpus': [{{'gpu': 'gpu0:0', 'be_apps': [{{'app': 'job1', 'instances': 1}}]}},
-                           {{'gpu': 'gpu2:0', 'be_apps': [{{'app': 'held2.0', 'instances': 1}},
-                                                         {{'app': 'job0', 'instances': 1}}]}}]}}))
-sys.exit(1)
-''')
-    command.chmod(command.stat().st_mode | stat.S_IXUSR)
-    place = _placement.by_command(str(command), PAIRS)
-    rooms = [room('a'), room('b', at_risk=True), room('c', running=(('held', 'lora'),))]
-    # c has its one job already, whatever the command says.
-    assert place([Waiting('x', 'lora'), Waiting('y', 'lora')], rooms) == {'y': 'a'}
-
-
-def test_a_command_that_hangs_leaves_the_leases_most_of_their_time(tmp_path):
-    command = tmp_path / 'gpushare'
-    command.write_text('#!/bin/sh\nexec sleep 20\n')
-    command.chmod(command.stat().st_mode | stat.S_IXUSR)
-    book = ledger(_placement.by_command(str(command), PAIRS))
-    begin = time.monotonic()
-    for turn in range(20):
-        book.pull(Report(room('r1', load=turn / 20)), turn * 0.2)
-    assert time.monotonic() - begin < 1.9  # one attempt in 4 s; a second one would wait for another 0.5 s
-    assert 'timed out' in book.placement_failure
-
-
-def test_a_command_that_fails_says_why(tmp_path, monkeypatch):
-    monkeypatch.setattr(_placement, 'COMMAND_TIMEOUT_S', 30)
-    command = tmp_path / 'gpushare'
-    command.write_text('#!/bin/sh\necho \'{"error": {"message": "The GPU has no memory."}}\'\nexit 2\n')
-    command.chmod(command.stat().st_mode | stat.S_IXUSR)
-    with pytest.raises(RuntimeError, match='no memory'):
-        _placement.by_command(str(command), PAIRS)([Waiting('x', 'lora')], [room()])
-    command.write_text('#!/bin/sh\necho oops >&2\nexit 139\n')
-    with pytest.raises(RuntimeError, match='139 and no placement: oops'):
-        _placement.by_command(str(command), PAIRS)([Waiting('x', 'lora')], [room()])
-    with pytest.raises(ValueError, match='there is none'):
-        _placement.by_command(str(command), [])
-
-
-def test_the_command_itself_places_as_greedy_does_where_both_are_best():
-    command = pathlib.Path(__file__).parents[2] / 'build/dev/tools/gpushare/gpushare'
-    if not command.is_file():
-        pytest.skip('The command gpushare is not built in build/dev.')
-    rooms = [room('a', jobs_max=2), room('b', load=0.55, running=(('held', 'lora'),), jobs_max=2),
-             room('c', at_risk=True)]
-    waiting = [Waiting(f'job{number}', 'lora', 10**9) for number in range(4)]
-    place = _placement.by_command(str(command), PAIRS)
-    assert place(waiting, rooms) == greedy(PAIRS)(waiting, rooms) == {'job0': 'a', 'job1': 'a', 'job2': 'b'}
-    assert place(waiting, [room(load=0.9)]) == {}

@@ -11,7 +11,7 @@ from ray_parts import room
 import gpushare
 import gpushare.ray
 from gpushare.ray._ledger import Ending, Ledger, Spec
-from gpushare.ray._placement import greedy
+from gpushare.ray._placement import by_value
 from gpushare.ray._running import Action, Codec, Facts, Guard, Runner
 
 
@@ -58,7 +58,7 @@ class Cluster:
 
     def __init__(self, runtime, **options):
         self.runtime, self.at_risk, self.lost, self.deaf = runtime, False, False, False
-        self.book = Ledger(greedy(), lease_s=options.pop('lease_s', 5.0))
+        self.book = Ledger(by_value(), lease_s=options.pop('lease_s', 5.0))
         self.runner = self.replica('r1', **options)
 
     def replica(self, name, move_after_s=100.0, checkpoint_s=0.0):

@@ -27,10 +27,11 @@ JOBS_MAX = 10_000  # of one actor, those that have ended among them
 FAILURES_MAX = 3  # a job that raises so often is wrong itself
 LEASES_LOST_MAX = 3  # without a newer checkpoint between them: the job is what kills its replicas
 NAME_BYTES_MAX = 43  # an app's name has at most 63, of which the lease takes 20
+MEMORY_BYTES_MAX = (1 << 63) - 1
 CODE_BYTES_MAX = 1 << 20  # of a pickled callable with its arguments: data belongs in a file
 OFFER_MARGIN = 16  # waiting jobs that the placement sees beyond the free slots, as some may fit nowhere
 OFFER_S = 1.0  # after which the next waiting jobs are offered where none of these fits
-PLACE_RETRY_S = 5.0  # after a placement that failed: a command that hangs must not take the time of the leases
+PLACE_RETRY_S = 5.0  # after a placement that failed: the same input fails again
 AVOID_S = 30.0  # a replica that gave a job back does not get it again so soon
 
 
@@ -173,6 +174,10 @@ class Ledger:
         if len(spec.name.encode()) > NAME_BYTES_MAX:
             raise ValueError(f"The job's name '{spec.name}' has {len(spec.name.encode())} bytes, and at most "
                              f'{NAME_BYTES_MAX} may be.')
+        memory_bytes = spec.memory_bytes
+        if not isinstance(memory_bytes, int) or not 0 <= memory_bytes <= MEMORY_BYTES_MAX:
+            raise ValueError(f"memory_bytes of job '{spec.name}' is {memory_bytes!r}, and it must be a whole number "
+                             f'from 0 to {MEMORY_BYTES_MAX}.')
         if len(spec.code) > CODE_BYTES_MAX:
             raise ValueError(f"The callable and the arguments of job '{spec.name}' have {len(spec.code)} bytes, and at "
                              f'most {CODE_BYTES_MAX} may be: write data to a file, and pass its path.')

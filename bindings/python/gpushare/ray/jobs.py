@@ -18,7 +18,7 @@ import ray
 from ray import cloudpickle
 
 from gpushare.ray._ledger import Ledger, Orders, Report, Spec, State, counts
-from gpushare.ray._placement import Pair, by_command, greedy
+from gpushare.ray._placement import Pair, by_value
 from gpushare.ray._running import Codec, JobGpu
 from gpushare.ray.metrics import job_metrics
 
@@ -35,10 +35,9 @@ class JobsActor:
     state_path: a file that holds the book across restarts of the actor. Without it, jobs end with the actor.
     """
 
-    def __init__(self, name: str, pairs: Sequence[Pair], command: str | None, lease_s: float,
-                 state_path: str | None) -> None:
-        self._ledger = Ledger(greedy(pairs) if command is None else by_command(command, pairs), lease_s=lease_s,
-                              last_lease=time.time_ns())  # above the leases of a book that was lost
+    def __init__(self, name: str, pairs: Sequence[Pair], lease_s: float, state_path: str | None) -> None:
+        # The leases are above those of a book that was lost.
+        self._ledger = Ledger(by_value(pairs), lease_s=lease_s, last_lease=time.time_ns())
         self._path = pathlib.Path(state_path) if state_path else None
         self._saved_s, self._saved_changes = 0.0, 0
         self._set_metrics = job_metrics(name)
@@ -149,7 +148,7 @@ class Jobs:
         ray.get(self._actor.forget.remote(name), timeout=RESTART_S)
 
     def placement_failure(self) -> str:
-        """Why jobs were not placed when it was last tried, as by a wrong command; '': they were."""
+        """Why jobs were not placed when it was last tried; '': they were."""
         failure: str = self._read(self._actor.placement_failure)
         return failure
 
@@ -165,20 +164,19 @@ class Jobs:
                 time.sleep(0.5)
 
 
-def start_jobs(name: str = 'jobs', *, pairs: Sequence[Pair] = (), command: str | None = None, lease_s: float = LEASE_S,
+def start_jobs(name: str = 'jobs', *, pairs: Sequence[Pair] = (), lease_s: float = LEASE_S,
                state_path: str | os.PathLike[str] | None = None, **actor_options: Any) -> Jobs:
-    """Starts the Jobs actor of this name, or finds it. It is detached and Ray restarts it.
+    """Starts the Jobs actor of this name, or finds it. It is detached, Ray restarts it, and it loads libgpushare.
 
-    pairs: what LC and BE kinds do to each other; without them a job goes where the most headroom is. command: the path
-    of the program gpushare, whose assignment places the jobs; without it the most valuable pair comes first. lease_s:
-    after which time a job of a replica that is gone starts again; a step of a job must be shorter than a fifth of it.
+    pairs: what LC and BE kinds do to each other; without them a job goes where the most headroom is. lease_s: after
+    which time a job of a replica that is gone starts again; a step of a job must be shorter than a fifth of it.
     state_path: a file, which a restart of the actor on any node can read; without it a restart loses the jobs.
     actor_options: of Ray, such as resources or runtime_env.
     """
     options = {'name': name, 'namespace': NAMESPACE, 'lifetime': 'detached', 'get_if_exists': True, 'num_cpus': 0,
                'max_restarts': -1, **actor_options}
     actor = ray.remote(JobsActor).options(**options).remote(
-        name, tuple(pairs), command, lease_s, None if state_path is None else os.fspath(state_path))
+        name, tuple(pairs), lease_s, None if state_path is None else os.fspath(state_path))
     ray.get(actor.status.remote(), timeout=RESTART_S)  # an error of the actor's start is raised here, at once
     return Jobs(actor)
 
