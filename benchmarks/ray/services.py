@@ -1,13 +1,14 @@
 """What compare.py deploys: LC services on simulated GPUs, and the best-effort job that runs beside them.
 
 Each replica notes its process and each request that it answered in a folder, so that a request that was answered twice
-shows, and one that no answer reached.
+shows, and one that no answer reached. A job notes there from which checkpoint it begins.
 """
 
 import os
 import pathlib
 import time
 
+import gpushare
 import gpushare.ray
 
 STEP_TASKS = 170_000  # block tasks of a job's step: 50 ms of a whole simulated H200
@@ -29,7 +30,7 @@ class Service(gpushare.ray.Replica):
         self.kernel = self.runtime.register_kernel('sincos_27us')
         self.block_tasks, self.version = int(query_ms * 33_000), version  # 33 a microsecond on the whole device
         self.answers = os.open(pathlib.Path(folder) / f'answers.{os.getpid()}', os.O_CREAT | os.O_APPEND | os.O_WRONLY)
-        (pathlib.Path(folder) / f'{name}.{os.getpid()}').touch()
+        (pathlib.Path(folder) / f'{name}.{os.getpid()}').write_text(self.replica_name()[0], encoding='utf-8')
 
     async def __call__(self, number, within_s=None):
         with self.request(within_s):
@@ -41,8 +42,10 @@ class Service(gpushare.ray.Replica):
 class Steps:
     """A job without an end. Its checkpoint is the number of its steps."""
 
-    def __init__(self, gpu, checkpoint):
+    def __init__(self, gpu, checkpoint, folder):
         self.app, self.kernel, self.done = gpu.app, _kernel(gpu), checkpoint or 0
+        with open(pathlib.Path(folder) / f"starts.{gpu.name.partition('#')[0]}", 'a', encoding='utf-8') as starts:
+            starts.write(f'{self.done}\n')
 
     def step(self):
         self.app.submit(self.kernel, block_tasks=STEP_TASKS).wait_ok()

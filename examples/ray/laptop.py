@@ -65,8 +65,8 @@ async def latencies_ms(handle, seconds):
 
 
 if __name__ == '__main__':
-    ray.init(num_cpus=2, resources={'gpushare_lc': 2}, object_store_memory=100_000_000, log_to_driver=False,
-             include_dashboard=False)
+    ray.init(address='local', num_cpus=2, resources={'gpushare_lc': 2}, object_store_memory=100_000_000,
+             log_to_driver=False, include_dashboard=False)
     jobs = gpushare.ray.start_jobs()
     jobs.submit('tune', Tune)
     asked = asyncio.run(latencies_ms(serve.run(Chat.bind()), float(sys.argv[1]) if len(sys.argv) > 1 else 10))

@@ -1,4 +1,4 @@
-"""A replica of gpushare.ray, without Ray, and the verdict of benchmarks/ray."""
+"""A replica of gpushare.ray, without Ray."""
 
 import importlib
 import json
@@ -169,25 +169,6 @@ def test_the_states_of_jobs_are_counted():
     assert _ledger.counts(book.status()) == {'waiting': 1, 'leased': 0, 'done': 0, 'failed': 0, 'cancelled': 0}
     assert json.dumps(book.status())  # plain values
     assert _running.Action.RUN.value == 'run'
-
-
-# --- the benchmark's verdict ---
-
-def phase(breaks=False, lost=0, twice=0, answered=5, **outcomes):
-    return {'outcomes': {'version 1': 10, 'lost': lost, **outcomes}, 'lost': lost, 'twice': twice, 'breaks': breaks,
-            'services': {'chat': {'answered': 5}, 'rank': {'answered': answered}}}
-
-
-@pytest.mark.parametrize(('figures', 'wrong'), [
-    (phase(), ''), (phase(breaks=True, ActorDiedError=4, ActorUnavailableError=8), ''),
-    (phase(lost=1), '1 requests had no answer'), (phase(twice=2), '2 requests were answered twice'),
-    (phase(ActorDiedError=1), 'nothing was broken'), (phase(breaks=True, ActorDiedError=13), 'At most 12'),
-    (phase(breaks=True, WouldBeLateError=1), 'WouldBeLateError'), (phase(breaks=True, answered=0), "['rank']")])
-def test_a_phase_is_judged_by_its_errors_too(figures, wrong, monkeypatch):
-    monkeypatch.syspath_prepend(str(pathlib.Path(__file__).parents[2] / 'benchmarks/ray'))
-    verdict = importlib.import_module('verdict').verdict
-    assert wrong in ' '.join(verdict(figures))
-    assert bool(wrong) == bool(verdict(figures))
 
 
 def test_the_wheel_has_each_package_and_the_extra():
