@@ -42,8 +42,8 @@ set(gpushare_repeated_tests fault_simulation_test bounds_property_test policies_
 
 # The tests that take longest start first, so that none is left to run alone at the end.
 set(gpushare_long_tests
-  tail_credit_test calibration_test bounds_property_test tools_profile_files_test lc_gate_test tools_fused_test
-  segments_beside_queries_test
+  python_ray tail_credit_test calibration_test bounds_property_test tools_profile_files_test lc_gate_test
+  tools_fused_test segments_beside_queries_test
   tools_models_test sim_measured_colocation_test fault_simulation_test api_sequence_fuzzer_replay
   tools_moving_loads_test tools_h200_measured_test tools_command_test tools_h200_gpu_test
   sim_tiers_agree_test policies_property_test c_api_test tools_real_time_test)

@@ -30,6 +30,7 @@ fi
 
 # Continuous integration has 90 minutes, on a machine that is at times three times slower. The tests come first then.
 slow_seconds=2700
+ray_seconds=600  # to install Ray Serve, which takes one minute on an idle machine
 
 failed=()
 # stage NAME COMMAND...: runs it, says how long it took, remembers a failure and goes on.
@@ -115,6 +116,12 @@ if [[ $quick -eq 0 ]]; then
     stage 'fuzzers' tools/fuzz.sh
     stage 'clang-tidy' tidy
   fi
+fi
+# For the test python_ray alone, which skips without it, as where there is no network.
+if [[ "${CI:-}" == true && $SECONDS -gt $slow_seconds ]]; then
+  say "== Ray Serve: left out, because this machine took $SECONDS s until here (more than $slow_seconds s)"
+elif [[ $quick -eq 0 ]] && ! timeout "$ray_seconds" tools/setup.sh --ray; then
+  say "== Ray Serve: not installed, for the reason above or because it took $ray_seconds s; the test python_ray skips"
 fi
 stage 'tests' build_and_test dev "$preset" "-DGPUSHARE_CUDA=$cuda" "-DGPUSHARE_CUDA_TOOLKIT=$toolkit" "-DGPUSHARE_TESTS=$tests" \
   "-DGPUSHARE_ABSEIL_SOURCE=$abseil"

@@ -1,4 +1,4 @@
-"""gpushare.ray under Ray Serve: simulated GPUs, services, jobs, a replica that is killed. It takes a minute on 2 cores.
+"""gpushare.ray under Ray Serve: two simulated GPUs, a service, a job, a replica that is killed; the example.
 
 It runs in the Python that has Ray: that of GPUSHARE_RAY_PYTHON, else that of tools/setup.sh --ray, else this one.
 The other tests of gpushare.ray need no Ray. benchmarks/ray/compare.py is the program; its full run is the nightly one.
@@ -14,7 +14,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RELEASE = '2.60.0'
-LIMIT_S = 240  # of a machine that does other things meanwhile; alone it takes less than 90 s
+LIMIT_S = 480  # of a machine that does other things meanwhile; alone it takes less than 90 s
+STARTS = 2  # of Ray: a try that fails takes a minute
 IMPORT_LIMIT_S = 60  # of importing Ray; alone it takes 3 s
 
 
@@ -40,15 +41,21 @@ def ray_python():
 
 def run(program, *arguments):
     variables = {**os.environ, 'PYTHONPATH': str(ROOT / 'bindings/python'), 'RAY_USAGE_STATS_ENABLED': '0'}
-    done = subprocess.run([ray_python(), str(ROOT / program), *arguments], env=variables, capture_output=True,
-                          text=True, timeout=LIMIT_S, check=False)
-    if done.returncode != 0 and 'The current node timed out during startup' in done.stderr:
-        pytest.skip('Ray itself has not started in its 60 s: the host is too busy.')
+    python = ray_python()
+    for _ in range(STARTS):
+        done = subprocess.run([python, str(ROOT / program), *arguments], env=variables, capture_output=True, text=True,
+                              timeout=LIMIT_S, check=False)
+        if done.returncode == 0 or 'The current node timed out during startup' not in done.stderr:
+            break
+    else:
+        pytest.skip(f'Ray itself has not started, {STARTS} times: it gives its own processes 15 s, and the host is too '
+                    'busy.')
     assert done.returncode == 0, f'{done.stdout[-4000:]}\n{done.stderr[-4000:]}'
     return done.stdout
 
 
 def test_no_request_is_lost_or_answered_twice_when_a_replica_is_killed():
+    """And the job of that replica goes on from its checkpoint."""
     said = run('benchmarks/ray/compare.py', '--smoke', '--seconds', '8')
     assert 'No request was lost, and none was answered twice.' in said
 
