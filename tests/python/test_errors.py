@@ -1,9 +1,12 @@
 """Errors are exceptions with the library's sentence and status, and arguments that C would cut are refused."""
 
+import pickle
+
 import pytest
 
 import gpushare
 from gpushare._structs import init
+from gpushare.errors import error_of
 
 
 def test_an_error_carries_the_sentence_and_the_status(runtime):
@@ -27,6 +30,24 @@ def test_each_status_has_its_exception(runtime, call, error, builtin):
     with pytest.raises(error) as caught:
         call(runtime)
     assert isinstance(caught.value, builtin)
+
+
+@pytest.mark.parametrize('status', [status for status in gpushare.Status if status != gpushare.Status.OK])
+def test_an_error_goes_to_another_process(status):
+    error = error_of(status, 'The device has 132 SMs.')
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), again.status, again.message) == (type(error), status, 'The device has 132 SMs.')
+    assert str(again) == str(error)
+
+
+def test_a_task_error_goes_to_another_process(service, chain):
+    ticket = service.submit(chain)
+    ticket.wait_ok()
+    error = gpushare.TaskError(ticket.record(), KeyError('weight'))
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is gpushare.TaskError
+    assert (again.record, again.verdict, str(again)) == (error.record, gpushare.Verdict.OK, str(error))
+    assert "raised KeyError: 'weight'" in str(again)
 
 
 def test_a_missing_gpu_is_unavailable():

@@ -6,6 +6,8 @@ that does not end with Verdict.OK raises TaskError.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gpushare.enums import Status, Verdict
 from gpushare.records import CompletionRecord
 
@@ -20,6 +22,10 @@ class Error(Exception):
         self.status = Status(status)
         self.message = message
         super().__init__(f'{self.status.name}: {message}')
+
+    def __reduce__(self) -> tuple[type[Error], tuple[int, str]]:
+        """Pickles the arguments, which are not `args`: a replica's error travels to its caller."""
+        return type(self), (int(self.status), self.message)
 
 
 class InvalidArgumentError(Error, ValueError):
@@ -91,10 +97,20 @@ class TaskError(Exception):
         self.record = record
         super().__init__(_sentence(record, raised))
 
+    def __reduce__(self) -> tuple[Callable[[CompletionRecord, str], TaskError], tuple[CompletionRecord, str]]:
+        return _restored, (self.record, str(self))
+
     @property
     def verdict(self) -> Verdict:
         """How the task ended."""
         return self.record.verdict
+
+
+def _restored(record: CompletionRecord, sentence: str) -> TaskError:
+    """A pickled TaskError. The sentence has what is to be said of its cause."""
+    error = TaskError.__new__(TaskError, sentence)
+    error.record = record
+    return error
 
 
 def described(error: BaseException) -> str:
