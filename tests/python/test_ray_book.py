@@ -62,6 +62,19 @@ def test_a_job_that_was_given_back_goes_elsewhere_for_a_while():
     assert book.status()['tune']['moves'] == 1
 
 
+def test_a_replica_that_dies_while_a_job_moves_to_it_loses_no_checkpoint():
+    book = ledger(avoid_s=10.0)
+    start, = book.pull(Report(room('r1')), 0.0).start
+    back = held(start, steps=3, checkpoint=b'3', checkpoint_steps=3, ending=Ending.RETURNED)
+    book.pull(Report(room('r1'), (back,)), 1.0)
+    assert book.pull(Report(room('r2')), 1.1).start[0].checkpoint == b'3'
+    assert book.pull(Report(room('r3')), 3.0).start == ()  # r2 may run it
+    again, = book.pull(Report(room('r3')), 3.2).start
+    assert (again.checkpoint, again.steps) == (b'3', 3)
+    job = book.status()['tune']
+    assert (job['moves'], job['leases_lost'], job['failures']) == (1, 1, 0)
+
+
 def test_a_job_that_raises_three_times_has_failed_and_says_why():
     book = ledger(avoid_s=0.0)
     for turn in range(3):
@@ -235,6 +248,15 @@ def test_a_placement_that_fails_is_told_and_asked_again_after_a_while():
 def test_a_replica_that_leaves_gets_nothing():
     book = ledger()
     assert book.pull(Report(room('r1'), takes_jobs=False), 0.0).start == ()
+
+
+def test_a_start_whose_answer_was_lost_goes_elsewhere_at_once_when_its_replica_leaves():
+    book = ledger()
+    start, = book.pull(Report(room('r1')), 0.0).start
+    assert book.pull(Report(room('r1'), takes_jobs=False), 0.1).start == ()
+    again, = book.pull(Report(room('r2')), 0.2).start
+    assert again.lease > start.lease
+    assert book.status()['tune']['leases_lost'] == 0
 
 
 def test_random_faults_never_run_a_job_twice_at_once_nor_lose_it():

@@ -213,6 +213,10 @@ class Ledger:
         start: list[Start] = []
         for job in self._jobs.values():
             if job.state is State.LEASED and job.replica == replica and job.lease not in known:
+                if not report.takes_jobs:  # it has not begun the job, and leaves
+                    self.changes += 1
+                    job.wait_again()
+                    continue
                 job.until_s = now_s + self._lease_s  # as the replica counts it, from this pull
                 start.append(Start(job.spec, job.lease, job.checkpoint_steps, job.checkpoint))
         return Orders(self._lease_s, tuple(start), tuple(keep), tuple(drop))
