@@ -32,7 +32,7 @@ import layout_table
 
 # The first is included by the others.
 C_HEADERS = ('gpushare.h', 'gpushare_policy.h', 'gpushare_cost_model.h')
-CPP_HEADERS = ('gpushare.hpp', 'host_memory.hpp')
+CPP_HEADERS = ('gpushare.hpp', 'host_memory.hpp', 'group/group.hpp')
 # The names that g++ 12 and clang 14 know for C23 and C++23.
 C_STANDARDS = ('c99', 'c11', 'c17', 'c2x')
 CPP_STANDARDS = ('c++17', 'c++20', 'c++2b')

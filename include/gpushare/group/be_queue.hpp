@@ -1,0 +1,280 @@
+// A best-effort (BE) app on all GPUs of a group. Its items wait in one queue in front of the
+// runtimes and go where they are predicted to end first (docs/several-gpus.md).
+//
+//   auto queue = group->CreateBeQueue(app_options);
+//   gpushare::BeWork work;
+//   work.kernel = kernel;                     // of Group::RegisterKernel
+//   work.done = ...;                          // how the item ended, exactly once
+//   gpushare::Status status = queue->Submit(work);
+//
+// Threads: any, also inside callbacks. Submits never wait and allocate nothing.
+#ifndef GPUSHARE_GROUP_BE_QUEUE_HPP_
+#define GPUSHARE_GROUP_BE_QUEUE_HPP_
+
+#include <array>
+#include <cstdint>
+#include <gpushare/gpushare.hpp>
+#include <gpushare/group/kernel.hpp>
+#include <gpushare/group/lc_queue.hpp>
+#include <gpushare/group/state.hpp>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace gpushare {
+
+// One BE item: a task that any GPU with the kernel may take.
+struct BeWork {
+  const GroupKernel* kernel = nullptr;  // must be given
+  TaskOptions task;                     // as in LcWork; what it points to lives until it is done
+  GroupPrepare prepare = nullptr;       // may be null; runs when a GPU takes the item
+  void* prepare_user = nullptr;
+  GroupDone done = nullptr;  // may be null
+  void* done_user = nullptr;
+  int64_t expected_ns = 0;  // solo duration; 0: that of the kernel
+  // It may start over on another GPU where its own was lost.
+  bool repeatable = false;
+};
+
+struct BeQueueOptions {
+  int32_t window = 2;        // items that a GPU has in hand, at most; 1 to 64
+  int32_t items_max = 4096;  // in all; 1 to 65536
+};
+
+namespace group_detail {
+
+class BeQueueCore final : public Waiting {
+ public:
+  BeQueueCore(GroupState* state, const BeQueueOptions& options)
+      : state_(*state), options_(options), slots_(static_cast<size_t>(options.items_max)) {
+    for (size_t i = slots_.size(); i-- > 0;) {
+      slots_[i].core = this;
+      slots_[i].next = free_;
+      free_ = &slots_[i];
+    }
+  }
+
+  AppOnAll& apps() { return apps_; }
+
+  Status Submit(const BeWork& work) {
+    Status status = CheckTask(work.task, work.kernel);
+    if (!status.ok()) return status;
+    bool on_any = false;
+    for (int gpu = 0; gpu < state_.gpus; ++gpu) on_any |= IsUsable(*work.kernel, gpu);
+    if (!on_any) {
+      return Status(GPUSHARE_UNAVAILABLE, "No GPU that has the kernel is left: all are lost.");
+    }
+    {
+      const std::lock_guard<std::mutex> lock(state_.mutex);
+      if (state_.closing) {
+        return Status(GPUSHARE_FAILED_PRECONDITION, "The group is shut down.");
+      }
+      if (free_ == nullptr) {
+        return Status(GPUSHARE_RESOURCE_EXHAUSTED, "The queue has " +
+                                                       std::to_string(slots_.size()) +
+                                                       " items, which is its limit (items_max).");
+      }
+      Slot* slot = free_;
+      free_ = slot->next;
+      slot->work = work;
+      slot->gpu = kNone;
+      PushBack(slot);
+      ++state_.pending;
+    }
+    Pump();
+    return Status();
+  }
+
+  void Pump() override {
+    while (true) {
+      Slot* slot = nullptr;
+      const Action action = Next(&slot);
+      if (action == Action::kNothing) return;
+      if (action == Action::kEnd) {
+        const bool closing = state_.closing;
+        Finish(*slot, kNone,
+               EndedWithout(closing ? GPUSHARE_VERDICT_SHUTDOWN : GPUSHARE_VERDICT_DEVICE_LOST));
+        continue;
+      }
+      HandOver(*slot);
+    }
+  }
+
+ private:
+  static constexpr int kNone = -1;
+  // Items that are looked at behind one that has no room, so that an item of one GPU does not hold
+  // those of the others.
+  static constexpr int kLookAhead = 64;
+
+  struct Slot {
+    BeQueueCore* core = nullptr;
+    Slot* next = nullptr;
+    BeWork work;
+    int gpu = kNone;
+    int64_t solo_ns = 0;
+  };
+  enum class Action { kNothing, kHandOver, kEnd };
+
+  static size_t Index(int gpu) { return static_cast<size_t>(gpu); }
+  bool IsUsable(const GroupKernel& kernel, int gpu) const {
+    return !state_.IsLost(gpu) && kernel.IsOn(gpu);
+  }
+
+  // The queue of waiting items; under the lock.
+  void PushBack(Slot* slot) {
+    slot->next = nullptr;
+    (last_ == nullptr ? first_ : last_->next) = slot;
+    last_ = slot;
+  }
+  void PushFront(Slot* slot) {
+    slot->next = first_;
+    first_ = slot;
+    if (last_ == nullptr) last_ = slot;
+  }
+  void Remove(Slot* before, Slot* slot) {
+    (before == nullptr ? first_ : before->next) = slot->next;
+    if (last_ == slot) last_ = before;
+  }
+
+  static int64_t SoloNs(const BeWork& work, int gpu) {
+    return work.expected_ns > 0 ? work.expected_ns
+                                : work.kernel->SoloNs(gpu, work.task.block_tasks);
+  }
+
+  // Whether a GPU may get the item now: it is there, has room in its window and is not held for a
+  // step. Under the lock.
+  bool HasRoom(const BeWork& work, int gpu) const {
+    return in_hand_[Index(gpu)] < options_.window &&
+           work.kernel->LeavesWithinNs(gpu, SoloNs(work, gpu)) <=
+               state_.be_leaves_within_ns[Index(gpu)];
+  }
+
+  // Takes the first item that some GPU has room for, and counts it on the GPU that is predicted to
+  // end it first; or one that no GPU can run any more.
+  Action Next(Slot** out_slot) {
+    std::array<int64_t, kGroupGpusMax> now_ns{};
+    for (int gpu = 0; gpu < state_.gpus; ++gpu) now_ns[Index(gpu)] = state_.On(gpu).NowNs();
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    Slot* before = nullptr;
+    int looked = 0;
+    for (Slot* slot = first_; slot != nullptr && looked < kLookAhead;
+         before = slot, slot = slot->next, ++looked) {
+      bool usable = false;
+      int best = kNone;
+      double best_ns = 0;
+      for (int gpu = 0; gpu < state_.gpus && !state_.closing; ++gpu) {
+        if (!IsUsable(*slot->work.kernel, gpu)) continue;
+        usable = true;
+        if (!HasRoom(slot->work, gpu)) continue;
+        const int64_t at_ns = now_ns[Index(gpu)];
+        const double end_ns = state_.be[Index(gpu)].UntilEndNs(
+            at_ns, SoloNs(slot->work, gpu), state_.lc[Index(gpu)].ShareAt(at_ns));
+        if (best != kNone && end_ns >= best_ns) continue;
+        best = gpu;
+        best_ns = end_ns;
+      }
+      if (usable && best == kNone) continue;
+      Remove(before, slot);
+      *out_slot = slot;
+      if (!usable) return Action::kEnd;
+      slot->gpu = best;
+      slot->solo_ns = SoloNs(slot->work, best);
+      state_.be[Index(best)].Begin(now_ns[Index(best)], slot->solo_ns);
+      ++in_hand_[Index(best)];
+      return Action::kHandOver;
+    }
+    return Action::kNothing;
+  }
+
+  void HandOver(Slot& slot) {
+    const int gpu = slot.gpu;
+    TaskOptions task = slot.work.task;
+    task.kernel = slot.work.kernel->On(gpu).get();
+    task.callback = &BeQueueCore::OnDone;
+    task.callback_user = &slot;
+    task.detached = 1;
+    if (slot.work.prepare != nullptr) slot.work.prepare(slot.work.prepare_user, gpu, &task);
+    const gpushare_status code =
+        gpushare_submit_be(apps_.queues[Index(gpu)].front().get(), &task, nullptr);
+    if (code == GPUSHARE_OK) return;  // the slot may be another item's by now
+    const bool is_lost = state_.TellsLoss(gpu, code);
+    const int64_t now_ns = state_.On(gpu).NowNs();
+    {
+      const std::lock_guard<std::mutex> lock(state_.mutex);
+      state_.be[Index(gpu)].End(now_ns, slot.solo_ns, 0);
+      --in_hand_[Index(gpu)];
+      if (is_lost) PushFront(&slot);
+    }
+    if (!is_lost) Finish(slot, gpu, EndedWithout(GPUSHARE_VERDICT_FAILED));
+  }
+
+  static void OnDone(void* user, const gpushare_completion_record* record) {
+    const InCallback inside;
+    Slot& slot = *static_cast<Slot*>(user);
+    slot.core->Done(slot, *record);
+  }
+
+  void Done(Slot& slot, const gpushare_completion_record& record) {
+    const int gpu = slot.gpu;
+    slot.work.kernel->Learn(gpu, record, slot.work.task.block_tasks);
+    const bool ok = record.verdict == GPUSHARE_VERDICT_OK;
+    const bool is_lost = record.verdict == GPUSHARE_VERDICT_DEVICE_LOST;
+    if (is_lost) state_.MarkLost(gpu);
+    bool again = false;
+    {
+      const std::lock_guard<std::mutex> lock(state_.mutex);
+      state_.be[Index(gpu)].End(record.complete_ns, slot.solo_ns, ok ? slot.solo_ns : 0);
+      --in_hand_[Index(gpu)];
+      again = is_lost && slot.work.repeatable && !state_.closing;
+      if (again) PushFront(&slot);
+    }
+    if (!again) Finish(slot, gpu, record);
+    Pump();
+  }
+
+  void Finish(Slot& slot, int gpu, const gpushare_completion_record& record) {
+    const GroupDone done = slot.work.done;
+    void* user = slot.work.done_user;
+    {
+      const std::lock_guard<std::mutex> lock(state_.mutex);
+      slot.next = free_;
+      free_ = &slot;
+    }
+    if (done != nullptr) done(user, gpu, &record);
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    --state_.pending;
+    state_.changed.notify_all();
+  }
+
+  GroupState& state_;
+  const BeQueueOptions options_;
+  AppOnAll apps_;
+  // The rest is guarded by the group's lock; a slot in hand belongs to the thread that submits it.
+  std::vector<Slot> slots_;
+  Slot* free_ = nullptr;
+  Slot* first_ = nullptr;  // items that wait
+  Slot* last_ = nullptr;
+  std::array<int32_t, kGroupGpusMax> in_hand_{};
+};
+
+}  // namespace group_detail
+
+// A handle; the group owns what is behind it, and must live longer.
+class GroupBeQueue {
+ public:
+  explicit GroupBeQueue(group_detail::BeQueueCore* core) : core_(core) {}
+
+  // Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED items_max; UNAVAILABLE every GPU with the kernel
+  // is lost; FAILED_PRECONDITION shut down. Then nothing was accepted and `done` does not run. An
+  // item that a runtime refuses later ends FAILED.
+  Status Submit(const BeWork& work) const { return core_->Submit(work); }
+  // The app on one GPU.
+  const App& AppOn(int gpu) const { return core_->apps().apps[static_cast<size_t>(gpu)]; }
+
+ private:
+  group_detail::BeQueueCore* core_;
+};
+
+}  // namespace gpushare
+
+#endif  // GPUSHARE_GROUP_BE_QUEUE_HPP_

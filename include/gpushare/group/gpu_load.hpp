@@ -1,0 +1,115 @@
+// What a group predicts of one GPU: when it has done the latency-critical (LC) work that it was
+// given, and how fast best-effort (BE) work goes there. Plain arithmetic, without a runtime.
+//
+// Durations and times are nanoseconds on the clock of the GPU's runtime. "Solo" is a duration alone
+// on the whole GPU. Threads: the caller's lock (GroupState::mutex).
+#ifndef GPUSHARE_GROUP_GPU_LOAD_HPP_
+#define GPUSHARE_GROUP_GPU_LOAD_HPP_
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace gpushare {
+namespace group_detail {
+
+// The load that counts is that of the last 100 ms: long against a query, short against a change of
+// load.
+inline constexpr double kLoadMemoryNs = 100e6;
+// BE progress counts over 20 ms: some BE items, and short against a change of load.
+inline constexpr double kShareMemoryNs = 20e6;
+// A GPU that makes no progress is not worth less than this, so that a division stays finite.
+inline constexpr double kShareMin = 1e-3;
+
+// LC work of one GPU. Begin and End come once for each query.
+class LcLoad {
+ public:
+  // How long the LC work in hand still takes.
+  int64_t LeftNs(int64_t now_ns) const {
+    return in_hand_ == 0 ? 0 : std::max<int64_t>(0, free_ns_ - now_ns);
+  }
+  // Share of the recent time that LC work takes, 0 to 1.
+  double ShareAt(int64_t now_ns) const {
+    return std::min(1.0, recent_ns_ * Fade(now_ns - recent_at_ns_) / kLoadMemoryNs);
+  }
+  int32_t in_hand() const { return in_hand_; }
+
+  // A query of `solo_ns` is sent. Returns when it ends if the LC work in hand runs one by one.
+  int64_t Begin(int64_t now_ns, int64_t solo_ns) {
+    free_ns_ = now_ns + LeftNs(now_ns) + solo_ns;
+    left_ns_ += solo_ns;
+    ++in_hand_;
+    recent_ns_ = recent_ns_ * Fade(now_ns - recent_at_ns_) + static_cast<double>(solo_ns);
+    recent_at_ns_ = now_ns;
+    return free_ns_;
+  }
+  // The query ended. What is left has not begun, at worst.
+  void End(int64_t now_ns, int64_t solo_ns) {
+    --in_hand_;
+    left_ns_ = in_hand_ == 0 ? 0 : left_ns_ - solo_ns;
+    free_ns_ = now_ns + left_ns_;
+  }
+
+ private:
+  static double Fade(int64_t age_ns) {
+    return age_ns <= 0 ? 1 : std::exp(-static_cast<double>(age_ns) / kLoadMemoryNs);
+  }
+
+  int64_t free_ns_ = 0;  // when the LC work in hand is done
+  int64_t left_ns_ = 0;  // solo time of the queries in hand
+  int32_t in_hand_ = 0;
+  double recent_ns_ = 0;  // solo time of recent queries, faded to recent_at_ns_
+  int64_t recent_at_ns_ = 0;
+};
+
+// BE work of one GPU. Begin and End come once for each item.
+class BeLoad {
+ public:
+  int32_t in_hand() const { return in_hand_; }
+  // BE work done a unit of time. `lc_share` counts before an item has ended. While nothing ends,
+  // it sinks.
+  double ShareAt(int64_t now_ns, double lc_share) const {
+    double share = measured_ ? share_ : 1 - lc_share;
+    const int64_t since_ns = now_ns - mark_ns_;
+    if (in_hand_ > 0 && since_ns > in_hand_ns_) {
+      share = std::min(share, static_cast<double>(in_hand_ns_) / static_cast<double>(since_ns));
+    }
+    return std::max(share, kShareMin);
+  }
+  // Until an item of `solo_ns` that is handed over now ends.
+  double UntilEndNs(int64_t now_ns, int64_t solo_ns, double lc_share) const {
+    return static_cast<double>(in_hand_ns_ + solo_ns) / ShareAt(now_ns, lc_share);
+  }
+
+  void Begin(int64_t now_ns, int64_t solo_ns) {
+    if (in_hand_ == 0) mark_ns_ = now_ns;
+    ++in_hand_;
+    in_hand_ns_ += solo_ns;
+  }
+  // The item ended after `done_ns` of solo work; 0: it did none that counts.
+  void End(int64_t now_ns, int64_t solo_ns, int64_t done_ns) {
+    --in_hand_;
+    in_hand_ns_ = in_hand_ == 0 ? 0 : in_hand_ns_ - solo_ns;
+    const double took_ns = static_cast<double>(std::max<int64_t>(1, now_ns - mark_ns_));
+    if (done_ns > 0) {
+      const double share = static_cast<double>(done_ns) / took_ns;
+      const double gain = measured_ ? 1 - std::exp(-took_ns / kShareMemoryNs) : 1;
+      // Overlap inside SMs gives more than 1; a burst of ends between two readings is none.
+      share_ += gain * (std::min(share, 2.0) - share_);
+      measured_ = true;
+    }
+    mark_ns_ = now_ns;
+  }
+
+ private:
+  int32_t in_hand_ = 0;
+  int64_t in_hand_ns_ = 0;
+  int64_t mark_ns_ = 0;  // since when the progress of the next item counts
+  double share_ = 0;
+  bool measured_ = false;
+};
+
+}  // namespace group_detail
+}  // namespace gpushare
+
+#endif  // GPUSHARE_GROUP_GPU_LOAD_HPP_

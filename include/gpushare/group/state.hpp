@@ -1,0 +1,194 @@
+// What the parts of a group share: the runtimes, which of them are lost, and the one lock.
+//
+// The lock guards the tables of the group and of its queues. It is held over no call of a runtime,
+// no callback and no wait for a GPU, so it comes behind every lock of a runtime and no order of
+// locks can be broken. Threads: any, among them those of the runtimes, inside completion callbacks.
+#ifndef GPUSHARE_GROUP_STATE_HPP_
+#define GPUSHARE_GROUP_STATE_HPP_
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <gpushare/gpushare.hpp>
+#include <gpushare/group/gpu_load.hpp>
+#include <gpushare/group/kernel.hpp>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace gpushare {
+namespace group_detail {
+
+// How far apart the clocks of two runtimes in virtual time may be.
+inline constexpr int64_t kVirtualStepNs = 10'000;
+// How long a wait in real time sleeps at most before it reads the clock of the runtimes again.
+inline constexpr int64_t kLookNs = 1'000'000;
+
+// Whether this thread runs a completion callback of a group, in which nothing may wait.
+class InCallback {
+ public:
+  InCallback() { ++depth_; }
+  InCallback(const InCallback&) = delete;
+  InCallback& operator=(const InCallback&) = delete;
+  ~InCallback() { --depth_; }
+
+  static Status Refuse(const char* call) {
+    if (depth_ == 0) return Status();
+    return Status(GPUSHARE_FAILED_PRECONDITION,
+                  std::string(call) + " may wait, and the thread is inside a callback.");
+  }
+
+ private:
+  static inline thread_local int depth_ = 0;
+};
+
+// BE work in front of the runtimes, which a change elsewhere may let go.
+class Waiting {
+ public:
+  virtual ~Waiting() = default;
+  // Hands over what has room now. Without the lock.
+  virtual void Pump() = 0;
+};
+
+struct GroupState {
+  explicit GroupState(std::vector<Runtime> opened, bool is_polled)
+      : runtimes(std::move(opened)), polled(is_polled), gpus(static_cast<int>(runtimes.size())) {}
+
+  const Runtime& On(int gpu) const { return runtimes[static_cast<size_t>(gpu)]; }
+  bool IsLost(int gpu) const { return lost[static_cast<size_t>(gpu)].load(); }
+  void MarkLost(int gpu) { lost[static_cast<size_t>(gpu)].store(true); }
+  // Whether a refusal by this GPU says that it is lost.
+  bool TellsLoss(int gpu, gpushare_status code) {
+    if (code != GPUSHARE_UNAVAILABLE) return false;
+    Result<RuntimeStats> stats = On(gpu).Stats();
+    if (!stats.ok() || stats->device_lost != 1) return false;
+    MarkLost(gpu);
+    return true;
+  }
+
+  // Runs the runtimes until all clocks stand at `time_ns`. GPUSHARE_DRIVE_POLL only.
+  Status PollUntil(int64_t time_ns) {
+    int64_t from_ns = time_ns;
+    for (int gpu = 0; gpu < gpus; ++gpu) from_ns = std::min(from_ns, On(gpu).NowNs());
+    for (int64_t at_ns = from_ns; at_ns < time_ns;) {
+      at_ns = std::min(time_ns, at_ns + kVirtualStepNs);
+      for (int gpu = 0; gpu < gpus; ++gpu) {
+        if (On(gpu).NowNs() >= at_ns) continue;
+        Status status = On(gpu).PollUntil(at_ns);
+        if (!status.ok()) return status;
+      }
+    }
+    return Status();
+  }
+
+  // Waits until `done`, which is read under the lock, or the deadline on the clock of GPU 0.
+  // Returns whether it is done. Not in a callback.
+  template <class Done>
+  bool WaitFor(int64_t deadline_ns, const Done& done) {
+    std::unique_lock<std::mutex> lock(mutex);
+    while (!done()) {
+      lock.unlock();
+      const int64_t now_ns = On(0).NowNs();
+      if (now_ns >= deadline_ns) return false;
+      if (polled) {
+        const int64_t step_ns = std::min(deadline_ns - now_ns, kVirtualStepNs);
+        if (!PollUntil(now_ns + step_ns).ok()) return false;
+        lock.lock();
+        continue;
+      }
+      lock.lock();
+      if (done()) break;
+      changed.wait_for(lock, std::chrono::nanoseconds(std::min(deadline_ns - now_ns, kLookNs)));
+    }
+    return true;
+  }
+
+  const std::vector<Runtime> runtimes;
+  const bool polled;
+  const int gpus;
+  std::array<std::atomic<bool>, kGroupGpusMax> lost{};
+  std::atomic<bool> closing{false};  // what comes back is not sent on
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  // The rest is guarded by the lock.
+  std::array<LcLoad, kGroupGpusMax> lc;
+  std::array<BeLoad, kGroupGpusMax> be;
+  // BE items may go to a GPU if they leave it within this time; kNever: any.
+  std::array<int64_t, kGroupGpusMax> be_leaves_within_ns = Everywhere(kNever);
+  int64_t pending = 0;  // queries, items and steps that have not completed
+  std::vector<Waiting*> waiting;
+
+  // Hands over BE work that has room. Without the lock. Queues are only added, before work comes.
+  void PumpAll() {
+    for (size_t i = 0;; ++i) {
+      Waiting* queue = nullptr;
+      {
+        const std::lock_guard<std::mutex> lock(mutex);
+        if (i >= waiting.size()) return;
+        queue = waiting[i];
+      }
+      queue->Pump();
+    }
+  }
+
+ private:
+  static std::array<int64_t, kGroupGpusMax> Everywhere(int64_t value) {
+    std::array<int64_t, kGroupGpusMax> all;
+    all.fill(value);
+    return all;
+  }
+};
+
+// The end of work that no runtime ran.
+inline CompletionRecord EndedWithout(gpushare_verdict verdict) {
+  CompletionRecord record;
+  record.verdict = verdict;
+  return record;
+}
+
+// An app with the same options on each GPU, and queues of it.
+struct AppOnAll {
+  std::vector<App> apps;
+  std::vector<std::vector<Queue>> queues;  // by GPU
+
+  Status Create(const GroupState& state, const gpushare_app_options& options, int queues_each) {
+    for (int gpu = 0; gpu < state.gpus; ++gpu) {
+      Result<App> app = state.On(gpu).CreateApp(options);
+      if (!app.ok()) return app.status();
+      std::vector<Queue> made;
+      for (int i = 0; i < queues_each; ++i) {
+        Result<Queue> queue = app->CreateQueue();
+        if (!queue.ok()) return queue.status();
+        made.push_back(*queue);
+      }
+      apps.push_back(*app);
+      queues.push_back(std::move(made));
+    }
+    return Status();
+  }
+};
+
+// What the caller may not set in the task of a group, because the group sets it.
+inline Status CheckTask(const gpushare_task_options& task, const GroupKernel* kernel) {
+  if (kernel == nullptr || task.kernel != nullptr) {
+    return Status(GPUSHARE_INVALID_ARGUMENT,
+                  "The work of a group names a GroupKernel, and its task names no kernel.");
+  }
+  if (task.callback != nullptr || task.query.value != 0 || task.detached != 0 ||
+      task.wait_ticket_count != 0) {
+    return Status(GPUSHARE_INVALID_ARGUMENT,
+                  "The task of a group has a callback, a query, 'detached' or wait_tickets, which "
+                  "belong to one runtime. Use 'done' instead of a callback.");
+  }
+  return Status();
+}
+
+}  // namespace group_detail
+}  // namespace gpushare
+
+#endif  // GPUSHARE_GROUP_STATE_HPP_

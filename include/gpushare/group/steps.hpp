@@ -1,0 +1,374 @@
+// Steps that start on all of their GPUs or on none: tensor-parallel graphs, whose collectives spin
+// until every part runs (docs/several-gpus.md).
+//
+//   auto steps = group->CreateSteps(app_options, {0, 1});
+//   auto step = steps->Begin({});             // reserves a region on each GPU, or nothing
+//   ... enqueue on step->stream(0) and step->stream(1), as one ncclGroupStart / ncclGroupEnd ...
+//   step->End();                              // launched on all
+//   step->Wait(deadline_ns);
+//
+// Threads: any, not in a callback. Between Begin and End the group has one step.
+#ifndef GPUSHARE_GROUP_STEPS_HPP_
+#define GPUSHARE_GROUP_STEPS_HPP_
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <gpushare/gpushare.hpp>
+#include <gpushare/group/state.hpp>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace gpushare {
+
+struct StepsOptions {
+  std::vector<int> gpus;  // ascending; empty: all
+  // BE items that the group hands to these GPUs while a step is in flight leave within this time;
+  // 0: none is handed over.
+  int64_t be_beside_ns = 0;
+};
+
+// As in gpushare_region_options.
+struct StepOptions {
+  int64_t bound_ns = 0;
+  int64_t arrival_ns = 0;
+  double input_size = 0;
+  int64_t next_within_ns = 0;
+  int64_t deadline_ns = 0;  // until when Begin tries, on the clock of the group; 0: once
+};
+
+namespace group_detail {
+
+// Steps of one GroupSteps in flight, most: an engine launches one ahead.
+inline constexpr int kStepsInFlightMax = 8;
+// How long a refused reservation pauses before it is tried again.
+inline constexpr int64_t kStepRetryNs = 20'000;
+
+class StepsCore;
+
+// The one turn of a group: who may begin a step. Guarded by the group's lock.
+struct StepTurn {
+  StepsCore* owner = nullptr;  // whose steps are open or in flight
+  bool open = false;           // one is between Begin and End, or tries to begin
+  int32_t in_flight = 0;
+};
+
+struct StepSlot;
+
+// A step on one GPU.
+struct StepPart {
+  StepsCore* core = nullptr;
+  StepSlot* slot = nullptr;
+  int gpu = 0;
+  gpushare_verdict verdict = GPUSHARE_VERDICT_PENDING;
+};
+
+// A step. In use until every part has ended and nobody holds it.
+struct StepSlot {
+  bool in_use = false;
+  bool held = false;  // a GroupStep refers to it
+  bool failed = false;
+  int32_t parts_left = 0;
+  std::array<StepPart, kGroupGpusMax> parts;
+};
+
+class StepsCore {
+ public:
+  StepsCore(GroupState* state, StepTurn* turn, StepsOptions options)
+      : state_(*state), turn_(*turn), options_(std::move(options)) {}
+
+  AppOnAll& apps() { return apps_; }
+  GroupState& state() { return state_; }
+  const StepsOptions& options() const { return options_; }
+
+  // A step that has its regions. Opened through GroupSteps::Begin.
+  struct Opened {
+    StepSlot* slot = nullptr;
+    std::vector<std::optional<Region>> regions;  // in the order of options().gpus
+  };
+
+  Result<Opened> Begin(const StepOptions& step) {
+    Status status = InCallback::Refuse("GroupSteps::Begin");
+    if (status.ok()) status = TakeTurn(step.deadline_ns);
+    if (!status.ok()) return status;
+    Opened opened;
+    opened.regions.resize(options_.gpus.size());
+    size_t first = 0;
+    while (true) {
+      bool again = false;
+      status = Reserve(step, &first, &opened.regions, &again);
+      if (status.ok()) break;
+      if (!again || state_.On(0).NowNs() >= step.deadline_ns) {
+        GiveTurnBack();
+        return status;
+      }
+      Pause();
+    }
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    for (StepSlot& slot : slots_) {
+      if (slot.in_use) continue;
+      slot = StepSlot();
+      slot.in_use = slot.held = true;
+      slot.parts_left = static_cast<int32_t>(options_.gpus.size());
+      for (const int gpu : options_.gpus) {
+        slot.parts[Index(gpu)] = {this, &slot, gpu, GPUSHARE_VERDICT_PENDING};
+      }
+      opened.slot = &slot;
+      break;
+    }
+    return opened;  // TakeTurn has made sure of a slot
+  }
+
+  // Ends every region. What was enqueued counts as launched.
+  Status End(Opened& opened) {
+    Status first;
+    for (size_t i = 0; i < opened.regions.size(); ++i) {
+      Status status = EndPart(opened, i);
+      if (first.ok() && !status.ok()) first = status;
+    }
+    opened.regions.clear();
+    {
+      const std::lock_guard<std::mutex> lock(state_.mutex);
+      turn_.open = false;
+      state_.changed.notify_all();
+    }
+    return first;
+  }
+
+  void Drop(StepSlot& slot) {
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    slot.held = false;
+    if (slot.parts_left == 0) slot.in_use = false;
+  }
+
+ private:
+  static size_t Index(int gpu) { return static_cast<size_t>(gpu); }
+
+  bool HasSlot() const {
+    return std::any_of(slots_.begin(), slots_.end(),
+                       [](const StepSlot& slot) { return !slot.in_use; });
+  }
+  // Under the lock.
+  bool IsMyTurn() const {
+    const bool mine = turn_.in_flight == 0 || turn_.owner == this;
+    return mine && !turn_.open && HasSlot();
+  }
+
+  // Waits until no other step is open, and none of other GroupSteps is in flight. Then no BE item
+  // goes to the step's GPUs that would stay too long.
+  Status TakeTurn(int64_t deadline_ns) {
+    if (!state_.WaitFor(deadline_ns, [this] { return IsMyTurn() || state_.closing.load(); })) {
+      return Status(GPUSHARE_UNAVAILABLE,
+                    "Another step has the turn, or this app has " +
+                        std::to_string(kStepsInFlightMax) +
+                        " steps in flight. Nothing was started on any GPU; begin it again later.");
+    }
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    if (state_.closing) return Status(GPUSHARE_FAILED_PRECONDITION, "The group is shut down.");
+    if (!IsMyTurn()) {
+      return Status(GPUSHARE_UNAVAILABLE,
+                    "Another step took the turn. Nothing was started on any GPU; begin it again "
+                    "later.");
+    }
+    turn_.owner = this;
+    turn_.open = true;
+    ++turn_.in_flight;
+    ++state_.pending;
+    for (const int gpu : options_.gpus) {
+      state_.be_leaves_within_ns[Index(gpu)] = options_.be_beside_ns;
+    }
+    return Status();
+  }
+
+  // Of a step that did not start.
+  void GiveTurnBack() {
+    {
+      const std::lock_guard<std::mutex> lock(state_.mutex);
+      turn_.open = false;
+    }
+    LeaveFlight();
+  }
+
+  // A step has ended or did not start: BE work may come back.
+  void LeaveFlight() {
+    {
+      const std::lock_guard<std::mutex> lock(state_.mutex);
+      --turn_.in_flight;
+      --state_.pending;
+      if (turn_.in_flight == 0) {
+        for (const int gpu : options_.gpus) state_.be_leaves_within_ns[Index(gpu)] = kNever;
+      }
+      state_.changed.notify_all();
+    }
+    state_.PumpAll();
+  }
+
+  // Begins a region on each GPU: on the *first one, by its index, then on the others in ascending
+  // order. If one refuses, those so far are given back, and it is *first: the next try begins with
+  // it, so that a wait for one GPU disturbs no other. *again: a later try may succeed.
+  Status Reserve(const StepOptions& step, size_t* first,
+                 std::vector<std::optional<Region>>* regions, bool* again) {
+    RegionOptions region;
+    region.bound_ns = step.bound_ns;
+    region.arrival_ns = step.arrival_ns;
+    region.input_size = step.input_size;
+    region.next_within_ns = step.next_within_ns;
+    Status status = ReserveOn(region, *first, regions, again);
+    for (size_t i = 0; i < regions->size() && status.ok(); ++i) {
+      if ((*regions)[i].has_value()) continue;
+      status = ReserveOn(region, i, regions, again);
+      if (!status.ok()) *first = i;
+    }
+    if (status.ok()) return status;
+    // A region gives itself back, empty, in its destructor.
+    for (std::optional<Region>& begun : *regions) begun.reset();
+    return status;
+  }
+
+  Status ReserveOn(const RegionOptions& region, size_t index,
+                   std::vector<std::optional<Region>>* regions, bool* again) {
+    const int gpu = options_.gpus[index];
+    Status status(GPUSHARE_UNAVAILABLE, "It is lost.");
+    if (!state_.IsLost(gpu)) {
+      Result<Region> begun = apps_.queues[Index(gpu)].front().BeginRegion(region);
+      if (begun.ok()) {
+        (*regions)[index].emplace(std::move(begun).value());
+        return Status();
+      }
+      status = begun.status();
+      *again = status.code() == GPUSHARE_UNAVAILABLE && !state_.TellsLoss(gpu, status.code());
+    }
+    return Status(status.code(), "GPU " + std::to_string(gpu) + " refuses the step: " +
+                                     status.message() + " Nothing was started on any GPU.");
+  }
+
+  void Pause() {
+    if (state_.polled) {
+      static_cast<void>(state_.PollUntil(state_.On(0).NowNs() + kStepRetryNs));
+    } else {
+      std::this_thread::sleep_for(std::chrono::nanoseconds(kStepRetryNs));
+    }
+  }
+
+  Status EndPart(Opened& opened, size_t index) {
+    StepPart& part = opened.slot->parts[Index(options_.gpus[index])];
+    Result<Ticket> ticket = opened.regions[index]->End();
+    Status status = ticket.status();
+    if (status.ok()) {
+      status = Status::From(gpushare_ticket_set_callback(state_.On(part.gpu).get(), ticket->get(),
+                                                         &StepsCore::OnPart, &part));
+    }
+    if (!status.ok()) PartDone(part, GPUSHARE_VERDICT_FAILED);
+    return status;
+  }
+
+  static void OnPart(void* user, const gpushare_completion_record* record) {
+    const InCallback inside;
+    StepPart& part = *static_cast<StepPart*>(user);
+    part.core->PartDone(part, record->verdict);
+  }
+
+  void PartDone(StepPart& part, gpushare_verdict verdict) {
+    if (verdict == GPUSHARE_VERDICT_DEVICE_LOST) state_.MarkLost(part.gpu);
+    bool all = false;
+    {
+      const std::lock_guard<std::mutex> lock(state_.mutex);
+      StepSlot& slot = *part.slot;
+      part.verdict = verdict;
+      slot.failed |= verdict != GPUSHARE_VERDICT_OK;
+      all = --slot.parts_left == 0;
+      if (all && !slot.held) slot.in_use = false;
+      state_.changed.notify_all();
+    }
+    if (all) LeaveFlight();
+  }
+
+  GroupState& state_;
+  StepTurn& turn_;
+  const StepsOptions options_;
+  AppOnAll apps_;
+  std::array<StepSlot, kStepsInFlightMax> slots_;  // guarded by the group's lock
+};
+
+}  // namespace group_detail
+
+// One step. Enqueue on each stream, then End. The destructor ends a step that is open: what was
+// enqueued runs, and without any of it the reservations are given back. Must not outlive its group.
+class GroupStep {
+ public:
+  GroupStep(group_detail::StepsCore* core, group_detail::StepsCore::Opened opened)
+      : core_(core), opened_(std::move(opened)) {}
+  GroupStep(GroupStep&& other) noexcept
+      : core_(std::exchange(other.core_, nullptr)), opened_(std::move(other.opened_)) {}
+  GroupStep& operator=(GroupStep&&) = delete;
+  ~GroupStep() {
+    if (core_ == nullptr) return;
+    static_cast<void>(End());
+    core_->Drop(*opened_.slot);
+  }
+
+  // The cudaStream_t of a GPU of the step; null on simulated devices, of another GPU and after End.
+  void* stream(int gpu) const {
+    const std::vector<int>& gpus = core_->options().gpus;
+    for (size_t i = 0; i < opened_.regions.size(); ++i) {
+      if (gpus[i] == gpu) return opened_.regions[i]->stream();
+    }
+    return nullptr;
+  }
+  // A second call changes nothing.
+  Status End() { return opened_.regions.empty() ? Status() : core_->End(opened_); }
+  // Waits until every part has ended, or one has failed: then the others may wait for it for ever,
+  // and the caller aborts its communicator. OK: every part ended with VERDICT_OK. ABORTED: one did
+  // not. DEADLINE_EXCEEDED. Not in a callback.
+  Status Wait(int64_t deadline_ns) {
+    Status refusal = group_detail::InCallback::Refuse("GroupStep::Wait");
+    if (!refusal.ok()) return refusal;
+    group_detail::StepSlot& slot = *opened_.slot;
+    if (!core_->state().WaitFor(deadline_ns,
+                                [&slot] { return slot.parts_left == 0 || slot.failed; })) {
+      return Status(GPUSHARE_DEADLINE_EXCEEDED, "The step is still in flight at the deadline.");
+    }
+    const std::lock_guard<std::mutex> lock(core_->state().mutex);
+    if (!slot.failed) return Status();
+    for (const int gpu : core_->options().gpus) {
+      const gpushare_verdict verdict = slot.parts[static_cast<size_t>(gpu)].verdict;
+      if (verdict == GPUSHARE_VERDICT_OK || verdict == GPUSHARE_VERDICT_PENDING) continue;
+      return Status(GPUSHARE_ABORTED, "The step's part on GPU " + std::to_string(gpu) +
+                                          " ended with " + gpushare_verdict_name(verdict) + ".");
+    }
+    return Status(GPUSHARE_INTERNAL, "A part of the step failed without a verdict.");
+  }
+
+ private:
+  group_detail::StepsCore* core_;
+  group_detail::StepsCore::Opened opened_;
+};
+
+// A handle; the group owns what is behind it, and must live longer.
+class GroupSteps {
+ public:
+  explicit GroupSteps(group_detail::StepsCore* core) : core_(core) {}
+
+  // Begins a step on all of the GPUs or on none. Errors: UNAVAILABLE a GPU may not start it now, is
+  // lost, or another step has the turn; others of gpushare_region_begin. After any error nothing
+  // was started on any GPU. Blocks until deadline_ns at most; not in a callback.
+  Result<GroupStep> Begin(const StepOptions& step) const {
+    Result<group_detail::StepsCore::Opened> opened = core_->Begin(step);
+    if (!opened.ok()) return opened.status();
+    return GroupStep(core_, std::move(opened).value());
+  }
+  // The app on one GPU.
+  const App& AppOn(int gpu) const { return core_->apps().apps[static_cast<size_t>(gpu)]; }
+
+ private:
+  group_detail::StepsCore* core_;
+};
+
+}  // namespace gpushare
+
+#endif  // GPUSHARE_GROUP_STEPS_HPP_

@@ -1,0 +1,72 @@
+#include <gpushare/group/gpu_load.hpp>
+
+#include "tests/group/group_fixture.h"
+
+namespace gpushare_test {
+namespace {
+
+using gpushare::group_detail::BeLoad;
+using gpushare::group_detail::LcLoad;
+
+TEST(LcLoadTest, WorkLeftShrinksWithTimeAndIsCorrectedAtEachEnd) {
+  LcLoad load;
+  EXPECT_EQ(load.LeftNs(5 * kMs), 0);
+  EXPECT_EQ(load.Begin(0, 100 * kUs), 100 * kUs);
+  EXPECT_EQ(load.Begin(0, 100 * kUs), 200 * kUs);
+  EXPECT_EQ(load.LeftNs(50 * kUs), 150 * kUs);
+  // The first one ends late: the second has not begun before.
+  load.End(180 * kUs, 100 * kUs);
+  EXPECT_EQ(load.LeftNs(180 * kUs), 100 * kUs);
+  load.End(250 * kUs, 100 * kUs);
+  EXPECT_EQ(load.LeftNs(250 * kUs), 0);
+  EXPECT_EQ(load.in_hand(), 0);
+}
+
+TEST(LcLoadTest, AQueryThatIsLateIsNoNegativeWait) {
+  LcLoad load;
+  load.Begin(0, 100 * kUs);
+  EXPECT_EQ(load.LeftNs(300 * kUs), 0);
+  EXPECT_EQ(load.Begin(300 * kUs, 100 * kUs), 400 * kUs);
+}
+
+TEST(LcLoadTest, TheShareIsThatOfRecentQueries) {
+  LcLoad load;
+  for (int i = 0; i < 1000; ++i) {  // a load of 0.5 for a second
+    load.Begin(i * kMs, 500 * kUs);
+    load.End(i * kMs + 500 * kUs, 500 * kUs);
+  }
+  EXPECT_NEAR(load.ShareAt(1000 * kMs), 0.5, 0.02);
+  EXPECT_LT(load.ShareAt(2000 * kMs), 0.01);
+}
+
+TEST(BeLoadTest, TheShareIsMeasuredAndUntilThenWhatLcLeaves) {
+  BeLoad load;
+  EXPECT_DOUBLE_EQ(load.ShareAt(0, 0.3), 0.7);
+  EXPECT_DOUBLE_EQ(load.UntilEndNs(0, 700 * kUs, 0.3), 1e6);
+  load.Begin(0, kMs);
+  load.Begin(0, kMs);
+  load.End(4 * kMs, kMs, kMs);  // a quarter of the speed
+  EXPECT_DOUBLE_EQ(load.ShareAt(4 * kMs, 0), 0.25);
+  load.End(8 * kMs, kMs, kMs);
+  EXPECT_DOUBLE_EQ(load.ShareAt(8 * kMs, 0), 0.25);
+}
+
+TEST(BeLoadTest, AGpuThatStopsLosesItsShareBeforeAnythingEnds) {
+  BeLoad load;
+  load.Begin(0, kMs);
+  load.End(kMs, kMs, kMs);
+  load.Begin(kMs, kMs);
+  EXPECT_DOUBLE_EQ(load.ShareAt(2 * kMs, 0), 1);
+  EXPECT_DOUBLE_EQ(load.ShareAt(11 * kMs, 0), 0.1);
+  EXPECT_GT(load.ShareAt(int64_t{1} << 60, 0), 0);
+}
+
+TEST(BeLoadTest, WorkThatFailedIsNoProgress) {
+  BeLoad load;
+  load.Begin(0, kMs);
+  load.End(10, kMs, 0);
+  EXPECT_DOUBLE_EQ(load.ShareAt(10, 0.4), 0.6);
+}
+
+}  // namespace
+}  // namespace gpushare_test

@@ -1,0 +1,118 @@
+// Opening a group, registering on its GPUs, and what is refused.
+
+#include <gpushare/group/group.hpp>
+
+#include "tests/group/group_fixture.h"
+
+namespace gpushare_test {
+namespace {
+
+using gpushare::Group;
+
+TEST(GroupTest, OneCallOpensARuntimeForEachGpu) {
+  gpushare::RuntimeOptions each = Simulated(1)[0];
+  const std::unique_ptr<Group> group = Group::OfGpus(4, each).value();
+  EXPECT_EQ(group->size(), 4);
+  EXPECT_NE(group->On(0).get(), group->On(3).get());
+  EXPECT_STATUS_OK(group->PollUntil(kMs));
+  for (int gpu = 0; gpu < 4; ++gpu) EXPECT_EQ(group->On(gpu).NowNs(), kMs);
+}
+
+TEST(GroupTest, WhatCannotBeOneGroupIsRefusedWithTheGpu) {
+  EXPECT_EQ(Group::Create({}).status().code(), GPUSHARE_INVALID_ARGUMENT);
+  EXPECT_EQ(Group::OfGpus(17, Simulated(1)[0]).status().code(), GPUSHARE_INVALID_ARGUMENT);
+  std::vector<gpushare::RuntimeOptions> options = Simulated(2);
+  options[1].policy = "no_such";
+  const gpushare::Status unknown = Group::Create(options).status();
+  EXPECT_EQ(unknown.code(), GPUSHARE_INVALID_ARGUMENT);
+  EXPECT_EQ(unknown.message().rfind("GPU 1: ", 0), 0u) << unknown.message();
+  options = Simulated(2);
+  options[1].device = "sim:realtime";
+  EXPECT_EQ(Group::Create(options).status().code(), GPUSHARE_INVALID_ARGUMENT);
+  options = Simulated(2);
+  options[1].drive = GPUSHARE_DRIVE_THREAD;
+  EXPECT_EQ(Group::Create(options).status().code(), GPUSHARE_INVALID_ARGUMENT);
+}
+
+TEST(GroupTest, AFactoryThatFailsNamesTheGpu) {
+  const std::unique_ptr<Group> group = Group::Create(Simulated(2)).value();
+  const auto fails_on_1 = [](const gpushare::Runtime& runtime, int gpu) {
+    return RegisterGraph(runtime, "step", gpu == 1 ? -1 : kMs);
+  };
+  const gpushare::Status status = group->RegisterKernel("step", fails_on_1).status();
+  EXPECT_EQ(status.code(), GPUSHARE_INVALID_ARGUMENT);
+  EXPECT_EQ(status.message().rfind("GPU 1: ", 0), 0u) << status.message();
+  // Nothing of it is left on GPU 0.
+  EXPECT_NE(Register(*group, "step", {kMs, kMs}), nullptr);
+  const auto nowhere = [](const gpushare::Runtime&, int) -> gpushare::Result<gpushare::Kernel> {
+    return gpushare::Kernel();
+  };
+  EXPECT_EQ(group->RegisterKernel("no", nowhere).status().code(), GPUSHARE_INVALID_ARGUMENT);
+}
+
+TEST(GroupTest, AKernelKnowsItsDurationOnEachGpu) {
+  const std::unique_ptr<Group> group = Group::Create(Simulated(2)).value();
+  const gpushare::GroupKernel* kernel = Register(*group, "step", {100 * kUs, 300 * kUs});
+  EXPECT_EQ(kernel->SoloNs(0, 0), 100 * kUs);
+  EXPECT_EQ(kernel->SoloNs(1, 0), 300 * kUs);
+  gpushare::KernelOptions sincos;
+  sincos.name = "sincos_27us";  // of the profile: workers that leave at a block boundary
+  const gpushare::GroupKernel* workers = group->RegisterKernel(sincos).value();
+  EXPECT_GT(workers->SoloNs(0, 100'000), workers->SoloNs(0, 1'000));
+  EXPECT_LT(workers->LeavesWithinNs(0, 10 * kMs), kMs);
+}
+
+TEST(GroupTest, OptionsOutOfTheirRangeAreRefused) {
+  const std::unique_ptr<Group> group = Group::Create(Simulated(2)).value();
+  gpushare::LcQueueOptions lc;
+  lc.queues_per_gpu = 0;
+  EXPECT_EQ(group->CreateLcQueue(LcApp(), lc).status().code(), GPUSHARE_INVALID_ARGUMENT);
+  gpushare::BeQueueOptions be;
+  be.window = 65;
+  EXPECT_EQ(group->CreateBeQueue(BeApp(), be).status().code(), GPUSHARE_INVALID_ARGUMENT);
+  gpushare::StepsOptions steps;
+  steps.gpus = {1, 0};
+  EXPECT_EQ(group->CreateSteps(LcApp(), steps).status().code(), GPUSHARE_INVALID_ARGUMENT);
+  steps.gpus = {0, 2};
+  EXPECT_EQ(group->CreateSteps(LcApp(), steps).status().code(), GPUSHARE_INVALID_ARGUMENT);
+  EXPECT_TRUE(group->CreateLcQueue(LcApp()).ok());  // nothing of the refused ones is left
+}
+
+TEST(GroupTest, PreparationFillsInWhatIsOfOneGpu) {
+  const std::unique_ptr<Group> group = Group::Create(Simulated(2)).value();
+  gpushare::KernelOptions sincos;
+  sincos.name = "sincos_27us";
+  const gpushare::GroupKernel* kernel = group->RegisterKernel(sincos).value();
+  const gpushare::GroupLcQueue queue = group->CreateLcQueue(LcApp()).value();
+  std::array<int64_t, 2> prepared = {0, 0};
+  gpushare::LcWork work;
+  work.kernel = kernel;
+  work.prepare_user = &prepared;
+  work.prepare = [](void* user, int gpu, gpushare_task_options* task) {
+    ++(*static_cast<std::array<int64_t, 2>*>(user))[static_cast<size_t>(gpu)];
+    task->block_tasks = 1000 * (gpu + 1);
+  };
+  for (int i = 0; i < 6; ++i) EXPECT_STATUS_OK(queue.Submit(work));
+  EXPECT_STATUS_OK(group->Drain(kS));
+  for (int gpu = 0; gpu < 2; ++gpu) {
+    const int64_t count = prepared[static_cast<size_t>(gpu)];
+    EXPECT_GT(count, 0);
+    EXPECT_EQ(queue.AppOn(gpu).Stats().value().block_tasks, 1000 * (gpu + 1) * count);
+  }
+}
+
+TEST(GroupTest, DrainSaysHowMuchIsPendingAtItsDeadline) {
+  const std::unique_ptr<Group> group = Group::Create(Simulated(2)).value();
+  const gpushare::GroupKernel* kernel = Register(*group, "step", {kMs, kMs});
+  const gpushare::GroupLcQueue queue = group->CreateLcQueue(LcApp()).value();
+  gpushare::LcWork work;
+  work.kernel = kernel;
+  for (int i = 0; i < 8; ++i) EXPECT_STATUS_OK(queue.Submit(work));
+  const gpushare::Status status = group->Drain(100 * kUs);
+  EXPECT_EQ(status.code(), GPUSHARE_DEADLINE_EXCEEDED);
+  EXPECT_NE(status.message().find("8 queries"), std::string::npos) << status.message();
+  EXPECT_STATUS_OK(group->Drain(kS));
+}
+
+}  // namespace
+}  // namespace gpushare_test
