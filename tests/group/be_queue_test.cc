@@ -76,6 +76,28 @@ TEST(GroupBeQueueTest, ItemsGoToTheGpuThatLcWorkLeavesFree) {
   ends.ExpectAll(GPUSHARE_VERDICT_OK);
 }
 
+// One item at a time, so that both GPUs have room in their windows and only the share counts.
+TEST(GroupBeQueueTest, ASingleJobStaysWhereItsShareIsLarger) {
+  Training training({kMs, kMs});
+  const gpushare::GroupKernel* query = Register(*training.group, "query", {500 * kUs, 0});
+  const gpushare::GroupLcQueue service = training.group->CreateLcQueue(LcApp()).value();
+  Ends ends(20);
+  for (size_t i = 0; i < 20; ++i) {
+    for (int j = 0; j < 4; ++j) {
+      LcWork work;
+      work.kernel = query;
+      EXPECT_STATUS_OK(service.Submit(work));
+      EXPECT_STATUS_OK(training.group->PollUntil(training.group->NowNs() + kMs));
+    }
+    BeWork work = training.Item();
+    ends.Watch(i, &work);
+    EXPECT_STATUS_OK(training.queue.Submit(work));
+  }
+  EXPECT_STATUS_OK(training.group->Drain(kS));
+  ends.ExpectAll(GPUSHARE_VERDICT_OK);
+  EXPECT_GE(ends.On(1), 19);
+}
+
 TEST(GroupBeQueueTest, AnItemOfOneGpuDoesNotHoldThoseBehindIt) {
   Training training({kMs, kMs});
   const gpushare::GroupKernel* first_only = Register(*training.group, "first", {20 * kMs, 0});

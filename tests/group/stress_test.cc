@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <thread>
 
 #include "tests/group/group_fixture.h"
@@ -43,6 +44,7 @@ struct Counts {
   std::atomic<int> accepted{0};
   std::atomic<int> ended{0};
   std::atomic<int> ok{0};
+  std::function<void()> at_end;  // may be empty; runs inside the callback
 
   template <class Work>
   void Watch(Work* work) {
@@ -51,6 +53,7 @@ struct Counts {
       Counts& counts = *static_cast<Counts*>(user);
       ++counts.ended;
       if (record->verdict == GPUSHARE_VERDICT_OK) ++counts.ok;
+      if (counts.at_end) counts.at_end();
     };
   }
 };
@@ -103,6 +106,7 @@ int RunAll(const char* faults_of_last) {
   const Watchdog watchdog;
   Counts lc;
   Counts be;
+  Counts chained;
   std::atomic<int> steps_ended{0};
   const std::unique_ptr<Group> group = Group::Create(RealTime(faults_of_last)).value();
   const gpushare::GroupKernel* query = Register(*group, "query", {30 * kUs, 30 * kUs, 30 * kUs});
@@ -114,6 +118,14 @@ int RunAll(const char* faults_of_last) {
   const gpushare::GroupSteps decode = group->CreateSteps(LcApp("decode"), first_two).value();
   first_two.gpus = {1};
   const gpushare::GroupSteps prefill = group->CreateSteps(LcApp("prefill"), first_two).value();
+  // Each end of an item, on the thread of its runtime, submits a query that may go to another one.
+  be.at_end = [&] {
+    gpushare::LcWork work;
+    work.kernel = query;
+    work.repeatable = true;
+    chained.Watch(&work);
+    if (service.Submit(work).ok()) ++chained.accepted;
+  };
   std::vector<std::thread> threads;
   for (int client = 1; client <= 3; ++client) {
     threads.emplace_back([&, client] {
@@ -139,6 +151,8 @@ int RunAll(const char* faults_of_last) {
   EXPECT_EQ(lc.accepted, 450);
   EXPECT_EQ(lc.ended, lc.accepted);
   EXPECT_EQ(lc.ok, lc.accepted);
+  EXPECT_GT(chained.accepted, 0);
+  EXPECT_EQ(chained.ok, chained.accepted);
   EXPECT_EQ(be.accepted, 120);
   EXPECT_EQ(be.ended, be.accepted);
   EXPECT_EQ(be.ok, be.accepted);
