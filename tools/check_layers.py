@@ -254,6 +254,12 @@ LAYERS = (
           pattern=r'^platform_cuda\.cc$'),
     Layer('kernelet', 'benchmarks/kernelet',
           (own('benchmarks/kernelet'), own('benchmarks/harness'), PUBLIC), may_reach=(CUDA, SRC)),
+    # Groups of runtimes through the C++ API; on GPUs with the catalogue's kernels.
+    Layer('group on GPUs', 'benchmarks/group',
+          (own('benchmarks/group'), own('benchmarks/harness'), own('benchmarks/kernels'), PUBLIC, CUDA),
+          pattern=r'^group_work_cuda\.cc$'),
+    Layer('group', 'benchmarks/group', (own('benchmarks/group'), own('benchmarks/harness'), PUBLIC),
+          may_reach=(CUDA, SRC)),
     # The warp-level simulator by itself.
     Layer('warp experiments', 'benchmarks/warp',
           (own('benchmarks/warp'), own('benchmarks/harness'), own('src/sim/warp'), ABSEIL), may_reach=(CUDA,)),
