@@ -6,6 +6,7 @@ namespace gpushare_test {
 namespace {
 
 using gpushare::group_detail::BeLoad;
+using gpushare::group_detail::Lateness;
 using gpushare::group_detail::LcLoad;
 
 TEST(LcLoadTest, WorkLeftShrinksWithTimeAndIsCorrectedAtEachEnd) {
@@ -37,6 +38,23 @@ TEST(LcLoadTest, TheShareIsThatOfRecentQueries) {
   }
   EXPECT_NEAR(load.ShareAt(1000 * kMs), 0.5, 0.02);
   EXPECT_LT(load.ShareAt(2000 * kMs), 0.01);
+}
+
+TEST(LatenessTest, IsAMeanThatNeverShortensAWait) {
+  Lateness late;
+  EXPECT_EQ(late.AtNs(0), 0);
+  for (int i = 0; i < 100; ++i) late.Note(kMs, 160 * kUs);
+  EXPECT_NEAR(late.AtNs(kMs), 160e3, 1e3);
+  for (int i = 0; i < 200; ++i) late.Note(kMs, -50 * kUs);
+  EXPECT_EQ(late.AtNs(kMs), 0);
+}
+
+// Otherwise a GPU that got no query would never show that it is no longer late.
+TEST(LatenessTest, FadesWhileNothingEnds) {
+  Lateness late;
+  late.Note(kMs, 16 * kMs);
+  EXPECT_DOUBLE_EQ(late.AtNs(kMs), 1e6);
+  EXPECT_LT(late.AtNs(101 * kMs), 1e4);
 }
 
 TEST(BeLoadTest, TheShareIsMeasuredAndUntilThenWhatLcLeaves) {

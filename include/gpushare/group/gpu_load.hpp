@@ -16,7 +16,8 @@ namespace group_detail {
 // The load that counts is that of the last 100 ms: long against a query, short against a change of
 // load.
 inline constexpr double kLoadMemoryNs = 100e6;
-// BE progress counts over 20 ms: some BE items, and short against a change of load.
+// BE progress counts over 20 ms: some BE items, and short against a change of load. A late query
+// counts for as long.
 inline constexpr double kShareMemoryNs = 20e6;
 // A GPU that makes no progress is not worth less than this, so that a division stays finite.
 inline constexpr double kShareMin = 1e-3;
@@ -60,6 +61,28 @@ class LcLoad {
   int32_t in_hand_ = 0;
   double recent_ns_ = 0;  // solo time of recent queries, faded to recent_at_ns_
   int64_t recent_at_ns_ = 0;
+};
+
+// How much later than predicted queries of an app end on one GPU: a mean of about 16. It fades, so
+// that a GPU which one delay has ruled out is tried again.
+class Lateness {
+ public:
+  // Queries that end early do not shorten a wait.
+  double AtNs(int64_t now_ns) const { return std::max(0.0, FadedNs(now_ns)); }
+  void Note(int64_t now_ns, int64_t late_ns) {
+    mean_ns_ = FadedNs(now_ns);
+    mean_ns_ += (static_cast<double>(late_ns) - mean_ns_) / 16;
+    at_ns_ = now_ns;
+  }
+
+ private:
+  double FadedNs(int64_t now_ns) const {
+    const double age_ns = static_cast<double>(std::max<int64_t>(0, now_ns - at_ns_));
+    return mean_ns_ * std::exp(-age_ns / kShareMemoryNs);
+  }
+
+  double mean_ns_ = 0;
+  int64_t at_ns_ = 0;
 };
 
 // BE work of one GPU. Begin and End come once for each item.

@@ -197,7 +197,7 @@ class LcQueueCore {
   double BeyondNs(const Reading& reading, int gpu) const {
     const double room_ns =
         state_.be[Index(gpu)].in_hand() > 0 ? static_cast<double>(reading.room_ns[Index(gpu)]) : 0;
-    return room_ns + std::max(0.0, late_ns_[Index(gpu)]);
+    return room_ns + late_[Index(gpu)].AtNs(reading.now_ns[Index(gpu)]);
   }
 
   // Chooses the GPU and counts the query there. False: no GPU is left.
@@ -278,8 +278,7 @@ class LcQueueCore {
       const std::lock_guard<std::mutex> lock(state_.mutex);
       state_.lc[Index(gpu)].End(record.complete_ns, slot.solo_ns);
       if (record.verdict == GPUSHARE_VERDICT_OK) {
-        double& late_ns = late_ns_[Index(gpu)];
-        late_ns += (static_cast<double>(record.complete_ns - slot.due_ns) - late_ns) / 16;
+        late_[Index(gpu)].Note(record.complete_ns, record.complete_ns - slot.due_ns);
       }
       again = is_lost && slot.work.repeatable && !state_.closing;
       if (again && client != 0) {
@@ -370,8 +369,7 @@ class LcQueueCore {
   std::vector<Client> clients_;
   Slot* free_ = nullptr;
   int64_t sequence_ = 0;
-  // How much later than predicted queries end on each GPU, the mean of about 16.
-  std::array<double, kGroupGpusMax> late_ns_{};
+  std::array<Lateness, kGroupGpusMax> late_;
 };
 
 }  // namespace group_detail
