@@ -61,28 +61,38 @@ TEST(BeLoadTest, TheShareIsMeasuredAndUntilThenWhatLcLeaves) {
   BeLoad load;
   EXPECT_DOUBLE_EQ(load.ShareAt(0, 0.3), 0.7);
   EXPECT_DOUBLE_EQ(load.UntilEndNs(0, 700 * kUs, 0.3), 1e6);
-  load.Begin(0, kMs);
-  load.Begin(0, kMs);
-  load.End(4 * kMs, kMs, kMs);  // a quarter of the speed
+  load.Begin(0, kMs, 0);
+  load.Begin(0, kMs, 0);
+  load.End(4 * kMs, kMs, 0, kMs);  // a quarter of the speed
   EXPECT_DOUBLE_EQ(load.ShareAt(4 * kMs, 0), 0.25);
-  load.End(8 * kMs, kMs, kMs);
+  load.End(8 * kMs, kMs, 0, kMs);
   EXPECT_DOUBLE_EQ(load.ShareAt(8 * kMs, 0), 0.25);
 }
 
 TEST(BeLoadTest, AGpuThatStopsLosesItsShareBeforeAnythingEnds) {
   BeLoad load;
-  load.Begin(0, kMs);
-  load.End(kMs, kMs, kMs);
-  load.Begin(kMs, kMs);
+  load.Begin(0, kMs, 0);
+  load.End(kMs, kMs, 0, kMs);
+  load.Begin(kMs, kMs, 0);
   EXPECT_DOUBLE_EQ(load.ShareAt(2 * kMs, 0), 1);
   EXPECT_DOUBLE_EQ(load.ShareAt(11 * kMs, 0), 0.1);
   EXPECT_GT(load.ShareAt(int64_t{1} << 60, 0), 0);
 }
 
+TEST(BeLoadTest, ItemsInHandLeaveWithinTheirMean) {
+  BeLoad load;
+  EXPECT_EQ(load.LeavesWithinNs(), 0);
+  load.Begin(0, kMs, 30 * kUs);
+  load.Begin(0, kMs, kMs);
+  EXPECT_EQ(load.LeavesWithinNs(), 515 * kUs);
+  load.End(kMs, kMs, kMs, kMs);
+  EXPECT_EQ(load.LeavesWithinNs(), 30 * kUs);
+}
+
 TEST(BeLoadTest, WorkThatFailedIsNoProgress) {
   BeLoad load;
-  load.Begin(0, kMs);
-  load.End(10, kMs, 0);
+  load.Begin(0, kMs, 0);
+  load.End(10, kMs, 0, 0);
   EXPECT_DOUBLE_EQ(load.ShareAt(10, 0.4), 0.6);
 }
 

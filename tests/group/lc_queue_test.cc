@@ -72,6 +72,30 @@ TEST(GroupLcQueueTest, AQueryGoesToTheGpuThatIsFree) {
   EXPECT_NE(ends.gpu(0), ends.gpu(1));
 }
 
+// Without a bound, BE work may fill a GPU for long. Workers leave within a block task, so a GPU
+// that has some is still a good place for a query.
+TEST(GroupLcQueueTest, WorkersInHandKeepNoQueryAway) {
+  Service service({600 * kUs, 600 * kUs});
+  gpushare::KernelOptions sincos;
+  sincos.name = "sincos_27us";
+  gpushare::BeWork item;
+  item.kernel = service.group->RegisterKernel(sincos).value();
+  item.task.block_tasks = 200'000;
+  const gpushare::GroupBeQueue training = service.group->CreateBeQueue(BeApp()).value();
+  for (int i = 0; i < 40; ++i) EXPECT_STATUS_OK(training.Submit(item));
+  Ends ends(40);
+  for (size_t i = 0; i < 40; ++i) {
+    LcWork work = service.Query();
+    ends.Watch(i, &work);
+    EXPECT_STATUS_OK(service.queue.Submit(work));
+    EXPECT_STATUS_OK(service.group->PollUntil(service.group->NowNs() + 500 * kUs));
+  }
+  EXPECT_STATUS_OK(service.group->Drain(kS));
+  ends.ExpectAll(GPUSHARE_VERDICT_OK);
+  EXPECT_GE(ends.On(0), 12);
+  EXPECT_GE(ends.On(1), 12);
+}
+
 TEST(GroupLcQueueTest, AKernelThatIsOnOneGpuRunsThere) {
   Service service({0, 200 * kUs});
   Ends ends(8);

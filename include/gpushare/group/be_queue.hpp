@@ -112,6 +112,7 @@ class BeQueueCore final : public Waiting {
     BeWork work;
     int gpu = kNone;
     int64_t solo_ns = 0;
+    int64_t leave_ns = 0;  // how long it may stay when it is evicted
   };
   enum class Action { kNothing, kHandOver, kEnd };
 
@@ -179,7 +180,8 @@ class BeQueueCore final : public Waiting {
       if (!usable) return Action::kEnd;
       slot->gpu = best;
       slot->solo_ns = SoloNs(slot->work, best);
-      state_.be[Index(best)].Begin(now_ns[Index(best)], slot->solo_ns);
+      slot->leave_ns = slot->work.kernel->LeavesWithinNs(best, slot->solo_ns);
+      state_.be[Index(best)].Begin(now_ns[Index(best)], slot->solo_ns, slot->leave_ns);
       ++in_hand_[Index(best)];
       return Action::kHandOver;
     }
@@ -201,7 +203,7 @@ class BeQueueCore final : public Waiting {
     const int64_t now_ns = state_.On(gpu).NowNs();
     {
       const std::lock_guard<std::mutex> lock(state_.mutex);
-      state_.be[Index(gpu)].End(now_ns, slot.solo_ns, 0);
+      state_.be[Index(gpu)].End(now_ns, slot.solo_ns, slot.leave_ns, 0);
       --in_hand_[Index(gpu)];
       if (is_lost) PushFront(&slot);
     }
@@ -223,7 +225,8 @@ class BeQueueCore final : public Waiting {
     bool again = false;
     {
       const std::lock_guard<std::mutex> lock(state_.mutex);
-      state_.be[Index(gpu)].End(record.complete_ns, slot.solo_ns, ok ? slot.solo_ns : 0);
+      state_.be[Index(gpu)].End(record.complete_ns, slot.solo_ns, slot.leave_ns,
+                                ok ? slot.solo_ns : 0);
       --in_hand_[Index(gpu)];
       again = is_lost && slot.work.repeatable && !state_.closing;
       if (again) PushFront(&slot);

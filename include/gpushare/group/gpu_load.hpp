@@ -89,6 +89,8 @@ class Lateness {
 class BeLoad {
  public:
   int32_t in_hand() const { return in_hand_; }
+  // How long the GPU takes to be rid of an item in hand: the mean of them; 0: it has none.
+  int64_t LeavesWithinNs() const { return in_hand_ == 0 ? 0 : leave_ns_ / in_hand_; }
   // BE work done a unit of time. `lc_share` counts before an item has ended. While nothing ends,
   // it sinks.
   double ShareAt(int64_t now_ns, double lc_share) const {
@@ -104,14 +106,17 @@ class BeLoad {
     return static_cast<double>(in_hand_ns_ + solo_ns) / ShareAt(now_ns, lc_share);
   }
 
-  void Begin(int64_t now_ns, int64_t solo_ns) {
+  // `leave_ns`: how long the item may stay when it is evicted.
+  void Begin(int64_t now_ns, int64_t solo_ns, int64_t leave_ns) {
     if (in_hand_ == 0) mark_ns_ = now_ns;
     ++in_hand_;
     in_hand_ns_ += solo_ns;
+    leave_ns_ += leave_ns;
   }
   // The item ended after `done_ns` of solo work; 0: it did none that counts.
-  void End(int64_t now_ns, int64_t solo_ns, int64_t done_ns) {
+  void End(int64_t now_ns, int64_t solo_ns, int64_t leave_ns, int64_t done_ns) {
     --in_hand_;
+    leave_ns_ -= leave_ns;
     in_hand_ns_ = in_hand_ == 0 ? 0 : in_hand_ns_ - solo_ns;
     const double took_ns = static_cast<double>(std::max<int64_t>(1, now_ns - mark_ns_));
     if (done_ns > 0) {
@@ -127,7 +132,8 @@ class BeLoad {
  private:
   int32_t in_hand_ = 0;
   int64_t in_hand_ns_ = 0;
-  int64_t mark_ns_ = 0;  // since when the progress of the next item counts
+  int64_t leave_ns_ = 0;  // of all in hand
+  int64_t mark_ns_ = 0;   // since when the progress of the next item counts
   double share_ = 0;
   bool measured_ = false;
 };

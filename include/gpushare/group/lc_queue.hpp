@@ -193,11 +193,10 @@ class LcQueueCore {
     return reading;
   }
 
-  // What a query waits on the GPU beyond the LC work that is left there. Under the lock.
-  double BeyondNs(const Reading& reading, int gpu) const {
-    const double room_ns =
-        state_.be[Index(gpu)].in_hand() > 0 ? static_cast<double>(reading.room_ns[Index(gpu)]) : 0;
-    return room_ns + late_[Index(gpu)].AtNs(reading.now_ns[Index(gpu)]);
+  // How long BE work in hand may still delay a query on the GPU: no longer than its items stay, and
+  // than the runtime's promises allow. Under the lock.
+  int64_t BlockingNs(const Reading& reading, int gpu) const {
+    return std::min(reading.room_ns[Index(gpu)], state_.be[Index(gpu)].LeavesWithinNs());
   }
 
   // Chooses the GPU and counts the query there. False: no GPU is left.
@@ -211,7 +210,9 @@ class LcQueueCore {
       if (!reading.usable[Index(gpu)] || (bound_to != kAny && gpu != bound_to)) continue;
       const double end_ns =
           static_cast<double>(state_.lc[Index(gpu)].LeftNs(reading.now_ns[Index(gpu)])) +
-          BeyondNs(reading, gpu) + static_cast<double>(SoloNs(slot.work, gpu));
+          static_cast<double>(BlockingNs(reading, gpu)) +
+          late_[Index(gpu)].AtNs(reading.now_ns[Index(gpu)]) +
+          static_cast<double>(SoloNs(slot.work, gpu));
       if (best != kAny && end_ns >= best_ns) continue;
       best = gpu;
       best_ns = end_ns;
@@ -220,8 +221,7 @@ class LcQueueCore {
     const int64_t now_ns = reading.now_ns[Index(best)];
     slot.gpu = best;
     slot.solo_ns = SoloNs(slot.work, best);
-    slot.due_ns = state_.lc[Index(best)].Begin(now_ns, slot.solo_ns);
-    if (state_.be[Index(best)].in_hand() > 0) slot.due_ns += reading.room_ns[Index(best)];
+    slot.due_ns = state_.lc[Index(best)].Begin(now_ns, slot.solo_ns) + BlockingNs(reading, best);
     if (slot.work.client != 0) ClientOf(slot.work.client).gpu = best;
     return true;
   }
