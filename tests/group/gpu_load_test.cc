@@ -79,6 +79,16 @@ TEST(BeLoadTest, AGpuThatStopsLosesItsShareBeforeAnythingEnds) {
   EXPECT_GT(load.ShareAt(int64_t{1} << 60, 0), 0);
 }
 
+// Otherwise a GPU that got no item after a busy time would never show that it is free.
+TEST(BeLoadTest, AShareOfLongAgoGivesWayToWhatLcLeaves) {
+  BeLoad load;
+  load.Begin(0, kMs, 0);
+  load.End(10 * kMs, kMs, 0, kMs);
+  EXPECT_DOUBLE_EQ(load.ShareAt(10 * kMs, 0), 0.1);
+  EXPECT_NEAR(load.ShareAt(1010 * kMs, 0), 1, 0.001);
+  EXPECT_NEAR(load.ShareAt(1010 * kMs, 0.6), 0.4, 0.001);
+}
+
 TEST(BeLoadTest, ItemsInHandLeaveWithinTheirMean) {
   BeLoad load;
   EXPECT_EQ(load.LeavesWithinNs(), 0);

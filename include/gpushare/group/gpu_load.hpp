@@ -91,10 +91,12 @@ class BeLoad {
   int32_t in_hand() const { return in_hand_; }
   // How long the GPU takes to be rid of an item in hand: the mean of them; 0: it has none.
   int64_t LeavesWithinNs() const { return in_hand_ == 0 ? 0 : leave_ns_ / in_hand_; }
-  // BE work done a unit of time. `lc_share` counts before an item has ended. While nothing ends,
-  // it sinks.
+  // BE work done a unit of time: as measured; with no item in hand it gives way to what `lc_share`
+  // leaves, so that a GPU which was slow once is tried again. While nothing ends, it sinks.
   double ShareAt(int64_t now_ns, double lc_share) const {
-    double share = measured_ ? share_ : 1 - lc_share;
+    const double age_ns = static_cast<double>(std::max<int64_t>(0, now_ns - mark_ns_));
+    const double weight = !measured_ ? 0 : in_hand_ > 0 ? 1 : std::exp(-age_ns / kLoadMemoryNs);
+    double share = weight * share_ + (1 - weight) * (1 - lc_share);
     const int64_t since_ns = now_ns - mark_ns_;
     if (in_hand_ > 0 && since_ns > in_hand_ns_) {
       share = std::min(share, static_cast<double>(in_hand_ns_) / static_cast<double>(since_ns));
