@@ -33,7 +33,7 @@ using GroupDone = void (*)(void* user, int gpu, const gpushare_completion_record
 // attempt, on the thread that submits; at a second attempt on one that drives a runtime.
 using GroupPrepare = void (*)(void* user, int gpu, gpushare_task_options* task);
 
-// One query of one task.
+// One query of one task. Its duration is predicted for task.block_tasks, before `prepare` runs.
 struct LcWork {
   const GroupKernel* kernel = nullptr;  // must be given
   TaskOptions task;                // without a kernel, a callback, a query and tickets to wait for
