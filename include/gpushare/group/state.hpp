@@ -85,8 +85,8 @@ struct GroupState {
     return Status();
   }
 
-  // Waits until `done`, which is read under the lock, or the deadline on the clock of GPU 0.
-  // Returns whether it is done. Not in a callback.
+  // Waits until `done` answers true, or the deadline on the clock of GPU 0. Returns whether it did.
+  // It is called under the lock, and no more after a yes. Not in a callback.
   template <class Done>
   bool WaitFor(int64_t deadline_ns, const Done& done) {
     std::unique_lock<std::mutex> lock(mutex);

@@ -159,22 +159,29 @@ class StepsCore {
     return mine && !turn_.open && HasSlot();
   }
 
-  // Waits until no other step is open, and none of other GroupSteps is in flight. Then no BE item
-  // goes to the step's GPUs that would stay too long.
+  // Waits until no other step is open, and none of other GroupSteps is in flight, and takes the
+  // turn.
   Status TakeTurn(int64_t deadline_ns) {
-    if (!state_.WaitFor(deadline_ns, [this] { return IsMyTurn() || state_.closing.load(); })) {
+    bool taken = false;
+    const auto take = [this, &taken] {
+      if (state_.closing) return true;
+      taken = IsMyTurn();
+      if (taken) Enter();
+      return taken;
+    };
+    if (!state_.WaitFor(deadline_ns, take)) {
       return Status(GPUSHARE_UNAVAILABLE,
                     "Another step has the turn, or this app has " +
                         std::to_string(kStepsInFlightMax) +
                         " steps in flight. Nothing was started on any GPU; begin it again later.");
     }
-    const std::lock_guard<std::mutex> lock(state_.mutex);
-    if (state_.closing) return Status(GPUSHARE_FAILED_PRECONDITION, "The group is shut down.");
-    if (!IsMyTurn()) {
-      return Status(GPUSHARE_UNAVAILABLE,
-                    "Another step took the turn. Nothing was started on any GPU; begin it again "
-                    "later.");
-    }
+    if (taken) return Status();
+    return Status(GPUSHARE_FAILED_PRECONDITION, "The group is shut down.");
+  }
+
+  // Takes the turn. No BE item goes to the step's GPUs from now on that would stay too long. Under
+  // the lock.
+  void Enter() {
     turn_.owner = this;
     turn_.open = true;
     ++turn_.in_flight;
@@ -182,7 +189,6 @@ class StepsCore {
     for (const int gpu : options_.gpus) {
       state_.be_leaves_within_ns[Index(gpu)] = options_.be_beside_ns;
     }
-    return Status();
   }
 
   // Of a step that did not start.
