@@ -1,6 +1,8 @@
 // Opening a group, registering on its GPUs, and what is refused.
 
+#include <chrono>
 #include <gpushare/group/group.hpp>
+#include <thread>
 
 #include "tests/group/group_fixture.h"
 
@@ -99,6 +101,31 @@ TEST(GroupTest, PreparationFillsInWhatIsOfOneGpu) {
     EXPECT_GT(count, 0);
     EXPECT_EQ(queue.AppOn(gpu).Stats().value().block_tasks, 1000 * (gpu + 1) * count);
   }
+}
+
+// The clocks of real time are one, so that no GPU is ever behind it: each is driven all the same.
+TEST(GroupTest, EveryPolledGpuIsDrivenInRealTimeByAnyThreadThatWaits) {
+  std::vector<gpushare::RuntimeOptions> options = Simulated(3);
+  for (gpushare::RuntimeOptions& each : options) each.device = "sim:realtime";
+  const std::unique_ptr<Group> group = Group::Create(options).value();
+  const gpushare::GroupKernel* kernel = Register(*group, "step", {100 * kUs, 100 * kUs, 100 * kUs});
+  const gpushare::GroupLcQueue queue = group->CreateLcQueue(LcApp()).value();
+  gpushare::LcWork work;
+  work.kernel = kernel;
+  for (int i = 0; i < 12; ++i) EXPECT_STATUS_OK(queue.Submit(work));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] { EXPECT_STATUS_OK(group->Drain(group->NowNs() + 5 * kS)); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int gpu = 0; gpu < 3; ++gpu) EXPECT_EQ(queue.AppOn(gpu).Stats().value().completed, 4);
+  // A time that has passed drives each runtime once.
+  for (int i = 0; i < 3; ++i) EXPECT_STATUS_OK(queue.Submit(work));
+  for (int i = 0; i < 1000 && !group->Drain(0).ok(); ++i) {
+    EXPECT_STATUS_OK(group->PollUntil(0));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_STATUS_OK(group->Drain(0));
 }
 
 TEST(GroupTest, DrainSaysHowMuchIsPendingAtItsDeadline) {

@@ -59,7 +59,7 @@ class Group {
       runtimes.push_back(std::move(runtime).value());
     }
     const bool polled = options[0].drive == GPUSHARE_DRIVE_POLL;
-    return std::unique_ptr<Group>(new Group(std::move(runtimes), polled));
+    return std::unique_ptr<Group>(new Group(std::move(runtimes), polled, virtual_time == 1));
   }
 
   // GPUs 0 to count - 1 of the host, or as many simulated ones, whose seeds differ.
@@ -177,7 +177,7 @@ class Group {
   }
 
   // Runs all runtimes until their clocks stand at `time_ns`; GPUSHARE_DRIVE_POLL only. One thread
-  // at a time, not in a callback.
+  // drives at a time, and others wait for it. Not in a callback.
   Status PollUntil(int64_t time_ns) { return state_.PollUntil(time_ns); }
 
   // Waits until no query, item and step of the group is pending. Not in a callback.
@@ -212,7 +212,8 @@ class Group {
   static constexpr int64_t kShutdownNs = 10'000'000'000;
   static constexpr int32_t kTasksMax = 1024;  // the default of tasks_max
 
-  Group(std::vector<Runtime> runtimes, bool polled) : state_(std::move(runtimes), polled) {}
+  Group(std::vector<Runtime> runtimes, bool polled, bool virtual_time)
+      : state_(std::move(runtimes), polled, virtual_time) {}
 
   // Destroyed from the end: apps and kernels before their runtimes.
   group_detail::GroupState state_;

@@ -55,8 +55,11 @@ class Waiting {
 };
 
 struct GroupState {
-  explicit GroupState(std::vector<Runtime> opened, bool is_polled)
-      : runtimes(std::move(opened)), polled(is_polled), gpus(static_cast<int>(runtimes.size())) {}
+  GroupState(std::vector<Runtime> opened, bool is_polled, bool in_virtual_time)
+      : runtimes(std::move(opened)),
+        polled(is_polled),
+        virtual_time(in_virtual_time),
+        gpus(static_cast<int>(runtimes.size())) {}
 
   const Runtime& On(int gpu) const { return runtimes[static_cast<size_t>(gpu)]; }
   bool IsLost(int gpu) const { return lost[static_cast<size_t>(gpu)].load(); }
@@ -70,19 +73,13 @@ struct GroupState {
     return true;
   }
 
-  // Runs the runtimes until all clocks stand at `time_ns`. GPUSHARE_DRIVE_POLL only.
+  // Runs the runtimes until all clocks stand at `time_ns`, each at least once. A second thread
+  // waits for the first. GPUSHARE_DRIVE_POLL only; not in a callback.
   Status PollUntil(int64_t time_ns) {
-    int64_t from_ns = time_ns;
-    for (int gpu = 0; gpu < gpus; ++gpu) from_ns = std::min(from_ns, On(gpu).NowNs());
-    for (int64_t at_ns = from_ns; at_ns < time_ns;) {
-      at_ns = std::min(time_ns, at_ns + kVirtualStepNs);
-      for (int gpu = 0; gpu < gpus; ++gpu) {
-        if (On(gpu).NowNs() >= at_ns) continue;
-        Status status = On(gpu).PollUntil(at_ns);
-        if (!status.ok()) return status;
-      }
-    }
-    return Status();
+    Status refusal = InCallback::Refuse("Group::PollUntil");
+    if (!refusal.ok()) return refusal;
+    const std::lock_guard<std::mutex> polling(poll_mutex);
+    return Drive(time_ns);
   }
 
   // Waits until `done` answers true, or the deadline on the clock of GPU 0. Returns whether it did.
@@ -95,10 +92,14 @@ struct GroupState {
       const int64_t now_ns = On(0).NowNs();
       if (now_ns >= deadline_ns) return false;
       if (polled) {
-        const int64_t step_ns = std::min(deadline_ns - now_ns, kVirtualStepNs);
-        if (!PollUntil(now_ns + step_ns).ok()) return false;
-        lock.lock();
-        continue;
+        // One thread drives for all that wait.
+        const std::unique_lock<std::mutex> polling(poll_mutex, std::try_to_lock);
+        if (polling.owns_lock()) {
+          const int64_t step_ns = std::min(deadline_ns - now_ns, kVirtualStepNs);
+          if (!Drive(now_ns + step_ns).ok()) return false;
+          lock.lock();
+          continue;
+        }
       }
       lock.lock();
       if (done()) break;
@@ -109,10 +110,12 @@ struct GroupState {
 
   const std::vector<Runtime> runtimes;
   const bool polled;
+  const bool virtual_time;
   const int gpus;
   std::array<std::atomic<bool>, kGroupGpusMax> lost{};
   std::atomic<bool> closing{false};  // what comes back is not sent on
 
+  std::mutex poll_mutex;  // of the thread that drives polled runtimes; taken without the lock
   std::mutex mutex;
   std::condition_variable changed;
   // The rest is guarded by the lock.
@@ -137,6 +140,23 @@ struct GroupState {
   }
 
  private:
+  // In virtual time the clocks move together. In real time they advance by themselves, and every
+  // runtime gets its turn again and again. With poll_mutex.
+  Status Drive(int64_t time_ns) {
+    // What runs meanwhile is inside callbacks of the runtimes.
+    const InCallback inside;
+    int64_t at_ns = time_ns;
+    for (int gpu = 0; gpu < gpus; ++gpu) at_ns = std::min(at_ns, On(gpu).NowNs());
+    do {
+      at_ns = virtual_time ? std::min(time_ns, at_ns + kVirtualStepNs) : time_ns;
+      for (int gpu = 0; gpu < gpus; ++gpu) {
+        Status status = virtual_time ? On(gpu).PollUntil(at_ns) : On(gpu).Poll().status();
+        if (!status.ok()) return status;
+      }
+    } while (virtual_time ? at_ns < time_ns : On(0).NowNs() < time_ns);
+    return Status();
+  }
+
   static std::array<int64_t, kGroupGpusMax> Everywhere(int64_t value) {
     std::array<int64_t, kGroupGpusMax> all;
     all.fill(value);

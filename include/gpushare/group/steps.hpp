@@ -13,14 +13,12 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <gpushare/gpushare.hpp>
 #include <gpushare/group/state.hpp>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -254,11 +252,7 @@ class StepsCore {
   }
 
   void Pause() {
-    if (state_.polled) {
-      static_cast<void>(state_.PollUntil(state_.On(0).NowNs() + kStepRetryNs));
-    } else {
-      std::this_thread::sleep_for(std::chrono::nanoseconds(kStepRetryNs));
-    }
+    static_cast<void>(state_.WaitFor(state_.On(0).NowNs() + kStepRetryNs, [] { return false; }));
   }
 
   Status EndPart(Opened& opened, size_t index) {
