@@ -68,6 +68,21 @@ inline gpushare::Result<gpushare::Kernel> RegisterGraph(const gpushare::Runtime&
   return runtime.RegisterKernel(options);
 }
 
+// A group of GPUs on which everything ends at once when they are polled, and no profile states how
+// long a kernel takes.
+inline std::unique_ptr<gpushare::Group> WithoutEstimates(int gpus) {
+  std::vector<gpushare::RuntimeOptions> options = Simulated(gpus);
+  for (gpushare::RuntimeOptions& each : options) each.device = "null";
+  return gpushare::Group::Create(options).value();
+}
+// A graph of unknown duration.
+inline const gpushare::GroupKernel* RegisterUnknown(gpushare::Group& group) {
+  gpushare::KernelOptions options;
+  options.kind = GPUSHARE_TASK_GRAPH;
+  options.name = "unknown";
+  return group.RegisterKernel(options).value();
+}
+
 // The graph on each GPU, with its duration by GPU; 0 leaves a GPU out.
 inline const gpushare::GroupKernel* Register(gpushare::Group& group, const char* name,
                                              const std::vector<int64_t>& duration_ns) {

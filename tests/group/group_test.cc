@@ -64,6 +64,58 @@ TEST(GroupTest, AKernelKnowsItsDurationOnEachGpu) {
   EXPECT_LT(workers->LeavesWithinNs(0, 10 * kMs), kMs);
 }
 
+TEST(GroupTest, AGpuWithoutAPredictionTakesThatOfAnother) {
+  std::vector<gpushare::RuntimeOptions> options = Simulated(2);
+  for (gpushare::RuntimeOptions& each : options) each.device = "null";
+  const std::unique_ptr<Group> group = Group::Create(options).value();
+  const auto known_on_0 = [](const gpushare::Runtime& runtime, int gpu) {
+    if (gpu == 0) return RegisterGraph(runtime, "step", 100 * kUs);
+    gpushare::KernelOptions unknown;
+    unknown.name = "step";
+    return runtime.RegisterKernel(unknown);
+  };
+  const gpushare::GroupKernel* kernel = group->RegisterKernel("step", known_on_0).value();
+  EXPECT_EQ(kernel->SoloNs(1, 1), 100 * kUs);
+  EXPECT_EQ(RegisterUnknown(*group)->SoloNs(1, 1), 0);
+  // Less than 1 ns is not unknown.
+  gpushare::SimulationRecord record;
+  record.block_task_ns = 20;
+  gpushare::KernelOptions tiny;
+  tiny.name = "tiny";
+  tiny.simulation = &record;
+  EXPECT_EQ(group->RegisterKernel(tiny).value()->SoloNs(0, 1), 1);
+}
+
+TEST(GroupTest, WorkOfUnknownDurationGoesToEachGpuInTurn) {
+  const std::unique_ptr<Group> group = WithoutEstimates(2);
+  const gpushare::GroupLcQueue service = group->CreateLcQueue(LcApp()).value();
+  const gpushare::GroupBeQueue training = group->CreateBeQueue(BeApp()).value();
+  gpushare::LcWork query;
+  query.kernel = RegisterUnknown(*group);
+  gpushare::BeWork item;
+  item.kernel = query.kernel;
+  for (int i = 0; i < 10; ++i) EXPECT_STATUS_OK(service.Submit(query));
+  for (int i = 0; i < 2; ++i) EXPECT_STATUS_OK(training.Submit(item));
+  for (int gpu = 0; gpu < 2; ++gpu) {
+    EXPECT_EQ(service.AppOn(gpu).Stats().value().submitted, 5);
+    EXPECT_EQ(training.AppOn(gpu).Stats().value().submitted, 1);
+  }
+  EXPECT_STATUS_OK(group->Drain(group->NowNs() + 5 * kS));
+}
+
+TEST(GroupTest, ADurationThatNoSumCouldHoldIsRefused) {
+  const std::unique_ptr<Group> group = Group::Create(Simulated(2)).value();
+  const gpushare::GroupLcQueue service = group->CreateLcQueue(LcApp()).value();
+  gpushare::LcWork work;
+  work.kernel = Register(*group, "step", {kMs, kMs});
+  for (const int64_t expected_ns : {int64_t{-1}, INT64_MAX}) {
+    work.expected_ns = expected_ns;
+    const gpushare::Status status = service.Submit(work);
+    EXPECT_EQ(status.code(), GPUSHARE_INVALID_ARGUMENT);
+    EXPECT_NE(status.message().find(std::to_string(expected_ns)), std::string::npos);
+  }
+}
+
 TEST(GroupTest, OptionsOutOfTheirRangeAreRefused) {
   const std::unique_ptr<Group> group = Group::Create(Simulated(2)).value();
   gpushare::LcQueueOptions lc;

@@ -191,6 +191,25 @@ TEST(GroupStepsTest, ItemsThatLeaveWithinTheBoundAreHandedOver) {
   EXPECT_STATUS_OK(beside.group->Drain(kS));
 }
 
+// Nobody knows how long it stays, so that no hold lets it pass.
+TEST(GroupStepsTest, ItemsOfUnknownDurationAreHeldByEveryBound) {
+  for (const int64_t be_beside_ns : {int64_t{0}, 60 * kUs}) {
+    const std::unique_ptr<Group> group = WithoutEstimates(2);
+    StepsOptions options;
+    options.be_beside_ns = be_beside_ns;
+    const GroupSteps steps = group->CreateSteps(LcApp("decode"), options).value();
+    const gpushare::GroupBeQueue training = group->CreateBeQueue(BeApp()).value();
+    GroupStep step = steps.Begin(Short()).value();
+    gpushare::BeWork work;
+    work.kernel = RegisterUnknown(*group);
+    EXPECT_STATUS_OK(training.Submit(work));
+    EXPECT_EQ(training.AppOn(0).Stats().value().submitted, 0) << be_beside_ns;
+    EXPECT_EQ(training.AppOn(1).Stats().value().submitted, 0) << be_beside_ns;
+    EXPECT_STATUS_OK(step.End());
+    EXPECT_STATUS_OK(group->Drain(group->NowNs() + 5 * kS));
+  }
+}
+
 TEST(GroupStepsTest, ARefusedStepLetsBeItemsGoOn) {
   Beside beside(0);
   ASSERT_TRUE(beside.group->On(1).Quiesce(kS).ok());

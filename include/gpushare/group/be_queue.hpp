@@ -31,7 +31,7 @@ struct BeWork {
   void* prepare_user = nullptr;
   GroupDone done = nullptr;  // may be null
   void* done_user = nullptr;
-  int64_t expected_ns = 0;  // solo duration; 0: that of the kernel
+  int64_t expected_ns = 0;  // solo duration, at most 1 h; 0: that of the kernel
   // It may start over on another GPU where its own was lost.
   bool repeatable = false;
 };
@@ -57,7 +57,7 @@ class BeQueueCore final : public Waiting {
   AppOnAll& apps() { return apps_; }
 
   Status Submit(const BeWork& work) {
-    Status status = CheckTask(work.task, work.kernel);
+    Status status = CheckTask(work.task, work.kernel, work.expected_ns);
     if (!status.ok()) return status;
     bool on_any = false;
     for (int gpu = 0; gpu < state_.gpus; ++gpu) on_any |= IsUsable(*work.kernel, gpu);
@@ -145,10 +145,13 @@ class BeQueueCore final : public Waiting {
   // Whether a GPU may get the item now: it is there, has room in its window and is not held for a
   // step. Under the lock.
   bool HasRoom(const BeWork& work, int gpu) const {
-    return in_hand_[Index(gpu)] < options_.window &&
-           work.kernel->LeavesWithinNs(gpu, SoloNs(work, gpu)) <=
-               state_.be_leaves_within_ns[Index(gpu)];
+    if (in_hand_[Index(gpu)] >= options_.window) return false;
+    const int64_t hold_ns = state_.be_leaves_within_ns[Index(gpu)];
+    if (hold_ns == kNever) return true;
+    return hold_ns > 0 && work.kernel->LeavesWithinNs(gpu, SoloNs(work, gpu)) <= hold_ns;
   }
+
+  int32_t InHand(int gpu) const { return state_.be[Index(gpu)].in_hand(); }
 
   // Takes the first item that some GPU has room for, and counts it on the GPU that is predicted to
   // end it first; or one that no GPU can run any more.
@@ -170,7 +173,10 @@ class BeQueueCore final : public Waiting {
         const int64_t at_ns = now_ns[Index(gpu)];
         const double end_ns = state_.be[Index(gpu)].UntilEndNs(
             at_ns, SoloNs(slot->work, gpu), state_.lc[Index(gpu)].ShareAt(at_ns));
-        if (best != kNone && end_ns >= best_ns) continue;
+        if (best != kNone &&
+            (end_ns > best_ns || (end_ns == best_ns && InHand(gpu) >= InHand(best)))) {
+          continue;
+        }
         best = gpu;
         best_ns = end_ns;
       }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <gpushare/gpushare.hpp>
@@ -22,6 +23,9 @@ inline constexpr int kGroupGpusMax = 16;
 namespace group_detail {
 class LcQueueCore;
 class BeQueueCore;
+
+// The longest duration of work that a group counts with: an hour, so that no sum overflows.
+inline constexpr int64_t kSoloNsMax = 3'600'000'000'000;
 }  // namespace group_detail
 
 // Registers a kernel on one GPU. An empty Kernel leaves the GPU out. Runs once for each GPU, in
@@ -34,15 +38,23 @@ class GroupKernel {
   // Empty where the factory left the GPU out.
   const Kernel& On(int gpu) const { return on_[Index(gpu)].kernel; }
   // Predicted duration alone on the whole GPU, as its runtime predicted it last; before the first
-  // completion, as its registration states it; 0: unknown.
+  // completion, as its registration states it; else the longest one that another GPU knows; 0:
+  // unknown.
   int64_t SoloNs(int gpu, int64_t block_tasks) const {
-    const double unit_ns = on_[Index(gpu)].unit_ns.load(std::memory_order_relaxed);
-    return static_cast<int64_t>(unit_ns * static_cast<double>(std::max<int64_t>(1, block_tasks)));
+    double unit_ns = UnitNs(on_[Index(gpu)]);
+    if (unit_ns <= 0) {
+      for (const OnGpu& other : on_) unit_ns = std::max(unit_ns, UnitNs(other));
+    }
+    const double solo_ns =
+        std::ceil(unit_ns * static_cast<double>(std::max<int64_t>(1, block_tasks)));
+    return static_cast<int64_t>(std::min(solo_ns, static_cast<double>(group_detail::kSoloNsMax)));
   }
-  // How long a launch may stay on the GPU after an eviction; `solo_ns` where it cannot be evicted.
+  // How long a launch of `solo_ns` (0: unknown) may stay on the GPU after an eviction: all of it
+  // where it cannot be evicted. At most an hour, which an unknown one counts as.
   int64_t LeavesWithinNs(int gpu, int64_t solo_ns) const {
+    const int64_t all_ns = solo_ns > 0 ? solo_ns : group_detail::kSoloNsMax;
     const int64_t leaves_ns = on_[Index(gpu)].leaves_within_ns;
-    return leaves_ns > 0 ? std::min(leaves_ns, solo_ns) : solo_ns;
+    return leaves_ns > 0 ? std::min(leaves_ns, all_ns) : all_ns;
   }
 
  private:
@@ -57,6 +69,7 @@ class GroupKernel {
   };
 
   static size_t Index(int gpu) { return static_cast<size_t>(gpu); }
+  static double UnitNs(const OnGpu& on) { return on.unit_ns.load(std::memory_order_relaxed); }
 
   void Set(const Runtime& runtime, int gpu, Kernel kernel, const std::string& name) {
     OnGpu& on = on_[Index(gpu)];

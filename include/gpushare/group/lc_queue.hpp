@@ -41,7 +41,7 @@ struct LcWork {
   void* prepare_user = nullptr;
   GroupDone done = nullptr;  // may be null
   void* done_user = nullptr;
-  int64_t expected_ns = 0;  // solo duration; 0: that of the kernel
+  int64_t expected_ns = 0;  // solo duration, at most 1 h; 0: that of the kernel
   // It may run again on another GPU where its own was lost. What `task` points to lives until the
   // query is done.
   bool repeatable = false;
@@ -73,7 +73,7 @@ class LcQueueCore {
   AppOnAll& apps() { return apps_; }
 
   Status Submit(const LcWork& work) {
-    Status status = CheckTask(work.task, work.kernel);
+    Status status = CheckTask(work.task, work.kernel, work.expected_ns);
     if (!status.ok()) return status;
     if (work.client < 0 || work.client > options_.clients_max) {
       return Status(GPUSHARE_INVALID_ARGUMENT,
@@ -199,6 +199,8 @@ class LcQueueCore {
     return std::min(reading.room_ns[Index(gpu)], state_.be[Index(gpu)].LeavesWithinNs());
   }
 
+  int32_t InHand(int gpu) const { return state_.lc[Index(gpu)].in_hand(); }
+
   // Chooses the GPU and counts the query there. False: no GPU is left.
   bool Place(Slot& slot, int bound_to) {
     const GroupKernel& kernel = *slot.work.kernel;
@@ -213,7 +215,11 @@ class LcQueueCore {
           static_cast<double>(BlockingNs(reading, gpu)) +
           late_[Index(gpu)].AtNs(reading.now_ns[Index(gpu)]) +
           static_cast<double>(SoloNs(slot.work, gpu));
-      if (best != kAny && end_ns >= best_ns) continue;
+      // Of two that are equal, as GPUs without a prediction are, the one with fewer queries.
+      if (best != kAny &&
+          (end_ns > best_ns || (end_ns == best_ns && InHand(gpu) >= InHand(best)))) {
+        continue;
+      }
       best = gpu;
       best_ns = end_ns;
     }

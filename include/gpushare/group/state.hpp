@@ -121,7 +121,7 @@ struct GroupState {
   // The rest is guarded by the lock.
   std::array<LcLoad, kGroupGpusMax> lc;
   std::array<BeLoad, kGroupGpusMax> be;
-  // BE items may go to a GPU if they leave it within this time; kNever: any.
+  // BE items may go to a GPU if they leave it within this time; 0: none may; kNever: any.
   std::array<int64_t, kGroupGpusMax> be_leaves_within_ns = Everywhere(kNever);
   int64_t pending = 0;  // queries, items and steps that have not completed
   std::vector<Waiting*> waiting;
@@ -193,8 +193,9 @@ struct AppOnAll {
   }
 };
 
-// What the caller may not set in the task of a group, because the group sets it.
-inline Status CheckTask(const gpushare_task_options& task, const GroupKernel* kernel) {
+// What the caller may not set in the task of a group, because the group sets it, and its duration.
+inline Status CheckTask(const gpushare_task_options& task, const GroupKernel* kernel,
+                        int64_t expected_ns) {
   if (kernel == nullptr || task.kernel != nullptr) {
     return Status(GPUSHARE_INVALID_ARGUMENT,
                   "The work of a group names a GroupKernel, and its task names no kernel.");
@@ -204,6 +205,11 @@ inline Status CheckTask(const gpushare_task_options& task, const GroupKernel* ke
     return Status(GPUSHARE_INVALID_ARGUMENT,
                   "The task of a group has a callback, a query, 'detached' or wait_tickets, which "
                   "belong to one runtime. Use 'done' instead of a callback.");
+  }
+  if (expected_ns < 0 || expected_ns > kSoloNsMax) {
+    return Status(GPUSHARE_INVALID_ARGUMENT,
+                  "The work of a group is expected to take " + std::to_string(expected_ns) +
+                      " ns; it may be 0 (unknown) to " + std::to_string(kSoloNsMax) + " (1 h).");
   }
   return Status();
 }
