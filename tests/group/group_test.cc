@@ -180,6 +180,67 @@ TEST(GroupTest, EveryPolledGpuIsDrivenInRealTimeByAnyThreadThatWaits) {
   EXPECT_STATUS_OK(group->Drain(0));
 }
 
+// It would lose the completion of the work if the group set its fields before.
+TEST(GroupTest, APreparationMayAssignTheWholeTask) {
+  const std::unique_ptr<Group> group = Group::Create(Simulated(2)).value();
+  gpushare::KernelOptions sincos;
+  sincos.name = "sincos_27us";
+  const gpushare::GroupKernel* kernel = group->RegisterKernel(sincos).value();
+  const gpushare::GroupLcQueue service = group->CreateLcQueue(LcApp()).value();
+  const gpushare::GroupBeQueue training = group->CreateBeQueue(BeApp()).value();
+  const int64_t solo_ns = kernel->SoloNs(0, 50'000);
+  const auto assign = [](void*, int, gpushare_task_options* task) {
+    gpushare::TaskOptions own;
+    own.block_tasks = 50'000;
+    *task = own;
+  };
+  Ends ends(4);
+  for (size_t i = 0; i < 2; ++i) {
+    gpushare::LcWork query;
+    query.kernel = kernel;
+    query.prepare = assign;
+    ends.Watch(i, &query);
+    EXPECT_STATUS_OK(service.Submit(query));
+    gpushare::BeWork item;
+    item.kernel = kernel;
+    item.prepare = assign;
+    ends.Watch(2 + i, &item);
+    EXPECT_STATUS_OK(training.Submit(item));
+  }
+  EXPECT_STATUS_OK(group->Drain(kS));
+  ends.ExpectAll(GPUSHARE_VERDICT_OK);
+  // What is learnt of the kernel is for the block tasks that ran.
+  EXPECT_NEAR(static_cast<double>(kernel->SoloNs(0, 50'000)), static_cast<double>(solo_ns),
+              0.2 * static_cast<double>(solo_ns));
+}
+
+// A drain would wait for ever for work whose end was not counted.
+TEST(GroupTest, WhatACallbackThrowsEndsNoCount) {
+  const std::unique_ptr<Group> group = Group::Create(Simulated(2)).value();
+  const gpushare::GroupLcQueue service = group->CreateLcQueue(LcApp()).value();
+  const gpushare::GroupBeQueue training = group->CreateBeQueue(BeApp()).value();
+  const gpushare::GroupKernel* kernel = Register(*group, "query", {kMs, kMs});
+  const gpushare::GroupKernel* batch = Register(*group, "batch", {kMs, kMs});
+  const auto throws = [](void*, int, const gpushare_completion_record*) { throw 1; };
+  gpushare::LcWork query;
+  query.kernel = kernel;
+  query.done = throws;
+  gpushare::BeWork item;
+  item.kernel = batch;
+  item.done = throws;
+  EXPECT_STATUS_OK(service.Submit(query));
+  for (int i = 0; i < 8; ++i) EXPECT_STATUS_OK(training.Submit(item));  // more than both windows
+  EXPECT_STATUS_OK(group->Drain(kS));
+  query.prepare = [](void*, int, gpushare_task_options*) { throw 1; };
+  EXPECT_EQ(service.Submit(query).code(), GPUSHARE_INVALID_ARGUMENT);
+  Ends ends(1);
+  item.prepare = query.prepare;
+  ends.Watch(0, &item);
+  EXPECT_STATUS_OK(training.Submit(item));
+  ends.ExpectAll(GPUSHARE_VERDICT_FAILED);
+  EXPECT_STATUS_OK(group->Drain(2 * kS));
+}
+
 TEST(GroupTest, DrainSaysHowMuchIsPendingAtItsDeadline) {
   const std::unique_ptr<Group> group = Group::Create(Simulated(2)).value();
   const gpushare::GroupKernel* kernel = Register(*group, "step", {kMs, kMs});

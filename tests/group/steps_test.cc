@@ -231,9 +231,43 @@ TEST(GroupStepsTest, NothingThatWaitsMayBeCalledInACallback) {
     Decode& inside = *static_cast<Decode*>(user);
     EXPECT_EQ(inside.steps.Begin(Short()).status().code(), GPUSHARE_FAILED_PRECONDITION);
     EXPECT_EQ(inside.group->Drain().code(), GPUSHARE_FAILED_PRECONDITION);
+    EXPECT_EQ(inside.group->PollUntil(kS).code(), GPUSHARE_FAILED_PRECONDITION);
+    EXPECT_EQ(inside.group->Shutdown(kS).code(), GPUSHARE_FAILED_PRECONDITION);
   };
   EXPECT_STATUS_OK(service.Submit(work));
   EXPECT_STATUS_OK(decode.group->Drain(kS));
+}
+
+// An item that its runtime refuses ends on the thread that submits it, inside a callback too.
+TEST(GroupStepsTest, OnTheThreadThatSubmitsCallbacksMayNotWaitEither) {
+  const std::unique_ptr<Group> group = Group::Create(Simulated(2)).value();
+  const gpushare::GroupBeQueue training = group->CreateBeQueue(BeApp()).value();
+  struct Seen {
+    Group* group;
+    int done = 0;
+    int prepared = 0;
+  } seen{group.get()};
+  gpushare::BeWork work;
+  work.kernel = Register(*group, "batch", {50 * kUs, 50 * kUs});
+  const std::array<char, 8192> arguments{};  // more than a runtime takes
+  work.task.arguments = arguments.data();
+  work.task.arguments_size_bytes = arguments.size();
+  work.prepare_user = work.done_user = &seen;
+  work.prepare = [](void* user, int, gpushare_task_options*) {
+    Seen& inside = *static_cast<Seen*>(user);
+    EXPECT_EQ(inside.group->Drain().code(), GPUSHARE_FAILED_PRECONDITION);
+    ++inside.prepared;
+  };
+  work.done = [](void* user, int, const gpushare_completion_record* record) {
+    Seen& inside = *static_cast<Seen*>(user);
+    EXPECT_EQ(record->verdict, GPUSHARE_VERDICT_FAILED);
+    EXPECT_EQ(inside.group->Drain().code(), GPUSHARE_FAILED_PRECONDITION);
+    ++inside.done;
+  };
+  EXPECT_STATUS_OK(training.Submit(work));
+  EXPECT_EQ(seen.prepared, 1);
+  EXPECT_EQ(seen.done, 1);
+  EXPECT_STATUS_OK(group->Drain(kS));
 }
 
 }  // namespace

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <gpushare/gpushare.hpp>
 #include <gpushare/group/kernel.hpp>
-#include <gpushare/group/lc_queue.hpp>
 #include <gpushare/group/state.hpp>
 #include <mutex>
 #include <string>
@@ -112,11 +111,11 @@ class BeQueueCore final : public Waiting {
     BeWork work;
     int gpu = kNone;
     int64_t solo_ns = 0;
-    int64_t leave_ns = 0;  // how long it may stay when it is evicted
+    int64_t block_tasks = 0;  // as prepared
+    int64_t leave_ns = 0;     // how long it may stay when it is evicted
   };
   enum class Action { kNothing, kHandOver, kEnd };
 
-  static size_t Index(int gpu) { return static_cast<size_t>(gpu); }
   bool IsUsable(const GroupKernel& kernel, int gpu) const {
     return !state_.IsLost(gpu) && kernel.IsOn(gpu);
   }
@@ -135,11 +134,6 @@ class BeQueueCore final : public Waiting {
   void Remove(Slot* before, Slot* slot) {
     (before == nullptr ? first_ : before->next) = slot->next;
     if (last_ == slot) last_ = before;
-  }
-
-  static int64_t SoloNs(const BeWork& work, int gpu) {
-    return work.expected_ns > 0 ? work.expected_ns
-                                : work.kernel->SoloNs(gpu, work.task.block_tasks);
   }
 
   // Whether a GPU may get the item now: it is there, has room in its window and is not held for a
@@ -196,16 +190,14 @@ class BeQueueCore final : public Waiting {
 
   void HandOver(Slot& slot) {
     const int gpu = slot.gpu;
-    TaskOptions task = slot.work.task;
-    task.kernel = slot.work.kernel->On(gpu).get();
-    task.callback = &BeQueueCore::OnDone;
-    task.callback_user = &slot;
-    task.detached = 1;
-    if (slot.work.prepare != nullptr) slot.work.prepare(slot.work.prepare_user, gpu, &task);
-    const gpushare_status code =
-        gpushare_submit_be(apps_.queues[Index(gpu)].front().get(), &task, nullptr);
-    if (code == GPUSHARE_OK) return;  // the slot may be another item's by now
-    const bool is_lost = state_.TellsLoss(gpu, code);
+    TaskOptions task;
+    Status status = PrepareTask(slot, &BeQueueCore::OnDone, &task);
+    if (status.ok()) {
+      status =
+          Status::From(gpushare_submit_be(apps_.queues[Index(gpu)].front().get(), &task, nullptr));
+      if (status.ok()) return;  // the slot may be another item's by now
+    }
+    const bool is_lost = state_.TellsLoss(gpu, status.code());
     const int64_t now_ns = state_.On(gpu).NowNs();
     {
       const std::lock_guard<std::mutex> lock(state_.mutex);
@@ -224,7 +216,7 @@ class BeQueueCore final : public Waiting {
 
   void Done(Slot& slot, const gpushare_completion_record& record) {
     const int gpu = slot.gpu;
-    slot.work.kernel->Learn(gpu, record, slot.work.task.block_tasks);
+    slot.work.kernel->Learn(gpu, record, slot.block_tasks);
     const bool ok = record.verdict == GPUSHARE_VERDICT_OK;
     const bool is_lost = record.verdict == GPUSHARE_VERDICT_DEVICE_LOST;
     if (is_lost) state_.MarkLost(gpu);
@@ -249,7 +241,7 @@ class BeQueueCore final : public Waiting {
       slot.next = free_;
       free_ = &slot;
     }
-    if (done != nullptr) done(user, gpu, &record);
+    CallDone(done, user, gpu, record);
     const std::lock_guard<std::mutex> lock(state_.mutex);
     --state_.pending;
     state_.changed.notify_all();

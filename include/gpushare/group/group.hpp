@@ -194,6 +194,8 @@ class Group {
   // that wait in front of them end with VERDICT_SHUTDOWN: drain first to run them. Every `done` has
   // returned then. Not in a callback.
   Status Shutdown(int64_t deadline_ns) {
+    Status refusal = group_detail::InCallback::Refuse("Group::Shutdown");
+    if (!refusal.ok()) return refusal;
     {
       const std::lock_guard<std::mutex> lock(state_.mutex);
       state_.closing = true;

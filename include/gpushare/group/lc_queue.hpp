@@ -25,14 +25,6 @@
 
 namespace gpushare {
 
-// How work of a group ended, and on which GPU. The record lives for the call; without a GPU (-1)
-// only its verdict counts. Runs on a thread that drives a runtime, or on the one that submits, with
-// no lock held. It may submit, and must not wait.
-using GroupDone = void (*)(void* user, int gpu, const gpushare_completion_record* record);
-// Fills in what differs from GPU to GPU, such as pointers among the arguments. Runs for each
-// attempt, on the thread that submits; at a second attempt on one that drives a runtime.
-using GroupPrepare = void (*)(void* user, int gpu, gpushare_task_options* task);
-
 // One query of one task. Its duration is predicted for task.block_tasks, before `prepare` runs.
 struct LcWork {
   const GroupKernel* kernel = nullptr;  // must be given
@@ -104,7 +96,8 @@ class LcQueueCore {
     int64_t sequence = 0;
     int gpu = kAny;
     int64_t solo_ns = 0;
-    int64_t due_ns = 0;  // its predicted end
+    int64_t block_tasks = 0;  // as prepared
+    int64_t due_ns = 0;       // its predicted end
   };
   struct Client {
     int gpu = kAny;  // of its queries in hand
@@ -119,7 +112,6 @@ class LcQueueCore {
     std::array<bool, kGroupGpusMax> usable{};
   };
 
-  static size_t Index(int gpu) { return static_cast<size_t>(gpu); }
   Client& ClientOf(int32_t client) { return clients_[static_cast<size_t>(client)]; }
 
   static Status Moving(int32_t client) {
@@ -232,36 +224,28 @@ class LcQueueCore {
     return true;
   }
 
-  static int64_t SoloNs(const LcWork& work, int gpu) {
-    return work.expected_ns > 0 ? work.expected_ns
-                                : work.kernel->SoloNs(gpu, work.task.block_tasks);
-  }
-
   // Submits the query to a runtime. A GPU that is lost meanwhile makes it try the next one.
   Status Send(Slot& slot, int bound_to) {
     for (int attempt = 0; attempt <= state_.gpus; ++attempt) {
       if (!Place(slot, bound_to)) break;
       const int gpu = slot.gpu;
-      TaskOptions task = slot.work.task;
-      task.kernel = slot.work.kernel->On(gpu).get();
-      task.callback = &LcQueueCore::OnDone;
-      task.callback_user = &slot;
-      task.detached = 1;
-      if (slot.work.prepare != nullptr) slot.work.prepare(slot.work.prepare_user, gpu, &task);
+      TaskOptions task;
+      Status status = PrepareTask(slot, &LcQueueCore::OnDone, &task);
       const std::vector<Queue>& queues = apps_.queues[Index(gpu)];
       const auto key =
           static_cast<size_t>(slot.work.client != 0 ? slot.work.client : slot.sequence);
       const int64_t solo_ns = slot.solo_ns;
-      const gpushare_status code =
-          gpushare_submit_lc(queues[key % queues.size()].get(), &task, nullptr);
-      if (code == GPUSHARE_OK) return Status();  // the slot may be another query's by now
-      Status status = Status::From(code);
+      if (status.ok()) {
+        status =
+            Status::From(gpushare_submit_lc(queues[key % queues.size()].get(), &task, nullptr));
+        if (status.ok()) return status;  // the slot may be another query's by now
+      }
       const int64_t now_ns = state_.On(gpu).NowNs();
       {
         const std::lock_guard<std::mutex> lock(state_.mutex);
         state_.lc[Index(gpu)].End(now_ns, solo_ns);
       }
-      if (!state_.TellsLoss(gpu, code)) return status;
+      if (!state_.TellsLoss(gpu, status.code())) return status;
     }
     if (bound_to != kAny) return Moving(slot.work.client);
     return Status(GPUSHARE_UNAVAILABLE, "No GPU that has the kernel is left: all are lost.");
@@ -275,7 +259,7 @@ class LcQueueCore {
 
   void Done(Slot& slot, const gpushare_completion_record& record) {
     const int gpu = slot.gpu;
-    slot.work.kernel->Learn(gpu, record, slot.work.task.block_tasks);
+    slot.work.kernel->Learn(gpu, record, slot.block_tasks);
     const bool is_lost = record.verdict == GPUSHARE_VERDICT_DEVICE_LOST;
     if (is_lost) state_.MarkLost(gpu);
     bool again = false;
@@ -304,7 +288,7 @@ class LcQueueCore {
     const GroupDone done = slot.work.done;
     void* user = slot.work.done_user;
     static_cast<void>(Free(slot));
-    if (done != nullptr) done(user, gpu, &record);
+    CallDone(done, user, gpu, record);
     Ended();
   }
 

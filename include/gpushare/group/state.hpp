@@ -21,6 +21,16 @@
 #include <vector>
 
 namespace gpushare {
+
+// How work of a group ended, and on which GPU. The record lives for the call; without a GPU (-1)
+// only its verdict counts. Runs on a thread that drives a runtime, or on the one that submits, with
+// no lock held. It may submit, and must neither wait nor throw: what it throws is dropped.
+using GroupDone = void (*)(void* user, int gpu, const gpushare_completion_record* record);
+// Fills in what differs from GPU to GPU, such as pointers among the arguments; it may assign the
+// whole task. Runs for each attempt, on the thread that submits; at a second attempt on one that
+// drives a runtime. It must neither wait nor throw: work whose preparation throws is refused.
+using GroupPrepare = void (*)(void* user, int gpu, gpushare_task_options* task);
+
 namespace group_detail {
 
 // How far apart the clocks of two runtimes in virtual time may be.
@@ -212,6 +222,47 @@ inline Status CheckTask(const gpushare_task_options& task, const GroupKernel* ke
                       " ns; it may be 0 (unknown) to " + std::to_string(kSoloNsMax) + " (1 h).");
   }
   return Status();
+}
+
+inline size_t Index(int gpu) { return static_cast<size_t>(gpu); }
+
+// Predicted duration of LcWork or BeWork alone on the GPU; 0: unknown.
+template <class Work>
+int64_t SoloNs(const Work& work, int gpu) {
+  return work.expected_ns > 0 ? work.expected_ns : work.kernel->SoloNs(gpu, work.task.block_tasks);
+}
+
+// Makes the task of the LcWork or BeWork in a slot for the slot's GPU, which reports to the slot.
+template <class Slot>
+Status PrepareTask(Slot& slot, gpushare_completion_callback callback, TaskOptions* task) {
+  const auto& work = slot.work;
+  *task = work.task;
+  if (work.prepare != nullptr) {
+    const InCallback inside;
+    try {
+      work.prepare(work.prepare_user, slot.gpu, task);
+    } catch (...) {
+      return Status(GPUSHARE_INVALID_ARGUMENT, "The 'prepare' of the work has thrown.");
+    }
+  }
+  // What the group sets comes last, so that no preparation loses it.
+  task->kernel = work.kernel->On(slot.gpu).get();
+  task->callback = callback;
+  task->callback_user = &slot;
+  task->detached = 1;
+  slot.block_tasks = task->block_tasks;
+  return Status();
+}
+
+// Tells the submitter how its work ended. What it throws is dropped: the group counts on.
+inline void CallDone(GroupDone done, void* user, int gpu,
+                     const gpushare_completion_record& record) {
+  if (done == nullptr) return;
+  const InCallback inside;
+  try {
+    done(user, gpu, &record);
+  } catch (...) {
+  }
 }
 
 }  // namespace group_detail

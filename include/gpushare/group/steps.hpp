@@ -145,8 +145,6 @@ class StepsCore {
   }
 
  private:
-  static size_t Index(int gpu) { return static_cast<size_t>(gpu); }
-
   bool HasSlot() const {
     return std::any_of(slots_.begin(), slots_.end(),
                        [](const StepSlot& slot) { return !slot.in_use; });
