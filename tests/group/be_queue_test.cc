@@ -52,8 +52,59 @@ TEST(GroupBeQueueTest, AGpuHasAtMostItsWindowInHand) {
   Training training({kMs, kMs});
   Ends ends(40);
   training.SubmitAll(40, false, &ends);
-  EXPECT_LE(training.queue.AppOn(0).Stats().value().submitted, 2);
-  EXPECT_LE(training.queue.AppOn(1).Stats().value().submitted, 2);
+  for (int64_t at_ns = 0; !training.group->Drain(0).ok(); at_ns += 100 * kUs) {
+    EXPECT_STATUS_OK(training.group->PollUntil(at_ns));
+    for (int gpu = 0; gpu < 2; ++gpu) {
+      const gpushare::AppStats stats = training.queue.AppOn(gpu).Stats().value();
+      EXPECT_LE(stats.submitted - stats.completed, 2);
+    }
+    ASSERT_LT(at_ns, kS);
+  }
+  ends.ExpectAll(GPUSHARE_VERDICT_OK);
+}
+
+// A runtime takes 32 tasks with large arguments of an app at once.
+TEST(GroupBeQueueTest, AnItemWaitsWhereTheRuntimeHasNoSlotForItNow) {
+  Training training({kMs, kMs});
+  gpushare::KernelOptions sincos;
+  sincos.name = "sincos_27us";
+  gpushare::BeQueueOptions options;
+  options.window = 64;
+  const GroupBeQueue wide = training.group->CreateBeQueue(BeApp("wide"), options).value();
+  const std::array<char, 600> arguments{};
+  BeWork work;
+  work.kernel = training.group->RegisterKernel(sincos).value();
+  work.task.block_tasks = 1000;
+  work.task.arguments = arguments.data();
+  work.task.arguments_size_bytes = arguments.size();
+  Ends ends(200);
+  for (size_t i = 0; i < 200; ++i) {
+    ends.Watch(i, &work);
+    EXPECT_STATUS_OK(wide.Submit(work));
+  }
+  EXPECT_STATUS_OK(training.group->Drain(kS));
+  ends.ExpectAll(GPUSHARE_VERDICT_OK);
+}
+
+// Each end on the submitting thread would nest in the one before.
+TEST(GroupBeQueueTest, ADoneThatSubmitsAgainDoesNotNest) {
+  Training training({kMs, kMs});
+  struct Again {
+    const GroupBeQueue* queue;
+    BeWork work;
+    int left = 50'000;
+  } again{&training.queue, training.Item()};
+  const std::array<char, 8192> arguments{};  // more than a runtime takes
+  again.work.task.arguments = arguments.data();
+  again.work.task.arguments_size_bytes = arguments.size();
+  again.work.done_user = &again;
+  again.work.done = [](void* user, int, const gpushare_completion_record* record) {
+    Again& inside = *static_cast<Again*>(user);
+    EXPECT_EQ(record->verdict, GPUSHARE_VERDICT_FAILED);
+    if (--inside.left > 0) EXPECT_STATUS_OK(inside.queue->Submit(inside.work));
+  };
+  EXPECT_STATUS_OK(training.queue.Submit(again.work));
+  EXPECT_EQ(again.left, 0);
   EXPECT_STATUS_OK(training.group->Drain(kS));
 }
 

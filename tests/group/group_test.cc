@@ -124,6 +124,15 @@ TEST(GroupTest, OptionsOutOfTheirRangeAreRefused) {
   gpushare::BeQueueOptions be;
   be.window = 65;
   EXPECT_EQ(group->CreateBeQueue(BeApp(), be).status().code(), GPUSHARE_INVALID_ARGUMENT);
+  be.window = 8;
+  gpushare::AppOptions few = BeApp();
+  few.tasks_max = 7;
+  EXPECT_EQ(group->CreateBeQueue(few, be).status().code(), GPUSHARE_INVALID_ARGUMENT);
+  EXPECT_EQ(group->CreateBeQueue(LcApp()).status().code(), GPUSHARE_INVALID_ARGUMENT);
+  EXPECT_EQ(group->CreateLcQueue(BeApp()).status().code(), GPUSHARE_INVALID_ARGUMENT);
+  gpushare::AppOptions many = LcApp();
+  many.tasks_max = INT32_MAX;
+  EXPECT_EQ(group->CreateLcQueue(many).status().code(), GPUSHARE_INVALID_ARGUMENT);
   gpushare::StepsOptions steps;
   steps.gpus = {1, 0};
   EXPECT_EQ(group->CreateSteps(LcApp(), steps).status().code(), GPUSHARE_INVALID_ARGUMENT);

@@ -84,7 +84,11 @@ class BeQueueCore final : public Waiting {
     return Status();
   }
 
+  // On a thread that pumps already, further up, it leaves the work to that call: a `done` that
+  // submits does not nest.
   void Pump() override {
+    if (Pumping::Has(this)) return;
+    const Pumping pumping(this);
     while (true) {
       Slot* slot = nullptr;
       const Action action = Next(&slot);
@@ -95,7 +99,7 @@ class BeQueueCore final : public Waiting {
                EndedWithout(closing ? GPUSHARE_VERDICT_SHUTDOWN : GPUSHARE_VERDICT_DEVICE_LOST));
         continue;
       }
-      HandOver(*slot);
+      if (!HandOver(*slot)) return;
     }
   }
 
@@ -115,6 +119,29 @@ class BeQueueCore final : public Waiting {
     int64_t leave_ns = 0;     // how long it may stay when it is evicted
   };
   enum class Action { kNothing, kHandOver, kEnd };
+
+  // The queues that this thread pumps.
+  class Pumping {
+   public:
+    explicit Pumping(const BeQueueCore* core) : core_(core), outer_(innermost_) {
+      innermost_ = this;
+    }
+    Pumping(const Pumping&) = delete;
+    Pumping& operator=(const Pumping&) = delete;
+    ~Pumping() { innermost_ = outer_; }
+
+    static bool Has(const BeQueueCore* core) {
+      for (const Pumping* each = innermost_; each != nullptr; each = each->outer_) {
+        if (each->core_ == core) return true;
+      }
+      return false;
+    }
+
+   private:
+    static inline thread_local const Pumping* innermost_ = nullptr;
+    const BeQueueCore* core_;
+    const Pumping* outer_;
+  };
 
   bool IsUsable(const GroupKernel& kernel, int gpu) const {
     return !state_.IsLost(gpu) && kernel.IsOn(gpu);
@@ -188,24 +215,34 @@ class BeQueueCore final : public Waiting {
     return Action::kNothing;
   }
 
-  void HandOver(Slot& slot) {
+  // Submits the item to its GPU. False: the GPU has no slot for it, and the end of one of its items
+  // there pumps again.
+  bool HandOver(Slot& slot) {
     const int gpu = slot.gpu;
     TaskOptions task;
     Status status = PrepareTask(slot, &BeQueueCore::OnDone, &task);
     if (status.ok()) {
       status =
           Status::From(gpushare_submit_be(apps_.queues[Index(gpu)].front().get(), &task, nullptr));
-      if (status.ok()) return;  // the slot may be another item's by now
+      if (status.ok()) return true;  // the slot may be another item's by now
     }
     const bool is_lost = state_.TellsLoss(gpu, status.code());
+    const bool is_full = status.code() == GPUSHARE_RESOURCE_EXHAUSTED;
     const int64_t now_ns = state_.On(gpu).NowNs();
+    gpushare_verdict verdict = GPUSHARE_VERDICT_FAILED;
     {
       const std::lock_guard<std::mutex> lock(state_.mutex);
       state_.be[Index(gpu)].End(now_ns, slot.solo_ns, slot.leave_ns, 0);
       --in_hand_[Index(gpu)];
-      if (is_lost) PushFront(&slot);
+      if (state_.closing) {
+        verdict = GPUSHARE_VERDICT_SHUTDOWN;
+      } else if (is_lost || (is_full && in_hand_[Index(gpu)] > 0)) {
+        PushFront(&slot);
+        return is_lost;
+      }
     }
-    if (!is_lost) Finish(slot, gpu, EndedWithout(GPUSHARE_VERDICT_FAILED));
+    Finish(slot, gpu, EndedWithout(verdict));
+    return true;
   }
 
   static void OnDone(void* user, const gpushare_completion_record* record) {
@@ -267,7 +304,8 @@ class GroupBeQueue {
 
   // Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED items_max; UNAVAILABLE every GPU with the kernel
   // is lost; FAILED_PRECONDITION shut down. Then nothing was accepted and `done` does not run. An
-  // item that a runtime refuses later ends FAILED.
+  // item that a runtime refuses later ends FAILED: a `done` that submits again stops there. One
+  // that finds all slots of its app taken waits for the next end of an item on that GPU.
   Status Submit(const BeWork& work) const { return core_->Submit(work); }
   // The app on one GPU.
   const App& AppOn(int gpu) const { return core_->apps().apps[static_cast<size_t>(gpu)]; }

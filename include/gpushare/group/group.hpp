@@ -126,10 +126,14 @@ class Group {
                         " queues a GPU and " + std::to_string(options.clients_max) +
                         " clients; it may have 1 to 64 and 0 to 1023.");
     }
+    if (app.app_class != GPUSHARE_CLASS_LATENCY_CRITICAL) return OfAnotherClass("An LC queue");
+    // The runtimes check the options, among them tasks_max, before anything is sized by them.
+    group_detail::AppOnAll apps;
+    Status status = apps.Create(state_, app, options.queues_per_gpu);
+    if (!status.ok()) return status;
     const int32_t queries_max = app.tasks_max > 0 ? app.tasks_max : kTasksMax;
     auto core = std::make_unique<group_detail::LcQueueCore>(&state_, queries_max, options);
-    Status status = core->apps().Create(state_, app, options.queues_per_gpu);
-    if (!status.ok()) return status;
+    core->apps() = std::move(apps);
     const std::lock_guard<std::mutex> lock(state_.mutex);
     lc_.push_back(std::move(core));
     return GroupLcQueue(lc_.back().get());
@@ -144,6 +148,13 @@ class Group {
                                                    std::to_string(options.window) + " and " +
                                                    std::to_string(options.items_max) +
                                                    " items; it may have 1 to 64 and 1 to 65536.");
+    }
+    if (app.app_class != GPUSHARE_CLASS_BEST_EFFORT) return OfAnotherClass("A BE queue");
+    if (app.tasks_max > 0 && app.tasks_max < options.window) {
+      return Status(GPUSHARE_INVALID_ARGUMENT,
+                    "The app of a BE queue has tasks_max " + std::to_string(app.tasks_max) +
+                        ", and the window of the queue is " + std::to_string(options.window) +
+                        ": tasks_max may not be less.");
     }
     auto core = std::make_unique<group_detail::BeQueueCore>(&state_, options);
     Status status = core->apps().Create(state_, app, 1);
@@ -213,6 +224,11 @@ class Group {
  private:
   static constexpr int64_t kShutdownNs = 10'000'000'000;
   static constexpr int32_t kTasksMax = 1024;  // the default of tasks_max
+
+  static Status OfAnotherClass(const char* what) {
+    return Status(GPUSHARE_INVALID_ARGUMENT,
+                  std::string(what) + " of a group has an app of the other class.");
+  }
 
   Group(std::vector<Runtime> runtimes, bool polled, bool virtual_time)
       : state_(std::move(runtimes), polled, virtual_time) {}
