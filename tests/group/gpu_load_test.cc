@@ -40,6 +40,15 @@ TEST(LcLoadTest, TheShareIsThatOfRecentQueries) {
   EXPECT_LT(load.ShareAt(2000 * kMs), 0.01);
 }
 
+TEST(LcLoadTest, AQueryThatWasNotSentIsNoLoad) {
+  LcLoad load;
+  load.Begin(0, 10 * kMs);
+  load.Undo(0, 10 * kMs);
+  EXPECT_EQ(load.in_hand(), 0);
+  EXPECT_EQ(load.LeftNs(0), 0);
+  EXPECT_DOUBLE_EQ(load.ShareAt(0), 0);
+}
+
 TEST(LatenessTest, IsAMeanThatNeverShortensAWait) {
   Lateness late;
   EXPECT_EQ(late.AtNs(0), 0);

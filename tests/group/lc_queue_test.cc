@@ -177,6 +177,100 @@ TEST(GroupLcQueueTest, AClientKeepsItsOrderWhenItsGpuIsLost) {
   }
 }
 
+// A runtime takes 32 tasks with large arguments of an app at once.
+struct LargeService : Service {
+  explicit LargeService(int gpus, const std::vector<const char*>& faults = {})
+      : Service(std::vector<int64_t>(static_cast<size_t>(gpus), kMs), faults) {
+    gpushare::KernelOptions sincos;
+    sincos.name = "sincos_27us";
+    workers = group->RegisterKernel(sincos).value();
+  }
+  LcWork Large(int32_t client) const {
+    LcWork work = Query(true, client);
+    work.kernel = workers;
+    work.task.block_tasks = 20'000;
+    work.task.arguments = arguments.data();
+    work.task.arguments_size_bytes = arguments.size();
+    return work;
+  }
+
+  const gpushare::GroupKernel* workers = nullptr;
+  std::array<char, 600> arguments{};
+};
+
+TEST(GroupLcQueueTest, AGpuWithoutASlotLeavesTheQueryToAnother) {
+  LargeService service(2);
+  Ends ends(64);
+  for (size_t i = 0; i < 64; ++i) {
+    LcWork work = service.Large(0);
+    // GPU 1 looks busy for the first half.
+    if (i == 0) work.expected_ns = kS;
+    ends.Watch(i, &work);
+    EXPECT_STATUS_OK(service.queue.Submit(work));
+  }
+  EXPECT_EQ(service.queue.Submit(service.Large(0)).code(), GPUSHARE_RESOURCE_EXHAUSTED);
+  EXPECT_STATUS_OK(service.group->Drain(10 * kS));
+  ends.ExpectAll(GPUSHARE_VERDICT_OK);
+}
+
+TEST(GroupLcQueueTest, QueriesOfALostGpuWaitForSlotsOfTheOthers) {
+  for (const int32_t clients : {0, 4}) {
+    LargeService service(2, {nullptr, "device_lost_at_ns=200000"});
+    Ends ends(60);
+    for (size_t i = 0; i < 60; ++i) {
+      LcWork work = service.Large(clients == 0 ? 0 : 1 + static_cast<int32_t>(i) % clients);
+      ends.Watch(i, &work);
+      EXPECT_STATUS_OK(service.queue.Submit(work));
+    }
+    EXPECT_STATUS_OK(service.group->Drain(10 * kS));
+    ends.ExpectAll(GPUSHARE_VERDICT_OK);
+    EXPECT_TRUE(service.group->IsLost(1));
+    EXPECT_EQ(ends.On(0) + ends.On(1), 60);
+  }
+}
+
+// The kernel of the second query is not where the client's first one runs, nor where it moves to.
+TEST(GroupLcQueueTest, AQueryWithoutAKernelOnItsClientsGpuIsNotOfALostOne) {
+  Service service({kMs, kMs, 0}, {nullptr, "device_lost_at_ns=500000", nullptr});
+  const gpushare::GroupKernel* elsewhere = Register(*service.group, "elsewhere", {0, kMs, kMs});
+  Ends ends(3);
+  LcWork busy = service.Query(true, 0);  // GPU 0: so that the client begins on GPU 1
+  ends.Watch(0, &busy);
+  EXPECT_STATUS_OK(service.queue.Submit(busy));
+  LcWork first = service.Query(true, 1);
+  ends.Watch(1, &first);
+  EXPECT_STATUS_OK(service.queue.Submit(first));
+  LcWork second = service.Query(true, 1);
+  second.kernel = elsewhere;
+  ends.Watch(2, &second);
+  EXPECT_STATUS_OK(service.queue.Submit(second));
+  EXPECT_STATUS_OK(service.group->Drain(kS));
+  ends.ExpectAll(GPUSHARE_VERDICT_OK);
+  EXPECT_EQ(ends.gpu(1), 0);
+  EXPECT_EQ(ends.gpu(2), 2);
+  EXPECT_LT(ends.order()[1], ends.order()[2]);
+  // Now with a GPU that is well.
+  LcWork again = service.Query(true, 1);
+  EXPECT_STATUS_OK(service.queue.Submit(again));
+  again.kernel = elsewhere;
+  const gpushare::Status status = service.queue.Submit(again);
+  EXPECT_EQ(status.code(), GPUSHARE_UNAVAILABLE);
+  EXPECT_NE(status.message().find("not registered"), std::string::npos) << status.message();
+  EXPECT_STATUS_OK(service.group->Drain(kS));
+}
+
+// The latency of a query counts from its submit, also if it ran elsewhere first.
+TEST(GroupLcQueueTest, AQueryThatMovesKeepsItsArrival) {
+  Service service({5 * kMs, 5 * kMs}, {"device_lost_at_ns=3000000", nullptr});
+  EXPECT_STATUS_OK(service.group->PollUntil(kMs));
+  EXPECT_STATUS_OK(service.queue.Submit(service.Query(true)));
+  EXPECT_STATUS_OK(service.group->Drain(kS));
+  ASSERT_TRUE(service.group->IsLost(0));
+  const gpushare::AppStats stats = service.queue.AppOn(1).Stats().value();
+  EXPECT_EQ(stats.completed, 1);
+  EXPECT_GT(stats.latency.max_ns, 6900 * kUs);  // 2 ms on GPU 0, and 5 ms
+}
+
 TEST(GroupLcQueueTest, WithAllGpusLostSubmitsAreRefusedAndQueriesEnd) {
   Service service({200 * kUs, 200 * kUs},
                   {"device_lost_at_ns=500000", "device_lost_at_ns=1000000"});

@@ -22,7 +22,7 @@ inline constexpr double kShareMemoryNs = 20e6;
 // A GPU that makes no progress is not worth less than this, so that a division stays finite.
 inline constexpr double kShareMin = 1e-3;
 
-// LC work of one GPU. Begin and End come once for each query.
+// LC work of one GPU. Begin and then End or Undo come once for each query.
 class LcLoad {
  public:
   // How long the LC work in hand still takes.
@@ -49,6 +49,11 @@ class LcLoad {
     --in_hand_;
     left_ns_ = in_hand_ == 0 ? 0 : left_ns_ - solo_ns;
     free_ns_ = now_ns + left_ns_;
+  }
+  // The query was not sent after all.
+  void Undo(int64_t now_ns, int64_t solo_ns) {
+    End(now_ns, solo_ns);
+    recent_ns_ = std::max(0.0, recent_ns_ - static_cast<double>(solo_ns));
   }
 
  private:

@@ -57,7 +57,7 @@ class LcQueueCore {
         clients_(static_cast<size_t>(options.clients_max) + 1) {
     for (size_t i = slots_.size(); i-- > 0;) {
       slots_[i].core = this;
-      slots_[i].next_free = free_;
+      slots_[i].next = free_;
       free_ = &slots_[i];
     }
   }
@@ -80,7 +80,7 @@ class LcQueueCore {
     if (status.ok()) return status;
     const int32_t client = Free(*slot);
     Ended();
-    MoveClient(client);
+    Move(client, true);
     return status;
   }
 
@@ -89,21 +89,24 @@ class LcQueueCore {
 
   struct Slot {
     LcQueueCore* core = nullptr;
-    Slot* next_free = nullptr;
-    bool in_use = false;
-    bool back = false;  // its GPU was lost, and it waits to be sent again
+    Slot* next = nullptr;  // of the free ones, or of its client's that are back
     LcWork work;
     int64_t sequence = 0;
     int gpu = kAny;
     int64_t solo_ns = 0;
     int64_t block_tasks = 0;  // as prepared
+    int64_t arrival_ns = 0;   // since when its latency counts, also if it is sent again
     int64_t due_ns = 0;       // its predicted end
   };
+  // Client 0 has no order, so that it has no GPU, and its queries in hand are not counted.
   struct Client {
     int gpu = kAny;  // of its queries in hand
     int32_t in_hand = 0;
-    int32_t back = 0;      // of these: waiting to be sent again
+    int32_t back = 0;            // of these: of a lost GPU, waiting to be sent again
+    Slot* first_back = nullptr;  // in the order of their submission
+    Slot* last_back = nullptr;
     bool sending = false;  // a thread sends them
+    bool stalled = false;  // no GPU had a slot for them; the next end of a query sends them
   };
   // What was read of the GPUs before the lock was taken.
   struct Reading {
@@ -137,12 +140,11 @@ class LcQueueCore {
                         " queries in hand, which is its limit (tasks_max of its app).");
     }
     Slot* slot = free_;
-    free_ = slot->next_free;
-    slot->in_use = true;
-    slot->back = false;
+    free_ = slot->next;
     slot->work = work;
     slot->sequence = ++sequence_;
     slot->gpu = kAny;
+    slot->arrival_ns = 0;
     if (work.client != 0) ++client.in_hand;
     ++state_.pending;
     *out_slot = slot;
@@ -153,13 +155,8 @@ class LcQueueCore {
   int32_t Free(Slot& slot) {
     const std::lock_guard<std::mutex> lock(state_.mutex);
     const int32_t client = slot.work.client;
-    if (client != 0) {
-      --ClientOf(client).in_hand;
-      if (slot.back) --ClientOf(client).back;
-    }
-    slot.in_use = false;
-    slot.back = false;
-    slot.next_free = free_;
+    if (client != 0) --ClientOf(client).in_hand;
+    slot.next = free_;
     free_ = &slot;
     return client;
   }
@@ -194,14 +191,15 @@ class LcQueueCore {
   int32_t InHand(int gpu) const { return state_.lc[Index(gpu)].in_hand(); }
 
   // Chooses the GPU and counts the query there. False: no GPU is left.
-  bool Place(Slot& slot, int bound_to) {
+  bool Place(Slot& slot, int bound_to, const std::array<bool, kGroupGpusMax>& full) {
     const GroupKernel& kernel = *slot.work.kernel;
     const Reading reading = Read(kernel);
     const std::lock_guard<std::mutex> lock(state_.mutex);
     int best = kAny;
     double best_ns = 0;
     for (int gpu = 0; gpu < state_.gpus; ++gpu) {
-      if (!reading.usable[Index(gpu)] || (bound_to != kAny && gpu != bound_to)) continue;
+      if (!reading.usable[Index(gpu)] || full[Index(gpu)]) continue;
+      if (bound_to != kAny && gpu != bound_to) continue;
       const double end_ns =
           static_cast<double>(state_.lc[Index(gpu)].LeftNs(reading.now_ns[Index(gpu)])) +
           static_cast<double>(BlockingNs(reading, gpu)) +
@@ -219,15 +217,21 @@ class LcQueueCore {
     const int64_t now_ns = reading.now_ns[Index(best)];
     slot.gpu = best;
     slot.solo_ns = SoloNs(slot.work, best);
+    // No clock of a runtime takes an arrival that is still to come.
+    slot.arrival_ns = slot.arrival_ns == 0 ? now_ns : std::min(slot.arrival_ns, now_ns);
+    ++in_hand_[Index(best)];
     slot.due_ns = state_.lc[Index(best)].Begin(now_ns, slot.solo_ns) + BlockingNs(reading, best);
     if (slot.work.client != 0) ClientOf(slot.work.client).gpu = best;
     return true;
   }
 
-  // Submits the query to a runtime. A GPU that is lost meanwhile makes it try the next one.
+  // Submits the query to a runtime. A GPU that is lost meanwhile, or has no slot for it now, makes
+  // it try the next one.
   Status Send(Slot& slot, int bound_to) {
+    std::array<bool, kGroupGpusMax> full{};
+    Status refusal;
     for (int attempt = 0; attempt <= state_.gpus; ++attempt) {
-      if (!Place(slot, bound_to)) break;
+      if (!Place(slot, bound_to, full)) break;
       const int gpu = slot.gpu;
       TaskOptions task;
       Status status = PrepareTask(slot, &LcQueueCore::OnDone, &task);
@@ -235,6 +239,7 @@ class LcQueueCore {
       const auto key =
           static_cast<size_t>(slot.work.client != 0 ? slot.work.client : slot.sequence);
       const int64_t solo_ns = slot.solo_ns;
+      if (task.arrival_ns == 0) task.arrival_ns = slot.arrival_ns;
       if (status.ok()) {
         status =
             Status::From(gpushare_submit_lc(queues[key % queues.size()].get(), &task, nullptr));
@@ -243,11 +248,22 @@ class LcQueueCore {
       const int64_t now_ns = state_.On(gpu).NowNs();
       {
         const std::lock_guard<std::mutex> lock(state_.mutex);
-        state_.lc[Index(gpu)].End(now_ns, solo_ns);
+        state_.lc[Index(gpu)].Undo(now_ns, solo_ns);
+        --in_hand_[Index(gpu)];
       }
-      if (!state_.TellsLoss(gpu, status.code())) return status;
+      if (state_.TellsLoss(gpu, status.code())) continue;
+      if (status.code() != GPUSHARE_RESOURCE_EXHAUSTED || bound_to != kAny) return status;
+      full[Index(gpu)] = true;
+      refusal = std::move(status);
     }
-    if (bound_to != kAny) return Moving(slot.work.client);
+    if (!refusal.ok()) return refusal;
+    if (bound_to != kAny && state_.IsLost(bound_to)) return Moving(slot.work.client);
+    if (bound_to != kAny) {
+      return Status(GPUSHARE_UNAVAILABLE,
+                    "Client " + std::to_string(slot.work.client) + " has queries in hand on GPU " +
+                        std::to_string(bound_to) +
+                        ", where the kernel is not registered. Submit again when they have ended.");
+    }
     return Status(GPUSHARE_UNAVAILABLE, "No GPU that has the kernel is left: all are lost.");
   }
 
@@ -263,25 +279,21 @@ class LcQueueCore {
     const bool is_lost = record.verdict == GPUSHARE_VERDICT_DEVICE_LOST;
     if (is_lost) state_.MarkLost(gpu);
     bool again = false;
+    bool any_stalled = false;
     const int32_t client = slot.work.client;
     {
       const std::lock_guard<std::mutex> lock(state_.mutex);
       state_.lc[Index(gpu)].End(record.complete_ns, slot.solo_ns);
+      --in_hand_[Index(gpu)];
+      any_stalled = stalled_ > 0;
       if (record.verdict == GPUSHARE_VERDICT_OK) {
         late_[Index(gpu)].Note(record.complete_ns, record.complete_ns - slot.due_ns);
       }
       again = is_lost && slot.work.repeatable && !state_.closing;
-      if (again && client != 0) {
-        slot.back = true;
-        ++ClientOf(client).back;
-      }
+      if (again) PutBack(slot);
     }
-    if (!again) {
-      Finish(slot, gpu, record);
-    } else if (client == 0 && !Send(slot, kAny).ok()) {
-      Finish(slot, gpu, record);
-    }
-    MoveClient(client);
+    if (!again) Finish(slot, gpu, record);
+    if (again || client != 0 || any_stalled) Move(client, any_stalled);
   }
 
   void Finish(Slot& slot, int gpu, const gpushare_completion_record& record) {
@@ -292,63 +304,118 @@ class LcQueueCore {
     Ended();
   }
 
-  // Sends the client's queries of a lost GPU again, in their order, once all of them are back.
-  void MoveClient(int32_t client_id) {
-    if (client_id == 0) return;
-    Client& client = ClientOf(client_id);
-    int target = kAny;
-    Slot* refused = nullptr;
-    gpushare_verdict verdict = GPUSHARE_VERDICT_FAILED;
-    while (true) {
-      if (refused != nullptr) Finish(*std::exchange(refused, nullptr), kAny, EndedWithout(verdict));
-      Slot* next = nullptr;
-      {
-        const std::lock_guard<std::mutex> lock(state_.mutex);
-        if (target == kAny) {
-          // Begin only with all of them back, and on one thread.
-          if (client.sending || client.back == 0 || client.back != client.in_hand) return;
-          client.sending = true;
-        }
-        if (client.back == 0) {
-          client.sending = false;
-          return;
-        }
-        if (target != kAny && state_.IsLost(target)) {
-          target = kAny;
-          client.sending = false;
-          continue;
-        }
-        next = OldestBack(client_id);
-        next->back = false;
-        --client.back;
+  // The queries of a client that wait to be sent again; under the lock.
+  void PutBack(Slot& slot) {
+    Client& client = ClientOf(slot.work.client);
+    ++client.back;
+    Slot* before = client.last_back;
+    if (before != nullptr && before->sequence > slot.sequence) {
+      before = nullptr;
+      for (Slot* each = client.first_back; each->sequence < slot.sequence; each = each->next) {
+        before = each;
       }
-      const Status status = Send(*next, target);
-      const std::unique_lock<std::mutex> lock(state_.mutex);
-      // Only this thread sends for the client now, so its GPU is where the query went.
-      if (status.ok()) {
-        target = client.gpu;
-        continue;
-      }
-      if (target != kAny && state_.IsLost(target)) {
-        next->back = true;
-        ++client.back;
-        continue;
-      }
-      if (target == kAny) client.sending = false;
-      refused = next;
-      verdict = status.code() == GPUSHARE_UNAVAILABLE ? GPUSHARE_VERDICT_DEVICE_LOST
-                                                      : GPUSHARE_VERDICT_FAILED;
+    }
+    Slot*& at = before == nullptr ? client.first_back : before->next;
+    slot.next = at;
+    at = &slot;
+    if (slot.next == nullptr) client.last_back = &slot;
+  }
+  Slot* TakeBack(Client& client) {
+    Slot* first = client.first_back;
+    client.first_back = first->next;
+    if (client.first_back == nullptr) client.last_back = nullptr;
+    --client.back;
+    return first;
+  }
+
+  // The first client from `from` on that is stalled, which it is no longer then; kAny: none.
+  int32_t TakeStalled(int32_t from) {
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    for (int32_t client = from; client <= options_.clients_max && stalled_ > 0; ++client) {
+      if (!ClientOf(client).stalled) continue;
+      ClientOf(client).stalled = false;
+      --stalled_;
+      return client;
+    }
+    return kAny;
+  }
+
+  // Sends again what is back of the client, and of clients that are stalled. Each time a query was
+  // refused for good, those that relied on its end have another try.
+  void Move(int32_t client, bool any_stalled) {
+    bool again = MoveClient(client) || any_stalled;
+    while (again) {
+      again = false;
+      for (int32_t id = 0; (id = TakeStalled(id)) != kAny; ++id) again |= MoveClient(id);
     }
   }
 
-  // Under the lock; the client has one.
-  Slot* OldestBack(int32_t client) {
-    Slot* oldest = nullptr;
-    for (Slot& slot : slots_) {
-      if (!slot.in_use || !slot.back || slot.work.client != client) continue;
-      if (oldest == nullptr || slot.sequence < oldest->sequence) oldest = &slot;
+  // Sends the client's queries of a lost GPU again, in their order, once all of them are back.
+  // Returns whether one was refused, and has ended.
+  bool MoveClient(int32_t client_id) {
+    Client& client = ClientOf(client_id);
+    bool any_refused = false;
+    bool sending = false;  // by this call
+    int target = kAny;     // where it has sent some
+    while (true) {
+      Slot* next = nullptr;
+      {
+        const std::lock_guard<std::mutex> lock(state_.mutex);
+        if (target != kAny && state_.IsLost(target)) {
+          target = kAny;
+          sending = client.sending = false;
+        }
+        if (!sending) {
+          // Begin only with all of them back, and on one thread.
+          if (client.sending || client.back == 0) return any_refused;
+          if (client_id != 0 && client.back != client.in_hand) return any_refused;
+          sending = client.sending = true;
+        }
+        if (client.back == 0) {
+          client.sending = false;
+          return any_refused;
+        }
+        next = TakeBack(client);
+      }
+      gpushare_verdict verdict = GPUSHARE_VERDICT_SHUTDOWN;
+      if (!state_.closing) {
+        const Status status = Send(*next, target);
+        const std::lock_guard<std::mutex> lock(state_.mutex);
+        if (status.ok()) {
+          // Only this thread sends for the client now, so its GPU is where the query went.
+          if (client_id != 0) target = client.gpu;
+          continue;
+        }
+        if (target != kAny && (state_.IsLost(target) || !next->work.kernel->IsOn(target))) {
+          // It goes to another GPU, when those that were sent to this one have ended.
+          PutBack(*next);
+          target = kAny;
+          sending = client.sending = false;
+          continue;
+        }
+        const bool full = status.code() == GPUSHARE_RESOURCE_EXHAUSTED;
+        if (full && HasAnyInHand()) {
+          PutBack(*next);
+          client.sending = false;
+          // Else the ends of its own queries send the rest.
+          if ((client_id == 0 || client.back == client.in_hand) && !client.stalled) {
+            client.stalled = true;
+            ++stalled_;
+          }
+          return any_refused;
+        }
+        if (target == kAny) sending = client.sending = false;
+        verdict = status.code() == GPUSHARE_UNAVAILABLE ? GPUSHARE_VERDICT_DEVICE_LOST
+                                                        : GPUSHARE_VERDICT_FAILED;
+      }
+      Finish(*next, kAny, EndedWithout(verdict));
+      any_refused = true;
     }
-    return oldest;
+  }
+
+  // Whether an end of a query is to come. Under the lock.
+  bool HasAnyInHand() const {
+    return std::any_of(in_hand_.begin(), in_hand_.end(), [](int32_t count) { return count > 0; });
   }
 
   GroupState& state_;
@@ -359,6 +426,8 @@ class LcQueueCore {
   std::vector<Client> clients_;
   Slot* free_ = nullptr;
   int64_t sequence_ = 0;
+  int32_t stalled_ = 0;                           // clients that are
+  std::array<int32_t, kGroupGpusMax> in_hand_{};  // queries of this app
   std::array<Lateness, kGroupGpusMax> late_;
 };
 
