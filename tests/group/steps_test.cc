@@ -1,6 +1,8 @@
 // A step starts on all of its GPUs or on none, and what it does to BE work meanwhile.
 
+#include <chrono>
 #include <gpushare/group/steps.hpp>
+#include <thread>
 #include <utility>
 
 #include "tests/group/group_fixture.h"
@@ -109,6 +111,87 @@ TEST(GroupStepsTest, OneStepIsOpenAndOtherStepsWaitForItsEnd) {
   EXPECT_STATUS_OK(decode.group->Drain(kS));
   EXPECT_TRUE(other.Begin(Short()).ok());
   EXPECT_STATUS_OK(decode.group->Drain(kS));
+}
+
+// An engine that begins the next step before the last one has ended is in flight all the time.
+TEST(GroupStepsTest, StepsOfOneEngineKeepAnotherOneNotOutForEver) {
+  std::vector<gpushare::RuntimeOptions> all = Simulated(2);
+  for (gpushare::RuntimeOptions& each : all) {
+    each.device = "sim:realtime";
+    each.drive = GPUSHARE_DRIVE_THREAD;
+  }
+  const std::unique_ptr<Group> group = Group::Create(all).value();
+  const GroupSteps decode = group->CreateSteps(LcApp("decode")).value();
+  const GroupSteps prefill = group->CreateSteps(LcApp("prefill")).value();
+  StepOptions longer;
+  longer.bound_ns = 400 * kMs;
+  GroupStep first = decode.Begin(longer).value();
+  EXPECT_STATUS_OK(first.End());
+  // Its own app may go on while nobody else waits.
+  EXPECT_TRUE(decode.Begin(Short()).ok());
+  std::thread other([&] {
+    StepOptions options = Short();
+    options.deadline_ns = group->NowNs() + 10 * kS;
+    EXPECT_STATUS_OK(prefill.Begin(options).status());
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const gpushare::Status next = decode.Begin(Short()).status();
+  EXPECT_EQ(next.code(), GPUSHARE_UNAVAILABLE);
+  EXPECT_NE(next.message().find("has the turn or waits for it"), std::string::npos)
+      << next.message();
+  other.join();
+  EXPECT_STATUS_OK(group->Drain(group->NowNs() + 10 * kS));
+  EXPECT_TRUE(decode.Begin(Short()).ok());
+}
+
+// A device has 1,024 launches in flight, and the end of a region is one.
+TEST(GroupStepsTest, AStepWhoseEndHasNoRoomStaysOpenUntilItIsEndedAgain) {
+  Decode decode(2);
+  gpushare::AppOptions many = LcApp("flood");
+  many.tasks_max = 4096;
+  const gpushare::App flood = decode.group->On(1).CreateApp(many).value();
+  const gpushare::Kernel kernel = RegisterGraph(decode.group->On(1), "flood", 10 * kUs).value();
+  GroupStep step = decode.steps.Begin(Short()).value();
+  for (int i = 0; i < 8; ++i) {
+    const gpushare::Queue queue = flood.CreateQueue().value();
+    for (int j = 0; j < 256; ++j) {
+      gpushare::TaskOptions task;
+      task.kernel = kernel.get();
+      task.detached = 1;
+      if (gpushare_submit_lc(queue.get(), &task, nullptr) != GPUSHARE_OK) break;
+    }
+    decode.Advance(kUs);
+  }
+  ASSERT_EQ(step.End().code(), GPUSHARE_RESOURCE_EXHAUSTED);
+  EXPECT_EQ(step.Wait(0).code(), GPUSHARE_DEADLINE_EXCEEDED);
+  EXPECT_EQ(decode.OpenRegions(), 2);
+  EXPECT_EQ(decode.steps.Begin(Short()).status().code(), GPUSHARE_UNAVAILABLE);
+  decode.Advance(100 * kMs);
+  EXPECT_STATUS_OK(step.End());
+  EXPECT_STATUS_OK(step.Wait(kS));
+  EXPECT_STATUS_OK(decode.group->Drain(kS));
+}
+
+// The wait for a GPU that refuses is latency of the step.
+TEST(GroupStepsTest, TheLatencyOfAStepCountsFromTheCallOfBegin) {
+  Decode decode(2);
+  decode.Advance(kMs);
+  ASSERT_TRUE(decode.group->On(1).Quiesce(kS).ok());
+  const gpushare::GroupKernel* kernel = Register(*decode.group, "query", {3 * kMs, 0});
+  const gpushare::GroupLcQueue service = decode.group->CreateLcQueue(LcApp()).value();
+  gpushare::LcWork work;
+  work.kernel = kernel;
+  work.done_user = decode.group.get();
+  work.done = [](void* user, int, const gpushare_completion_record*) {
+    EXPECT_TRUE(static_cast<Group*>(user)->On(1).Resume().ok());
+  };
+  EXPECT_STATUS_OK(service.Submit(work));
+  StepOptions options = Short();
+  options.deadline_ns = decode.group->NowNs() + 10 * kMs;
+  GroupStep step = decode.steps.Begin(options).value();
+  EXPECT_STATUS_OK(step.End());
+  EXPECT_STATUS_OK(decode.group->Drain(kS));
+  EXPECT_GT(decode.steps.AppOn(1).Stats().value().latency.max_ns, 2 * kMs);
 }
 
 TEST(GroupStepsTest, AStepThatNamesALostGpuIsRefusedAndOnesOnTheRestGoOn) {

@@ -183,10 +183,12 @@ inline CompletionRecord EndedWithout(gpushare_verdict verdict) {
 
 // An app with the same options on each GPU, and queues of it.
 struct AppOnAll {
+  gpushare_app_class app_class = 0;
   std::vector<App> apps;
   std::vector<std::vector<Queue>> queues;  // by GPU
 
   Status Create(const GroupState& state, const gpushare_app_options& options, int queues_each) {
+    app_class = options.app_class;
     for (int gpu = 0; gpu < state.gpus; ++gpu) {
       Result<App> app = state.On(gpu).CreateApp(options);
       if (!app.ok()) return app.status();

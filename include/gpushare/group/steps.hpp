@@ -1,10 +1,10 @@
 // Steps that start on all of their GPUs or on none: tensor-parallel graphs, whose collectives spin
 // until every part runs (docs/several-gpus.md).
 //
-//   auto steps = group->CreateSteps(app_options, {0, 1});
+//   auto steps = group->CreateSteps(app_options, {{0, 1}});
 //   auto step = steps->Begin({});             // reserves a region on each GPU, or nothing
 //   ... enqueue on step->stream(0) and step->stream(1), as one ncclGroupStart / ncclGroupEnd ...
-//   step->End();                              // launched on all
+//   step->End();                              // launched on all; again if RESOURCE_EXHAUSTED
 //   step->Wait(deadline_ns);
 //
 // Threads: any, not in a callback. Between Begin and End the group has one step.
@@ -46,13 +46,22 @@ namespace group_detail {
 inline constexpr int kStepsInFlightMax = 8;
 // How long a refused reservation pauses before it is tried again.
 inline constexpr int64_t kStepRetryNs = 20'000;
+// How long a step that nobody holds any more is tried to end.
+inline constexpr int64_t kStepEndNs = 100'000'000;
 
 class StepsCore;
 
+// A call of Begin that waits for the turn.
+struct StepWaiter {
+  StepsCore* core = nullptr;
+  StepWaiter* next = nullptr;
+};
+
 // The one turn of a group: who may begin a step. Guarded by the group's lock.
 struct StepTurn {
-  StepsCore* owner = nullptr;  // whose steps are open or in flight
-  bool open = false;           // one is between Begin and End, or tries to begin
+  StepWaiter* first = nullptr;  // in the order in which they came
+  StepsCore* owner = nullptr;   // whose steps are open or in flight
+  bool open = false;            // one is between Begin and End, or tries to begin
   int32_t in_flight = 0;
 };
 
@@ -87,19 +96,27 @@ class StepsCore {
   // A step that has its regions. Opened through GroupSteps::Begin.
   struct Opened {
     StepSlot* slot = nullptr;
-    std::vector<std::optional<Region>> regions;  // in the order of options().gpus
+    // In the order of options().gpus; empty once every part has ended.
+    std::vector<std::optional<Region>> regions;  // not ended
+    std::vector<std::optional<Ticket>> tickets;  // ended, and their completion is not watched yet
   };
 
   Result<Opened> Begin(const StepOptions& step) {
     Status status = InCallback::Refuse("GroupSteps::Begin");
+    // The latency counts from here, however often it is tried.
+    StepOptions stamped = step;
+    if (stamped.arrival_ns == 0 && apps_.app_class == GPUSHARE_CLASS_LATENCY_CRITICAL) {
+      stamped.arrival_ns = state_.On(0).NowNs();
+    }
     if (status.ok()) status = TakeTurn(step.deadline_ns);
     if (!status.ok()) return status;
     Opened opened;
     opened.regions.resize(options_.gpus.size());
+    opened.tickets.resize(options_.gpus.size());
     size_t first = 0;
     while (true) {
       bool again = false;
-      status = Reserve(step, &first, &opened.regions, &again);
+      status = Reserve(stamped, &first, &opened.regions, &again);
       if (status.ok()) break;
       if (!again || state_.On(0).NowNs() >= step.deadline_ns) {
         GiveTurnBack();
@@ -122,20 +139,39 @@ class StepsCore {
     return opened;  // TakeTurn has made sure of a slot
   }
 
-  // Ends every region. What was enqueued counts as launched.
+  // Ends every region. What was enqueued counts as launched. A part for whose end a runtime has no
+  // room now (RESOURCE_EXHAUSTED) stays open, and so does the step, until a later call ends it.
   Status End(Opened& opened) {
     Status first;
+    bool stays_open = false;
     for (size_t i = 0; i < opened.regions.size(); ++i) {
       Status status = EndPart(opened, i);
-      if (first.ok() && !status.ok()) first = status;
+      if (status.ok()) continue;
+      stays_open |= status.code() == GPUSHARE_RESOURCE_EXHAUSTED;
+      if (first.ok() || status.code() == GPUSHARE_RESOURCE_EXHAUSTED) first = std::move(status);
     }
-    opened.regions.clear();
-    {
-      const std::lock_guard<std::mutex> lock(state_.mutex);
-      turn_.open = false;
-      state_.changed.notify_all();
-    }
+    if (!stays_open) Close(opened);
     return first;
+  }
+
+  // Ends a step that nobody holds any more. A part that has not ended in time counts as failed, and
+  // its GPU as lost to the step.
+  void EndAtLast(Opened& opened) {
+    const int64_t until_ns = state_.On(0).NowNs() + kStepEndNs;
+    while (!opened.regions.empty()) {
+      static_cast<void>(End(opened));
+      if (opened.regions.empty()) return;
+      if (InCallback::Refuse("").ok() && state_.On(0).NowNs() < until_ns) {
+        Pause();
+        continue;
+      }
+      for (size_t i = 0; i < opened.regions.size(); ++i) {
+        if (!opened.regions[i].has_value() && !opened.tickets[i].has_value()) continue;
+        opened.regions[i].reset();
+        PartDone(opened.slot->parts[Index(options_.gpus[i])], GPUSHARE_VERDICT_FAILED);
+      }
+      Close(opened);
+    }
   }
 
   void Drop(StepSlot& slot) {
@@ -149,25 +185,48 @@ class StepsCore {
     return std::any_of(slots_.begin(), slots_.end(),
                        [](const StepSlot& slot) { return !slot.in_use; });
   }
+  // Whether the waiter may take the turn. None overtakes one that came before: otherwise steps of
+  // one owner, of which the next begins before the last has ended, would keep others out for ever.
   // Under the lock.
-  bool IsMyTurn() const {
+  bool HasTurn(const StepWaiter& waiter) const {
     const bool mine = turn_.in_flight == 0 || turn_.owner == this;
-    return mine && !turn_.open && HasSlot();
+    if (!mine || turn_.open || !HasSlot()) return false;
+    for (const StepWaiter* each = turn_.first; each != &waiter; each = each->next) {
+      if (each->core->HasSlot()) return false;
+    }
+    return true;
+  }
+  void Queue(StepWaiter* waiter) {
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    StepWaiter** at = &turn_.first;
+    while (*at != nullptr) at = &(*at)->next;
+    *at = waiter;
+  }
+  void Leave(StepWaiter* waiter) {
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    StepWaiter** at = &turn_.first;
+    while (*at != waiter) at = &(*at)->next;
+    *at = waiter->next;
+    state_.changed.notify_all();
   }
 
-  // Waits until no other step is open, and none of other GroupSteps is in flight, and takes the
-  // turn.
+  // Waits until no other step is open, and none of other GroupSteps is in flight or waits for
+  // longer, and takes the turn.
   Status TakeTurn(int64_t deadline_ns) {
+    StepWaiter waiter{this};
+    Queue(&waiter);
     bool taken = false;
-    const auto take = [this, &taken] {
+    const auto take = [this, &taken, &waiter] {
       if (state_.closing) return true;
-      taken = IsMyTurn();
+      taken = HasTurn(waiter);
       if (taken) Enter();
       return taken;
     };
-    if (!state_.WaitFor(deadline_ns, take)) {
+    const bool in_time = state_.WaitFor(deadline_ns, take);
+    Leave(&waiter);
+    if (!in_time) {
       return Status(GPUSHARE_UNAVAILABLE,
-                    "Another step has the turn, or this app has " +
+                    "Another step has the turn or waits for it, or this app has " +
                         std::to_string(kStepsInFlightMax) +
                         " steps in flight. Nothing was started on any GPU; begin it again later.");
     }
@@ -237,7 +296,11 @@ class StepsCore {
     const int gpu = options_.gpus[index];
     Status status(GPUSHARE_UNAVAILABLE, "It is lost.");
     if (!state_.IsLost(gpu)) {
-      Result<Region> begun = apps_.queues[Index(gpu)].front().BeginRegion(region);
+      RegionOptions there = region;
+      // No clock of a runtime takes an arrival that is still to come.
+      if (there.arrival_ns != 0)
+        there.arrival_ns = std::min(there.arrival_ns, state_.On(gpu).NowNs());
+      Result<Region> begun = apps_.queues[Index(gpu)].front().BeginRegion(there);
       if (begun.ok()) {
         (*regions)[index].emplace(std::move(begun).value());
         return Status();
@@ -253,16 +316,38 @@ class StepsCore {
     static_cast<void>(state_.WaitFor(state_.On(0).NowNs() + kStepRetryNs, [] { return false; }));
   }
 
+  // Ends the region, then watches its completion, each once. RESOURCE_EXHAUSTED: one of them is
+  // still to be done.
   Status EndPart(Opened& opened, size_t index) {
     StepPart& part = opened.slot->parts[Index(options_.gpus[index])];
-    Result<Ticket> ticket = opened.regions[index]->End();
-    Status status = ticket.status();
-    if (status.ok()) {
+    std::optional<Region>& region = opened.regions[index];
+    std::optional<Ticket>& ticket = opened.tickets[index];
+    Status status;
+    if (region.has_value()) {
+      Result<Ticket> ended = region->End();
+      status = ended.status();
+      if (status.code() == GPUSHARE_RESOURCE_EXHAUSTED) return status;
+      region.reset();
+      if (status.ok()) ticket.emplace(std::move(ended).value());
+    }
+    if (ticket.has_value()) {
       status = Status::From(gpushare_ticket_set_callback(state_.On(part.gpu).get(), ticket->get(),
                                                          &StepsCore::OnPart, &part));
+      if (status.code() == GPUSHARE_RESOURCE_EXHAUSTED) return status;
+      ticket.reset();
     }
+    // A runtime that knows the region no more has ended it, such as in a shutdown.
     if (!status.ok()) PartDone(part, GPUSHARE_VERDICT_FAILED);
     return status;
+  }
+
+  // Gives the turn to the next step: this one has ended everywhere.
+  void Close(Opened& opened) {
+    opened.regions.clear();
+    opened.tickets.clear();
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    turn_.open = false;
+    state_.changed.notify_all();
   }
 
   static void OnPart(void* user, const gpushare_completion_record* record) {
@@ -306,7 +391,7 @@ class GroupStep {
   GroupStep& operator=(GroupStep&&) = delete;
   ~GroupStep() {
     if (core_ == nullptr) return;
-    static_cast<void>(End());
+    core_->EndAtLast(opened_);
     core_->Drop(*opened_.slot);
   }
 
@@ -314,11 +399,12 @@ class GroupStep {
   void* stream(int gpu) const {
     const std::vector<int>& gpus = core_->options().gpus;
     for (size_t i = 0; i < opened_.regions.size(); ++i) {
-      if (gpus[i] == gpu) return opened_.regions[i]->stream();
+      if (gpus[i] == gpu && opened_.regions[i].has_value()) return opened_.regions[i]->stream();
     }
     return nullptr;
   }
-  // A second call changes nothing.
+  // RESOURCE_EXHAUSTED: a runtime has too many launches in flight for the end of a part; end the
+  // step again, later. A call after any other result changes nothing.
   Status End() { return opened_.regions.empty() ? Status() : core_->End(opened_); }
   // Waits until every part has ended, or one has failed: then the others may wait for it for ever,
   // and the caller aborts its communicator. OK: every part ended with VERDICT_OK. ABORTED: one did
