@@ -7,9 +7,10 @@
 // Phases of each number of GPUs: the service alone and beside the jobs, at the same arrivals, whose
 // rate grows with the number of GPUs; then steps alone and beside the jobs. Latencies count from
 // the intended arrival. be_share: predicted time of the BE work that ended, over the time of all
-// GPUs. The tail has the cost of a submit: the median of single calls, of an LC task to a runtime
-// and to a group of the largest number of GPUs, on devices that complete at once. --limits: exit
-// code 1 where the largest number of GPUs is worse than 1 GPU.
+// GPUs. failed: queries, steps and BE items that were refused or did not end OK. The tail has the
+// cost of a submit: the median of single calls, of an LC task to a runtime and to a group of the
+// largest number of GPUs, on devices that complete at once. --limits: exit code 1 where the largest
+// number of GPUs is worse than 1 GPU.
 
 #include <gpushare/gpushare.h>
 
@@ -17,6 +18,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -64,12 +66,21 @@ void Check(const Status& status) {
   if (!status.ok()) Fail(status.ToString());
 }
 
-// Where callbacks of all GPUs note latencies.
-class Latencies {
+// Where callbacks of all GPUs note how the work of a phase ended.
+class Outcome {
  public:
+  void Clear() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    latencies_us_.clear();
+    failed_ = 0;
+  }
   void Add(int64_t latency_ns, bool ok) {
     const std::lock_guard<std::mutex> lock(mutex_);
     ok ? latencies_us_.push_back(static_cast<double>(latency_ns) / 1e3) : void(++failed_);
+  }
+  void Fail() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++failed_;
   }
   void FillIn(Figures* figures) const {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -95,10 +106,16 @@ class Bench {
         service_(Take(group_->CreateLcQueue(AppOf("service", kServiceBound)))),
         training_(Take(group_->CreateBeQueue(AppOf("training", 0)))),
         steps_(Take(group_->CreateSteps(AppOf("decode", kStepsBound)))) {}
+  Bench(const Bench&) = delete;
+  Bench& operator=(const Bench&) = delete;
+  // Callbacks use the other members, so the group ends first, also after a failure.
+  ~Bench() {
+    jobs_run_ = false;
+    static_cast<void>(group_->Shutdown(group_->NowNs() + kDrainNs));
+  }
 
   // Queries at random times for as long as the options say.
   Figures Serve(bool beside) {
-    Latencies latencies;
     Random random(options_.seed);
     const double gap_ns =
         static_cast<double>(kQueryNs) / (options_.load * static_cast<double>(group_->size()));
@@ -106,14 +123,13 @@ class Bench {
     for (int64_t at_ns = begin_ns; at_ns < begin_ns + LengthNs();) {
       at_ns += random.Exponential(gap_ns);
       SleepUntil(at_ns);
-      Submit(at_ns, &latencies);
+      Submit(at_ns);
     }
-    return End(begin_ns, latencies);
+    return End(begin_ns);
   }
 
   // Steps one after another on all GPUs.
   Figures Step(bool beside) {
-    Latencies latencies;
     const int64_t begin_ns = Begin(beside);
     while (group_->NowNs() < begin_ns + LengthNs()) {
       StepOptions options;
@@ -125,10 +141,10 @@ class Bench {
       for (int gpu = 0; gpu < group_->size(); ++gpu) work_->EnqueuePart(gpu, step.stream(gpu));
       Check(step.End());
       const Status status = step.Wait(at_ns + kDrainNs);
-      latencies.Add(group_->NowNs() - at_ns, status.ok());
+      outcome_.Add(group_->NowNs() - at_ns, status.ok());
       SleepUntil(group_->NowNs() + kStepGapNs);
     }
-    return End(begin_ns, latencies);
+    return End(begin_ns);
   }
 
   void Verify() const { work_->Verify(); }
@@ -136,7 +152,6 @@ class Bench {
  private:
   struct Query {
     Bench* bench;
-    Latencies* latencies;
     int64_t arrival_ns;
   };
 
@@ -176,45 +191,50 @@ class Bench {
 
   // Starts the jobs, where there are some, and the clock.
   int64_t Begin(bool beside) {
+    outcome_.Clear();
+    queries_.clear();
     jobs_run_ = beside;
     be_done_ns_ = 0;
     for (int job = 0; beside && job < options_.jobs; ++job) SubmitItem();
     return group_->NowNs();
   }
-  Figures End(int64_t begin_ns, const Latencies& latencies) {
+  Figures End(int64_t begin_ns) {
     Figures figures;
     const double took_ns = static_cast<double>(group_->NowNs() - begin_ns);
     figures.be_share =
         static_cast<double>(be_done_ns_.load()) / (took_ns * static_cast<double>(group_->size()));
     jobs_run_ = false;
     Check(group_->Drain(group_->NowNs() + kDrainNs));
-    latencies.FillIn(&figures);
+    outcome_.FillIn(&figures);
     return figures;
   }
 
-  void Submit(int64_t arrival_ns, Latencies* latencies) {
-    auto query = std::make_unique<Query>(Query{this, latencies, arrival_ns});
+  void Submit(int64_t arrival_ns) {
+    queries_.push_back({this, arrival_ns});
     LcWork work;
     work.kernel = work_->Kernel(GroupJob::kQuery);
+    // The GPU is chosen by the duration of these block tasks; then it is prepared for that GPU.
+    work_->Prepare(GroupJob::kQuery, 0, &work.task);
     work.task.arrival_ns = arrival_ns;
     work.prepare_user = this;
     work.prepare = [](void* user, int gpu, gpushare_task_options* task) {
       static_cast<Bench*>(user)->work_->Prepare(GroupJob::kQuery, gpu, task);
     };
-    work.done_user = query.get();
+    work.done_user = &queries_.back();
     work.done = [](void* user, int, const gpushare_completion_record* record) {
-      const std::unique_ptr<Query> own(static_cast<Query*>(user));
-      own->latencies->Add(record->complete_ns - own->arrival_ns,
-                          record->verdict == GPUSHARE_VERDICT_OK);
+      const Query& query = *static_cast<const Query*>(user);
+      query.bench->outcome_.Add(record->complete_ns - query.arrival_ns,
+                                record->verdict == GPUSHARE_VERDICT_OK);
     };
-    Check(service_.Submit(work));
-    static_cast<void>(query.release());  // the callback's
+    if (!service_.Submit(work).ok()) outcome_.Fail();
   }
 
-  // A job has one item at a time; its end submits the next one.
+  // A job has one item at a time; the end of one that went well submits the next one. It runs in
+  // callbacks too, so it counts what fails and throws nothing.
   void SubmitItem() {
     BeWork work;
     work.kernel = work_->Kernel(GroupJob::kBatch);
+    work_->Prepare(GroupJob::kBatch, 0, &work.task);
     work.prepare_user = this;
     work.prepare = [](void* user, int gpu, gpushare_task_options* task) {
       static_cast<Bench*>(user)->work_->Prepare(GroupJob::kBatch, gpu, task);
@@ -222,14 +242,20 @@ class Bench {
     work.done_user = this;
     work.done = [](void* user, int, const gpushare_completion_record* record) {
       Bench& bench = *static_cast<Bench*>(user);
-      if (record->verdict == GPUSHARE_VERDICT_OK) bench.be_done_ns_ += kBatchNs;
+      if (record->verdict != GPUSHARE_VERDICT_OK) {
+        bench.outcome_.Fail();
+        return;
+      }
+      bench.be_done_ns_ += kBatchNs;
       if (bench.jobs_run_) bench.SubmitItem();
     };
-    Check(training_.Submit(work));
+    if (!training_.Submit(work).ok()) outcome_.Fail();
   }
 
   const Options options_;
   const bool polled_;
+  Outcome outcome_;
+  std::deque<Query> queries_;  // of the phase; callbacks use those that have not ended
   std::atomic<bool> jobs_run_{false};
   std::atomic<int64_t> be_done_ns_{0};
   std::unique_ptr<Group> group_;
