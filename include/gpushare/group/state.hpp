@@ -1,8 +1,10 @@
-// What the parts of a group share: the runtimes, which of them are lost, and the one lock.
+// What the parts of a group share: the runtimes, which of them are lost, and the group's two locks.
 //
-// The lock guards the tables of the group and of its queues. It is held over no call of a runtime,
-// no callback and no wait for a GPU, so it comes behind every lock of a runtime and no order of
-// locks can be broken. Threads: any, among them those of the runtimes, inside completion callbacks.
+// "The lock" (mutex) guards the tables of the group and of its queues. It is held over no call of a
+// runtime, no callback and no wait for a GPU, so it comes behind every other lock. poll_mutex
+// belongs to the thread that drives polled runtimes. It is held over their calls, and so over
+// callbacks, in which nothing takes it: it comes in front of every other lock. No order of locks
+// can be broken. Threads: any, among them those of the runtimes, inside completion callbacks.
 #ifndef GPUSHARE_GROUP_STATE_HPP_
 #define GPUSHARE_GROUP_STATE_HPP_
 
@@ -125,7 +127,7 @@ struct GroupState {
   std::array<std::atomic<bool>, kGroupGpusMax> lost{};
   std::atomic<bool> closing{false};  // what comes back is not sent on
 
-  std::mutex poll_mutex;  // of the thread that drives polled runtimes; taken without the lock
+  std::mutex poll_mutex;  // taken with no other lock, and not in a callback
   std::mutex mutex;
   std::condition_variable changed;
   // The rest is guarded by the lock.
