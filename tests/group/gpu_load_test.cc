@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <gpushare/group/gpu_load.hpp>
+#include <vector>
 
 #include "tests/group/group_fixture.h"
 
@@ -98,14 +100,42 @@ TEST(BeLoadTest, AShareOfLongAgoGivesWayToWhatLcLeaves) {
   EXPECT_NEAR(load.ShareAt(1010 * kMs, 0.6), 0.4, 0.001);
 }
 
-TEST(BeLoadTest, ItemsInHandLeaveWithinTheirMean) {
+// A mean would let a query pass an item that stays longer.
+TEST(BeLoadTest, ItemsInHandLeaveWithinTheLongestOfTheirStays) {
   BeLoad load;
   EXPECT_EQ(load.LeavesWithinNs(), 0);
   load.Begin(0, kMs, 30 * kUs);
   load.Begin(0, kMs, kMs);
-  EXPECT_EQ(load.LeavesWithinNs(), 515 * kUs);
+  load.Begin(0, kMs, 0);
+  EXPECT_EQ(load.LeavesWithinNs(), kMs);
   load.End(kMs, kMs, kMs, kMs);
   EXPECT_EQ(load.LeavesWithinNs(), 30 * kUs);
+  load.End(kMs, kMs, 30 * kUs, kMs);
+  load.End(kMs, kMs, 0, kMs);
+  EXPECT_EQ(load.LeavesWithinNs(), 0);
+}
+
+// The bound of items that come and go in any order is kept without a list of them.
+TEST(BeLoadTest, TheBoundOnStaysIsLessThanTwiceTheLongest) {
+  BeLoad load;
+  std::vector<int64_t> in_hand;
+  uint64_t random = 1;
+  for (int i = 0; i < 20'000; ++i) {
+    random = random * 6364136223846793005U + 1442695040888963407U;
+    const uint64_t draw = random >> 33;
+    if (in_hand.size() < 64 && draw % 2 == 0) {
+      in_hand.push_back(static_cast<int64_t>(draw % 1'000'000));
+      load.Begin(i, kMs, in_hand.back());
+    } else if (!in_hand.empty()) {
+      const size_t index = draw % in_hand.size();
+      load.End(i, kMs, in_hand[index], kMs);
+      in_hand[index] = in_hand.back();
+      in_hand.pop_back();
+    }
+    const int64_t longest = in_hand.empty() ? 0 : *std::max_element(in_hand.begin(), in_hand.end());
+    ASSERT_GE(load.LeavesWithinNs(), longest) << i;
+    ASSERT_LE(load.LeavesWithinNs(), 2 * longest) << i;
+  }
 }
 
 TEST(BeLoadTest, WorkThatFailedIsNoProgress) {

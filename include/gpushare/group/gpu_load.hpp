@@ -7,7 +7,9 @@
 #define GPUSHARE_GROUP_GPU_LOAD_HPP_
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 namespace gpushare {
@@ -94,8 +96,9 @@ class Lateness {
 class BeLoad {
  public:
   int32_t in_hand() const { return in_hand_; }
-  // How long the GPU takes to be rid of an item in hand: the mean of them; 0: it has none.
-  int64_t LeavesWithinNs() const { return in_hand_ == 0 ? 0 : leave_ns_ / in_hand_; }
+  // Bound on how long an item in hand may stay when it is evicted; 0: none is in hand. It is at
+  // least that of each, and less than twice the longest one's.
+  int64_t LeavesWithinNs() const { return leaves_within_ns_; }
   // BE work done a unit of time: as measured; with no item in hand it gives way to what `lc_share`
   // leaves, so that a GPU which was slow once is tried again. While nothing ends, it sinks.
   double ShareAt(int64_t now_ns, double lc_share) const {
@@ -118,12 +121,16 @@ class BeLoad {
     if (in_hand_ == 0) mark_ns_ = now_ns;
     ++in_hand_;
     in_hand_ns_ += solo_ns;
-    leave_ns_ += leave_ns;
+    Stay& stay = stays_[StayOf(leave_ns)];
+    stay.longest_ns = stay.count == 0 ? leave_ns : std::max(stay.longest_ns, leave_ns);
+    ++stay.count;
+    leaves_within_ns_ = std::max(leaves_within_ns_, leave_ns);
   }
   // The item ended after `done_ns` of solo work; 0: it did none that counts.
   void End(int64_t now_ns, int64_t solo_ns, int64_t leave_ns, int64_t done_ns) {
     --in_hand_;
-    leave_ns_ -= leave_ns;
+    --stays_[StayOf(leave_ns)].count;
+    leaves_within_ns_ = LongestStayNs();
     in_hand_ns_ = in_hand_ == 0 ? 0 : in_hand_ns_ - solo_ns;
     const double took_ns = static_cast<double>(std::max<int64_t>(1, now_ns - mark_ns_));
     if (done_ns > 0) {
@@ -137,10 +144,29 @@ class BeLoad {
   }
 
  private:
+  // Items in hand whose stay has the same number of bits. The longest is that since there was none.
+  struct Stay {
+    int32_t count = 0;
+    int64_t longest_ns = 0;
+  };
+
+  static size_t StayOf(int64_t leave_ns) {
+    size_t bits = 0;
+    for (; leave_ns > 0; leave_ns >>= 1) ++bits;
+    return bits;
+  }
+  int64_t LongestStayNs() const {
+    for (size_t bits = stays_.size(); in_hand_ > 0 && bits-- > 0;) {
+      if (stays_[bits].count > 0) return stays_[bits].longest_ns;
+    }
+    return 0;
+  }
+
   int32_t in_hand_ = 0;
   int64_t in_hand_ns_ = 0;
-  int64_t leave_ns_ = 0;  // of all in hand
-  int64_t mark_ns_ = 0;   // since when the progress of the next item counts
+  std::array<Stay, 64> stays_;  // by number of bits
+  int64_t leaves_within_ns_ = 0;
+  int64_t mark_ns_ = 0;  // since when the progress of the next item counts
   double share_ = 0;
   bool measured_ = false;
 };
