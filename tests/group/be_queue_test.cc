@@ -86,6 +86,51 @@ TEST(GroupBeQueueTest, AnItemWaitsWhereTheRuntimeHasNoSlotForItNow) {
   ends.ExpectAll(GPUSHARE_VERDICT_OK);
 }
 
+// The slot of an item that ended is free when its end hands over the next one.
+TEST(GroupBeQueueTest, AWindowOfAllTasksOfTheAppLosesNoItem) {
+  Training training({kMs, kMs});
+  gpushare::AppOptions one = BeApp("one");
+  one.tasks_max = 1;
+  gpushare::BeQueueOptions options;
+  options.window = 1;
+  const GroupBeQueue queue = training.group->CreateBeQueue(one, options).value();
+  Ends ends(10);
+  for (size_t i = 0; i < 10; ++i) {
+    BeWork work = training.Item();
+    ends.Watch(i, &work);
+    EXPECT_STATUS_OK(queue.Submit(work));
+  }
+  EXPECT_STATUS_OK(training.group->Drain(kS));
+  ends.ExpectAll(GPUSHARE_VERDICT_OK);
+}
+
+// The ends on which it would wait come between its choice of a GPU and the refusal.
+TEST(GroupBeQueueTest, AnItemIsTriedAgainIfTheOthersEndBeforeItIsRefused) {
+  Training training({kMs, 0});
+  gpushare::AppOptions two = BeApp("two");
+  two.tasks_max = 2;
+  const GroupBeQueue queue = training.group->CreateBeQueue(two).value();
+  Strangers strangers(*training.group, queue.AppOn(0), *training.kernel);
+  EXPECT_STATUS_OK(queue.Submit(training.Item()));
+  struct Preparation {
+    Strangers* strangers;
+    int calls = 0;
+  } preparation{&strangers};
+  BeWork work = training.Item();
+  work.prepare_user = &preparation;
+  work.prepare = [](void* user, int, gpushare_task_options*) {
+    Preparation& inside = *static_cast<Preparation*>(user);
+    inside.strangers->Drain();
+    if (++inside.calls == 1) inside.strangers->Submit(2);
+  };
+  Ends ends(1);
+  ends.Watch(0, &work);
+  EXPECT_STATUS_OK(queue.Submit(work));
+  EXPECT_EQ(preparation.calls, 2);
+  EXPECT_STATUS_OK(training.group->Drain(10 * kS));
+  ends.ExpectAll(GPUSHARE_VERDICT_OK);
+}
+
 // Each end on the submitting thread would nest in the one before.
 TEST(GroupBeQueueTest, ADoneThatSubmitsAgainDoesNotNest) {
   Training training({kMs, kMs});

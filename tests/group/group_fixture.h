@@ -97,6 +97,31 @@ inline const gpushare::GroupKernel* Register(gpushare::Group& group, const char*
       .value();
 }
 
+// Tasks of an app on GPU 0 that are not the group's: they take slots, which the group does not
+// know.
+class Strangers {
+ public:
+  Strangers(const gpushare::Group& group, const gpushare::App& app,
+            const gpushare::GroupKernel& kernel)
+      : group_(group), queue_(app.CreateQueue().value()), kernel_(kernel.On(0)) {}
+
+  void Submit(int count) {
+    gpushare::TaskOptions task;
+    task.kernel = kernel_.get();
+    for (int i = 0; i < count; ++i) {
+      const bool is_lc = queue_.SubmitLc(task).ok();
+      EXPECT_TRUE(is_lc || queue_.SubmitBe(task).ok());
+    }
+  }
+  // Until everything on GPU 0 has ended, also on a thread that prepares work of the group.
+  void Drain() const { EXPECT_STATUS_OK(group_.On(0).PollUntil(group_.On(0).NowNs() + 100 * kMs)); }
+
+ private:
+  const gpushare::Group& group_;
+  gpushare::Queue queue_;
+  gpushare::Kernel kernel_;
+};
+
 // How work ended: each one's calls of `done`, its verdict and its GPU, and the order of the ends.
 class Ends {
  public:

@@ -229,6 +229,40 @@ TEST(GroupLcQueueTest, QueriesOfALostGpuWaitForSlotsOfTheOthers) {
   }
 }
 
+// As in the test above, but the ends on which they would wait come before the refusal.
+TEST(GroupLcQueueTest, AQueryOfALostGpuIsTriedAgainIfTheOthersEndBeforeItIsRefused) {
+  Service service({5 * kMs, 5 * kMs}, {nullptr, "device_lost_at_ns=1000000"});
+  gpushare::AppOptions three = LcApp("three");
+  three.tasks_max = 3;
+  const GroupLcQueue queue = service.group->CreateLcQueue(three).value();
+  Strangers strangers(*service.group, queue.AppOn(0), *service.kernel);
+  EXPECT_STATUS_OK(queue.Submit(service.Query()));  // on GPU 0
+  struct Preparation {
+    Strangers* strangers;
+    int calls = 0;
+  } preparation{&strangers};
+  LcWork work = service.Query(true);
+  work.prepare_user = &preparation;
+  work.prepare = [](void* user, int, gpushare_task_options*) {
+    Preparation& inside = *static_cast<Preparation*>(user);
+    if (++inside.calls <= 2) return;  // on GPU 1, then on GPU 0, which is full
+    inside.strangers->Drain();
+    if (inside.calls == 3) inside.strangers->Submit(3);
+  };
+  Ends ends(1);
+  ends.Watch(0, &work);
+  EXPECT_STATUS_OK(queue.Submit(work));
+  strangers.Submit(2);
+  EXPECT_STATUS_OK(service.group->PollUntil(2 * kMs));
+  ASSERT_TRUE(service.group->IsLost(1));
+  EXPECT_EQ(preparation.calls, 2);
+  // A query that is refused lets those that wait have another try.
+  EXPECT_EQ(queue.Submit(service.Query()).code(), GPUSHARE_RESOURCE_EXHAUSTED);
+  EXPECT_EQ(preparation.calls, 4);
+  EXPECT_STATUS_OK(service.group->Drain(10 * kS));
+  ends.ExpectAll(GPUSHARE_VERDICT_OK);
+}
+
 // The kernel of the second query is not where the client's first one runs, nor where it moves to.
 TEST(GroupLcQueueTest, AQueryWithoutAKernelOnItsClientsGpuIsNotOfALostOne) {
   Service service({kMs, kMs, 0}, {nullptr, "device_lost_at_ns=500000", nullptr});

@@ -117,6 +117,7 @@ class BeQueueCore final : public Waiting {
     int64_t solo_ns = 0;
     int64_t block_tasks = 0;  // as prepared
     int64_t leave_ns = 0;     // how long it may stay when it is evicted
+    bool alone = false;       // its GPU had no other item in hand
   };
   enum class Action { kNothing, kHandOver, kEnd };
 
@@ -209,14 +210,14 @@ class BeQueueCore final : public Waiting {
       slot->solo_ns = SoloNs(slot->work, best);
       slot->leave_ns = slot->work.kernel->LeavesWithinNs(best, slot->solo_ns);
       state_.be[Index(best)].Begin(now_ns[Index(best)], slot->solo_ns, slot->leave_ns);
-      ++in_hand_[Index(best)];
+      slot->alone = in_hand_[Index(best)]++ == 0;
       return Action::kHandOver;
     }
     return Action::kNothing;
   }
 
-  // Submits the item to its GPU. False: the GPU has no slot for it, and the end of one of its items
-  // there pumps again.
+  // Submits the item to its GPU. False: the GPU has no slot for it, and the end of an item there
+  // pumps again. Where all of these have ended meanwhile, it is tried again at once.
   bool HandOver(Slot& slot) {
     const int gpu = slot.gpu;
     TaskOptions task;
@@ -234,11 +235,11 @@ class BeQueueCore final : public Waiting {
       const std::lock_guard<std::mutex> lock(state_.mutex);
       state_.be[Index(gpu)].End(now_ns, slot.solo_ns, slot.leave_ns, 0);
       --in_hand_[Index(gpu)];
-      if (state_.closing) {
-        verdict = GPUSHARE_VERDICT_SHUTDOWN;
-      } else if (is_lost || (is_full && in_hand_[Index(gpu)] > 0)) {
+      if (state_.closing) verdict = GPUSHARE_VERDICT_SHUTDOWN;
+      const bool has_others = in_hand_[Index(gpu)] > 0;
+      if (!state_.closing && (is_lost || (is_full && (has_others || !slot.alone)))) {
         PushFront(&slot);
-        return is_lost;
+        return is_lost || !has_others;
       }
     }
     Finish(slot, gpu, EndedWithout(verdict));

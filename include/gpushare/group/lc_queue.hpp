@@ -359,8 +359,10 @@ class LcQueueCore {
     int target = kAny;     // where it has sent some
     while (true) {
       Slot* next = nullptr;
+      bool had_any = false;
       {
         const std::lock_guard<std::mutex> lock(state_.mutex);
+        had_any = HasAnyInHand();
         if (target != kAny && state_.IsLost(target)) {
           target = kAny;
           sending = client.sending = false;
@@ -394,8 +396,10 @@ class LcQueueCore {
           continue;
         }
         const bool full = status.code() == GPUSHARE_RESOURCE_EXHAUSTED;
-        if (full && HasAnyInHand()) {
+        const bool has_any = HasAnyInHand();
+        if (full && (has_any || had_any)) {
           PutBack(*next);
+          if (!has_any) continue;  // all have ended meanwhile, so that there are slots
           client.sending = false;
           // Else the ends of its own queries send the rest.
           if ((client_id == 0 || client.back == client.in_hand) && !client.stalled) {
@@ -405,8 +409,10 @@ class LcQueueCore {
           return any_refused;
         }
         if (target == kAny) sending = client.sending = false;
-        verdict = status.code() == GPUSHARE_UNAVAILABLE ? GPUSHARE_VERDICT_DEVICE_LOST
-                                                        : GPUSHARE_VERDICT_FAILED;
+        if (!state_.closing) {
+          verdict = status.code() == GPUSHARE_UNAVAILABLE ? GPUSHARE_VERDICT_DEVICE_LOST
+                                                          : GPUSHARE_VERDICT_FAILED;
+        }
       }
       Finish(*next, kAny, EndedWithout(verdict));
       any_refused = true;
