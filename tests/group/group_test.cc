@@ -138,6 +138,11 @@ TEST(GroupTest, OptionsOutOfTheirRangeAreRefused) {
   EXPECT_EQ(group->CreateSteps(LcApp(), steps).status().code(), GPUSHARE_INVALID_ARGUMENT);
   steps.gpus = {0, 2};
   EXPECT_EQ(group->CreateSteps(LcApp(), steps).status().code(), GPUSHARE_INVALID_ARGUMENT);
+  steps.gpus = {0, 1};
+  for (const int64_t be_beside_ns : {int64_t{-1}, 3600 * kS}) {
+    steps.be_beside_ns = be_beside_ns;
+    EXPECT_EQ(group->CreateSteps(LcApp(), steps).status().code(), GPUSHARE_INVALID_ARGUMENT);
+  }
   EXPECT_TRUE(group->CreateLcQueue(LcApp()).ok());  // nothing of the refused ones is left
 }
 

@@ -179,6 +179,13 @@ class Group {
       }
       before = gpu;
     }
+    // Work of unknown duration counts with kSoloNsMax, which no hold may let pass.
+    if (options.be_beside_ns < 0 || options.be_beside_ns >= group_detail::kSoloNsMax) {
+      return Status(GPUSHARE_INVALID_ARGUMENT,
+                    "BE work may stay " + std::to_string(options.be_beside_ns) +
+                        " ns beside steps (be_beside_ns); it may be 0 to less than " +
+                        std::to_string(group_detail::kSoloNsMax) + " (1 h).");
+    }
     auto core = std::make_unique<group_detail::StepsCore>(&state_, &turn_, std::move(options));
     Status status = core->apps().Create(state_, app, 1);
     if (!status.ok()) return status;

@@ -26,8 +26,8 @@ namespace gpushare {
 
 struct StepsOptions {
   std::vector<int> gpus;  // ascending; empty: all
-  // BE items that the group hands to these GPUs while a step is in flight leave within this time;
-  // 0: none is handed over.
+  // BE items that the group hands to these GPUs while a step is in flight leave within this time,
+  // which is less than 1 h; 0: none is handed over.
   int64_t be_beside_ns = 0;
 };
 
@@ -103,6 +103,9 @@ class StepsCore {
 
   Result<Opened> Begin(const StepOptions& step) {
     Status status = InCallback::Refuse("GroupSteps::Begin");
+    Opened opened;  // allocated before the turn is taken
+    opened.regions.resize(options_.gpus.size());
+    opened.tickets.resize(options_.gpus.size());
     // The latency counts from here, however often it is tried.
     StepOptions stamped = step;
     if (stamped.arrival_ns == 0 && apps_.app_class == GPUSHARE_CLASS_LATENCY_CRITICAL) {
@@ -110,9 +113,6 @@ class StepsCore {
     }
     if (status.ok()) status = TakeTurn(step.deadline_ns);
     if (!status.ok()) return status;
-    Opened opened;
-    opened.regions.resize(options_.gpus.size());
-    opened.tickets.resize(options_.gpus.size());
     size_t first = 0;
     while (true) {
       bool again = false;
