@@ -127,9 +127,9 @@ configure_package() {
 
 # Debian's packages whose code is compiled into the library, and those of the command besides (docs/licences.md).
 # shellcheck disable=SC2034
-library_parts=(libabsl-dev libeigen3-dev nlohmann-json3-dev libatomic-queue-dev libprotozero-dev libnanoflann-dev)
+library_parts=(libabsl-dev libeigen3-dev nlohmann-json3-dev libatomic-queue-dev libprotozero-dev libnanoflann-dev liblemon-dev)
 # shellcheck disable=SC2034
-command_parts=(libcli11-dev liblemon-dev)
+command_parts=(libcli11-dev)
 
 # take_licences FOLDER PACKAGE...: the text of each package's licence, as a file of its name. Abseil's names the Apache
 # licence by its path on Debian, so its text goes along. The others state theirs in full.

@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
 # Debian's packages of what is compiled into the library.
 PARTS = {'libabsl-dev', 'libeigen3-dev', 'nlohmann-json3-dev', 'libatomic-queue-dev', 'libprotozero-dev',
-         'libnanoflann-dev'}
+         'libnanoflann-dev', 'liblemon-dev'}
 
 
 def readme_lines():
