@@ -2067,18 +2067,19 @@ typedef struct gpushare_place_options {
 // A group of GPUs of one memory. All GPUs of a placement are of one model.
 typedef struct gpushare_place_gpu {
   uint32_t struct_size;
-  int32_t count;     // GPUs of the group, 1 or more; must be given
-  const char* name;  // of the group, for messages; another one for each
-  int64_t memory_bytes;
+  int32_t count;         // GPUs of the group, 1 or more; must be given
+  const char* name;      // of the group, for messages; another one for each
+  int64_t memory_bytes;  // of each GPU, 1 or more; must be given
 } gpushare_place_gpu;
 #define GPUSHARE_PLACE_GPU_INIT GPUSHARE_STRUCT_INIT(gpushare_place_gpu)
 
-// An LC app. Each replica has a GPU without another LC replica.
+// An LC app. Each replica has a GPU without another LC replica. A `load` or memory_bytes that is
+// left at 0 is an idle app, or one without memory.
 typedef struct gpushare_place_lc {
   uint32_t struct_size;
   int32_t replicas;      // 0: none
   const char* name;      // for messages; another one for each LC and BE app
-  const char* kind;      // with `load` the row of its pairs
+  const char* kind;      // `kind` and `load` choose the row of each pair
   double load;           // of one replica: share of the time that its queries take alone, 0 to 1
   int64_t memory_bytes;  // of a replica
   // What its p99 may be: so many times its p99 alone, 1 to 1e6, or target_ns, which needs
@@ -2089,6 +2090,7 @@ typedef struct gpushare_place_lc {
 } gpushare_place_lc;
 #define GPUSHARE_PLACE_LC_INIT GPUSHARE_STRUCT_INIT(gpushare_place_lc)
 
+// A BE app. A memory_bytes that is left at 0 is no memory.
 typedef struct gpushare_place_be {
   uint32_t struct_size;
   int32_t instances;     // 0: none
@@ -2102,7 +2104,8 @@ typedef struct gpushare_place_be {
 // What a BE kind does beside an LC kind at a load, both alone on a GPU: measured (`gpushare
 // colocate`) or predicted. Between two loads values are interpolated, and below the least load its
 // row counts. Above the largest load, and without a row, the pair is not allowed. Of two rows at
-// one load the later counts.
+// one load the later counts. A `load` that is left at 0 is a row of the idle LC app, and a be_rate
+// that is left at 0 says that BE gets nothing.
 typedef struct gpushare_place_pair {
   uint32_t struct_size;
   int32_t reserved;  // must be 0
@@ -2142,16 +2145,19 @@ typedef struct gpushare_place_result {
 //   running               where each entry of out_gpu runs now, or GPUSHARE_NO_GPU; null: nothing
 //                         runs. It may be out_gpu
 //   out_count             entries of out_gpu and of `running`: the sum of replicas and instances
-// What runs keeps its GPU, but at most moves_max BE instances. One that no longer fits where it
-// runs, and may not move, has GPUSHARE_NO_GPU: it has to stop. What finds no GPU is no error: its
-// entry is GPUSHARE_NO_GPU, and `gpushare place` says why. After an error nothing is written. The
-// same input gives the same placement on every machine.
-// Limits: 100,000 GPUs, 100,000 apps, 1,000,000 replicas, 1,000,000 instances, 1,024 kinds of LC
-// and of BE apps, 65,536 pairs.
+// Running apps keep their GPUs; at most moves_max BE instances change theirs. An instance that no
+// longer fits where it runs moves to a place of its app before a new instance takes the place. If
+// moves_max others move, or its app has no place left, its entry is GPUSHARE_NO_GPU: it has to
+// stop. A replica or an instance that finds no GPU has GPUSHARE_NO_GPU too. That is no error, and
+// `gpushare place` says why. After an error nothing is written. The same input gives the same
+// placement on every machine.
+// Limits: 100,000 GPUs, 100,000 apps, 100,000 replicas of an LC app, 1,000,000 of all, 1,000,000
+// instances of all BE apps, 1,024 kinds of LC and of BE apps, 65,536 pairs.
 // Threads: any. Owns: nothing. Blocks: for its own computation, 0.03 s for 1,024 apps on 1,024
 // GPUs (docs/placement.md, Measured).
-// Errors: INVALID_ARGUMENT a value outside its range, a name twice, a wrong out_count, or what runs
-// cannot: an index of no GPU, two LC replicas on a GPU, or less memory than they need;
+// Errors: INVALID_ARGUMENT a value outside its range, a name twice, a wrong out_count, or a
+// `running` that cannot be: an index of no GPU, two LC replicas on one GPU, or apps that need more
+// memory than their GPU has; UNIMPLEMENTED a field that this library does not know;
 // RESOURCE_EXHAUSTED no memory for the computation.
 GPUSHARE_API gpushare_status gpushare_place(
     const gpushare_place_options* options, const gpushare_place_gpu* gpus, size_t gpu_count,

@@ -91,14 +91,19 @@ absl::Status ReadStruct(absl::string_view name, const void* given, uint32_t firs
 
 absl::Status WriteStruct(absl::string_view name, const void* full, uint32_t first_size,
                          uint32_t known_size, void* given) {
-  if (given == nullptr) return CheckNotNull(name, given);
+  absl::Status status = CheckStructSize(name, given, first_size);
+  if (!status.ok()) return status;
   const uint32_t size = SizeOf(given);
-  if (absl::Status status = CheckSize(name, size, first_size); !status.ok()) return status;
   const uint32_t filled = std::min(size, known_size);
   std::memset(given, 0, size);
   std::memcpy(given, full, filled);
   std::memcpy(given, &filled, sizeof(filled));
   return absl::OkStatus();
+}
+
+absl::Status CheckStructSize(absl::string_view name, const void* given, uint32_t first_size) {
+  if (given == nullptr) return CheckNotNull(name, given);
+  return CheckSize(name, SizeOf(given), first_size);
 }
 
 absl::Status CheckBool(absl::string_view field, gpushare_bool value) {

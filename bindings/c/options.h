@@ -75,6 +75,8 @@ absl::Status ReadStruct(absl::string_view name, const void* given, uint32_t firs
                         uint32_t known_size, void* out);
 absl::Status WriteStruct(absl::string_view name, const void* full, uint32_t first_size,
                          uint32_t known_size, void* given);
+// What WriteStruct refuses.
+absl::Status CheckStructSize(absl::string_view name, const void* given, uint32_t first_size);
 
 // A null `given` is INVALID_ARGUMENT. On success *out has this library's struct_size.
 template <class Struct>
@@ -87,6 +89,12 @@ template <class Struct>
 absl::Status WriteResult(absl::string_view name, const Struct& full, Struct* given) {
   static_assert(kFirstSize<Struct> != 0 && kFirstSize<Struct> <= sizeof(Struct));
   return WriteStruct(name, &full, kFirstSize<Struct>, sizeof(Struct), given);
+}
+
+// Before a computation whose result WriteResult writes.
+template <class Struct>
+absl::Status CheckResult(absl::string_view name, const Struct* given) {
+  return CheckStructSize(name, given, kFirstSize<Struct>);
 }
 
 absl::Status CheckBool(absl::string_view field, gpushare_bool value);

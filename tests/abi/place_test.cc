@@ -89,6 +89,54 @@ std::string GpuName(const Cluster& cluster, int32_t gpu) {
   return "";
 }
 
+// LC replicas stay. A BE instance stops only where it no longer fits, and either the moves are
+// spent, or no new instance of its app has a GPU and none has room for it.
+void ExpectOnlyNeededStops(const Cluster& cluster, const PlaceOptions& options,
+                           const std::vector<int32_t>& running, const PlaceRequest& request) {
+  const placement::PairTable table(cluster.pairs);
+  const placement::Problem problem(cluster, table, options.valuation);
+  placement::State before(problem);
+  size_t slot = 0;
+  for (size_t lc = 0; lc < cluster.lc.size(); ++lc) {
+    for (int32_t i = 0; i < cluster.lc[lc].replicas; ++i, ++slot) {
+      if (request.out[slot] >= 0) before.PutLc(request.out[slot], static_cast<int32_t>(lc));
+      if (running[slot] >= 0) {
+        EXPECT_EQ(request.out[slot], running[slot]);
+      }
+    }
+  }
+  placement::State after = before;
+  const size_t first_be = slot;
+  std::vector<bool> fits(static_cast<size_t>(problem.gpus()), true);
+  const auto each = [&](const auto& call) {
+    slot = first_be;
+    for (size_t be = 0; be < cluster.be.size(); ++be) {
+      for (int32_t i = 0; i < cluster.be[be].instances; ++i) call(be, slot++);
+    }
+  };
+  std::vector<bool> starts(cluster.be.size(), false);
+  each([&](size_t be, size_t i) {
+    const auto app = static_cast<int32_t>(be);
+    if (request.out[i] >= 0) after.Add(request.out[i], app);
+    if (request.out[i] >= 0 && running[i] < 0) starts[be] = true;
+    if (running[i] < 0) return;
+    if (before.Fits(running[i], app)) {
+      before.Add(running[i], app);
+    } else {
+      fits[static_cast<size_t>(running[i])] = false;
+    }
+  });
+  each([&](size_t be, size_t i) {
+    if (running[i] < 0 || request.out[i] >= 0) return;
+    EXPECT_FALSE(fits[static_cast<size_t>(running[i])]) << "slot " << i;
+    if (request.result.moved == options.moves_max) return;
+    EXPECT_FALSE(starts[be]) << "a new instance has the place of slot " << i;
+    for (int32_t gpu = 0; gpu < problem.gpus(); ++gpu) {
+      EXPECT_FALSE(after.Fits(gpu, static_cast<int32_t>(be))) << "slot " << i << " on " << gpu;
+    }
+  });
+}
+
 // Calls both, and expects the same of them. Returns the slots' GPUs.
 std::vector<int32_t> PlaceBoth(Cluster cluster, const PlaceOptions& options,
                                const std::vector<int32_t>& running) {
@@ -134,6 +182,8 @@ std::vector<int32_t> PlaceBoth(Cluster cluster, const PlaceOptions& options,
     if (running[i] != now) ++moved;
   }
   EXPECT_EQ(moved, request.result.moved);
+  EXPECT_LE(moved, options.moves_max);
+  if (!running.empty()) ExpectOnlyNeededStops(cluster, options, running, request);
   return request.out;
 }
 
@@ -158,6 +208,7 @@ TEST(PlaceTest, PlacesAsTheCppPlacerDoes) {
 // Loads rise and apps come and go: what runs is where the placement before put it.
 TEST(PlaceTest, MovesWhatRunsAsTheCppPlacerDoes) {
   int64_t moved = 0;
+  int64_t stopped = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     Cluster cluster = MakeCluster(seed);
     const Cluster other = MakeCluster(seed + 500);
@@ -181,15 +232,59 @@ TEST(PlaceTest, MovesWhatRunsAsTheCppPlacerDoes) {
     for (size_t i = 0; i < cluster.be.size(); ++i) {
       change(cluster.be[i].instances, other.be[i].instances);
     }
-    for (const int64_t moves_max : {0, 1, 3, 100}) {
-      options.moves_max = moves_max;
-      const std::vector<int32_t> after = PlaceBoth(cluster, options, running);
-      for (size_t i = 0; i < after.size(); ++i) {
-        if (running[i] >= 0 && after[i] >= 0 && running[i] != after[i]) ++moved;
+    for (const Algorithm algorithm :
+         {Algorithm::kRandom, Algorithm::kFirstFit, Algorithm::kGreedy, Algorithm::kAssignment}) {
+      options.algorithm = algorithm;
+      for (const int64_t moves_max : {0, 1, 3, 100}) {
+        options.moves_max = moves_max;
+        const std::vector<int32_t> after = PlaceBoth(cluster, options, running);
+        for (size_t i = 0; i < after.size(); ++i) {
+          if (running[i] >= 0 && after[i] >= 0 && running[i] != after[i]) ++moved;
+          if (running[i] >= 0 && after[i] < 0) ++stopped;
+        }
       }
     }
+    options.algorithm = Algorithm::kAssignment;
   }
-  EXPECT_GT(moved, 50);
+  EXPECT_GT(moved, 200);
+  EXPECT_GT(stopped, 200);
+}
+
+// The job on GPU 0 no longer fits beside its service. GPU 1 has one place for it or for the new
+// one.
+TEST(PlaceTest, ARunningInstanceTakesAPlaceBeforeANewOne) {
+  Cluster cluster;
+  cluster.gpus = {{"a", 100, 2}};
+  cluster.lc = {{.name = "chat", .kind = "decode", .load = 0.9, .memory_bytes = 60}};
+  cluster.be = {{.name = "tune", .kind = "lora", .memory_bytes = 20, .instances = 2}};
+  cluster.pairs = {{"decode", "lora", 0.5, 1.01, 0.002, 0.5, 0.02}};
+  for (const Algorithm algorithm :
+       {Algorithm::kRandom, Algorithm::kFirstFit, Algorithm::kGreedy, Algorithm::kAssignment}) {
+    PlaceOptions options;
+    options.algorithm = algorithm;
+    options.moves_max = 1;
+    EXPECT_EQ(PlaceBoth(cluster, options, {0, 0, -1}), (std::vector<int32_t>{0, 1, -1}));
+    EXPECT_EQ(PlaceBoth(cluster, options, {0, -1, 0}), (std::vector<int32_t>{0, -1, 1}));
+    options.moves_max = 0;
+    EXPECT_EQ(PlaceBoth(cluster, options, {0, 0, -1}), (std::vector<int32_t>{0, -1, 1}));
+  }
+}
+
+// One move is allowed. The large job, the first that lost its GPU, fits nowhere.
+TEST(PlaceTest, AMoveThatFindsNoPlaceIsLeftToTheNextInstance) {
+  Cluster cluster;
+  cluster.gpus = {{"a", 100, 2}, {"b", 50, 1}};
+  cluster.lc = {{.name = "chat", .kind = "decode", .load = 0.9, .memory_bytes = 10, .replicas = 2}};
+  cluster.be = {{.name = "large", .kind = "lora", .memory_bytes = 80},
+                {.name = "small", .kind = "lora", .memory_bytes = 20}};
+  cluster.pairs = {{"decode", "lora", 0.5, 1.01, 0.002, 0.5, 0.02}};
+  for (const Algorithm algorithm :
+       {Algorithm::kRandom, Algorithm::kFirstFit, Algorithm::kGreedy, Algorithm::kAssignment}) {
+    PlaceOptions options;
+    options.algorithm = algorithm;
+    options.moves_max = 1;
+    EXPECT_EQ(PlaceBoth(cluster, options, {0, 1, 0, 1}), (std::vector<int32_t>{0, 1, -1, 2}));
+  }
 }
 
 // An LC app with two replicas and a BE app with three instances on three GPUs.
@@ -296,11 +391,11 @@ TEST(PlaceBadInputTest, Options) {
       {[](R& r) { r.options.be_per_gpu = 65; }, "from 1 to 64"},
       {[](R& r) { r.options.ignore_bounds = 2; }, "ignore_bounds is 2"},
       {[](R& r) { r.options.reserved = 1; }, "reserved is 1", GPUSHARE_UNIMPLEMENTED},
-      {[](R& r) { r.options.moves_max = -1; }, "moves_max is -1"},
-      {[](R& r) { r.options.error_bars = kNan; }, "error_bars is nan"},
-      {[](R& r) { r.options.error_bars = -0.5; }, "error_bars is -0.5"},
+      {[](R& r) { r.options.moves_max = -1; }, "number of moves is -1"},
+      {[](R& r) { r.options.error_bars = kNan; }, "number of error bars is nan"},
+      {[](R& r) { r.options.error_bars = -0.5; }, "number of error bars is -0.5"},
       {[](R& r) { r.options.risk = 101; }, "risk is 101"},
-      {[](R& r) { r.options.free_gpu = kInfinity; }, "free_gpu is inf"},
+      {[](R& r) { r.options.free_gpu = kInfinity; }, "worth of a free GPU is inf"},
       {[](R& r) { r.result.struct_size = 8; }, "place_result.struct_size is 8"},
   });
 }
@@ -380,6 +475,15 @@ TEST(PlaceBadInputTest, WhatRuns) {
        },
        "it needs 20 bytes there, and 10 are left"},
   });
+}
+
+// Before the computation: the message is of the result, and not of the option.
+TEST(PlaceBadInputTest, TheSizeOfTheResultIsCheckedFirst) {
+  const Cluster cluster = SmallCluster();
+  PlaceRequest request(cluster);
+  request.result.struct_size = 8;
+  request.options.algorithm = 4;
+  ExpectRefused(request, GPUSHARE_INVALID_ARGUMENT, "place_result.struct_size is 8");
 }
 
 TEST(PlaceBadInputTest, PointersAndCounts) {

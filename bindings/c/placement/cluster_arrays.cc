@@ -18,25 +18,20 @@ using models::placement::Cluster;
 using models::placement::kAppsMax;
 using models::placement::kGpusMax;
 using models::placement::kPairRowsMax;
-using models::placement::kValuationMax;
 using models::placement::PlaceOptions;
 using models::placement::Together;
 
-// Stands for 0 where 0 stands for the default.
+// A caller writes -1 for the value 0, because 0 is the default.
 constexpr double kNothing = -1;
 
 // In the order of gpushare_place_algorithm.
 constexpr Algorithm kAlgorithms[] = {Algorithm::kAssignment, Algorithm::kGreedy,
                                      Algorithm::kFirstFit, Algorithm::kRandom};
 
-// A number of the options: the default for 0, 0 for kNothing.
-absl::StatusOr<double> NumberOf(absl::string_view field, double value, double otherwise) {
-  if (value == 0) return otherwise;
-  if (value == kNothing) return 0;
-  if (value > 0 && value <= kValuationMax) return value;
-  return absl::InvalidArgumentError(
-      absl::StrCat("place_options.", field, " is ", value, ", and it must be from 0 to ",
-                   kValuationMax, ", where 0 stands for ", otherwise, ", or -1 for none."));
+// A number of the options. Place checks its range.
+double NumberOf(double value, double default_value) {
+  if (value == 0) return default_value;
+  return value == kNothing ? 0 : value;
 }
 
 absl::Status ReadGpus(StructReader<gpushare_place_gpu> array, Cluster& out) {
@@ -124,20 +119,15 @@ absl::StatusOr<PlaceOptions> PlaceOptionsOf(const gpushare_place_options& option
   }
   GPUSHARE_RETURN_IF_ERROR(CheckBool("place_options.ignore_bounds", options.ignore_bounds));
   GPUSHARE_RETURN_IF_ERROR(CheckReserved("place_options", options.reserved));
-  if (options.moves_max < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("place_options.moves_max is ", options.moves_max,
-                                                   ", and it must be 0 or more."));
-  }
   PlaceOptions out;
   out.algorithm = kAlgorithms[options.algorithm];
+  out.explain = false;  // the result has no reasons
   out.moves_max = options.moves_max;
   if (options.seed != 0) out.seed = options.seed;
   models::placement::Valuation& valuation = out.valuation;
-  GPUSHARE_ASSIGN_OR_RETURN(valuation.error_bars,
-                            NumberOf("error_bars", options.error_bars, valuation.error_bars));
-  GPUSHARE_ASSIGN_OR_RETURN(valuation.risk, NumberOf("risk", options.risk, valuation.risk));
-  GPUSHARE_ASSIGN_OR_RETURN(valuation.free_gpu,
-                            NumberOf("free_gpu", options.free_gpu, valuation.free_gpu));
+  valuation.error_bars = NumberOf(options.error_bars, valuation.error_bars);
+  valuation.risk = NumberOf(options.risk, valuation.risk);
+  valuation.free_gpu = NumberOf(options.free_gpu, valuation.free_gpu);
   valuation.keep_bounds = options.ignore_bounds == 0;
   return out;
 }

@@ -24,7 +24,8 @@ struct PlaceArrays {
   StructArray<gpushare_place_pair> pairs;
 };
 
-// INVALID_ARGUMENT or UNIMPLEMENTED: an option outside its range.
+// INVALID_ARGUMENT or UNIMPLEMENTED: an option that no placement knows. PlaceChecked checks the
+// ranges of numbers.
 absl::StatusOr<models::placement::PlaceOptions> PlaceOptionsOf(
     const gpushare_place_options& options);
 

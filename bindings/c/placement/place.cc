@@ -52,15 +52,16 @@ absl::Status Place(const gpushare_place_options* given, const PlaceArrays& array
   gpushare_place_options known;
   GPUSHARE_RETURN_IF_ERROR(ReadOptions("place_options", given, &known));
   GPUSHARE_RETURN_IF_ERROR(CheckNotNull("out_result", out_result));
+  GPUSHARE_RETURN_IF_ERROR(CheckResult("place_result", out_result));
   GPUSHARE_ASSIGN_OR_RETURN(const models::placement::PlaceOptions options, PlaceOptionsOf(known));
   GPUSHARE_ASSIGN_OR_RETURN(models::placement::Cluster cluster, ClusterOf(known, arrays));
   GPUSHARE_RETURN_IF_ERROR(CheckSlots(cluster, out_gpu, out_count));
   const auto runs =
       running == nullptr ? absl::Span<const int32_t>() : absl::MakeConstSpan(running, out_count);
-  if (!runs.empty()) GPUSHARE_RETURN_IF_ERROR(AddRunning(runs, cluster));
+  GPUSHARE_RETURN_IF_ERROR(AddRunning(runs, cluster));
   const models::placement::PairTable pairs(cluster.pairs);
   GPUSHARE_ASSIGN_OR_RETURN(const models::placement::Placement placement,
-                            models::placement::Place(cluster, pairs, options));
+                            models::placement::PlaceChecked(cluster, pairs, options));
   const std::vector<int32_t> gpus = GpusOfSlots(cluster, placement, runs);
   GPUSHARE_RETURN_IF_ERROR(WriteResult("place_result", ResultOf(placement), out_result));
   std::copy(gpus.begin(), gpus.end(), out_gpu);

@@ -1,9 +1,10 @@
 // Slots: an entry of gpushare_place's arrays for each replica of each LC app, then for each
-// instance of each BE app. What runs goes from them into a cluster, a placement into them.
+// instance of each BE app. A cluster takes what runs from the caller's slots, and a placement fills
+// the slots of the answer.
 //
-// Instances of an app are alike to a placement, and not to the caller: one that keeps its GPU keeps
-// its slot, and a new one takes a new place before a running one does, so that as many slots change
-// as the placement counts moves. Threads: any; pure.
+// Instances of an app are alike to a placement, and not to the caller. A running slot keeps its GPU,
+// or changes it by a move of the placement, or has none; new slots take the other places. Threads:
+// any; pure.
 
 #ifndef GPUSHARE_BINDINGS_C_PLACEMENT_SLOTS_H_
 #define GPUSHARE_BINDINGS_C_PLACEMENT_SLOTS_H_
@@ -20,7 +21,8 @@ namespace gpushare::abi {
 
 int64_t SlotsOf(const models::placement::Cluster& cluster);
 
-// Adds to the cluster what runs. `running` is a GPU for each slot. INVALID_ARGUMENT: no such GPU.
+// Adds to the cluster what runs. `running` is a GPU for each slot, or empty where nothing runs.
+// INVALID_ARGUMENT: no such GPU.
 absl::Status AddRunning(absl::Span<const int32_t> running, models::placement::Cluster& cluster);
 
 // The GPU of each slot, GPUSHARE_NO_GPU for none. `running` is empty where nothing runs.

@@ -1,7 +1,7 @@
 // An array of the caller's structs, read one by one.
 //
-// Structs lie so many bytes apart as the first one is large, because the caller's header may be
-// older or newer than this library. Threads: any; pure.
+// The distance from one struct to the next is the struct_size of the first, because the caller's
+// header may be older or newer than this library. Threads: any; pure.
 
 #ifndef GPUSHARE_BINDINGS_C_PLACEMENT_STRUCT_ARRAY_H_
 #define GPUSHARE_BINDINGS_C_PLACEMENT_STRUCT_ARRAY_H_

@@ -62,6 +62,12 @@ struct Running {
   int32_t instances = 1;
 };
 
+// One replica or instance that runs already, by indices: `app` counts LC apps, then BE apps.
+struct RunningAt {
+  int32_t gpu = 0;
+  int32_t app = 0;
+};
+
 // What several BE instances on one GPU do (state.h).
 enum class Together : uint8_t {
   kInTurns = 0,  // pair by pair, as in Baymax 7.6
@@ -74,6 +80,7 @@ struct Cluster {
   std::vector<BeApp> be;
   std::vector<PairRow> pairs;
   std::vector<Running> running = {};
+  std::vector<RunningAt> running_at = {};  // besides `running`
   int32_t be_per_gpu = 1;  // most BE instances on a GPU
   Together together = Together::kInTurns;
 };

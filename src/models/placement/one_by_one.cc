@@ -96,13 +96,19 @@ LeftOver PlaceAtRandom(const Problem& problem, std::vector<Item> items, uint64_t
   return out;
 }
 
-LeftOver PlaceFirstFit(const Problem& problem, const std::vector<Item>& items, State& state) {
+LeftOver PlaceFirstFit(const Problem& problem, const std::vector<Item>& items, State& state,
+                       int64_t placed_max) {
   LeftOver out;
   int64_t questions = 0;
   OpenGpus open(problem, state);
   // A GPU that refused an instance refuses all like it later: GPUs only fill.
   Table<Like, int32_t> from;
+  int64_t placed = 0;
   for (const Item& item : items) {
+    if (placed == placed_max) {
+      out.items.push_back(item);
+      continue;
+    }
     int32_t& gpu = from[LikeOf(problem, item)];
     gpu = open.From(gpu);
     while (gpu < problem.gpus() && questions < kQuestionsMax && !state.Fits(gpu, item.be)) {
@@ -111,6 +117,7 @@ LeftOver PlaceFirstFit(const Problem& problem, const std::vector<Item>& items, S
     }
     if (gpu < problem.gpus() && questions < kQuestionsMax) {
       state.Add(gpu, item.be);
+      ++placed;
       continue;
     }
     out.search_ended = out.search_ended || questions >= kQuestionsMax;

@@ -8,6 +8,7 @@
 #define GPUSHARE_SRC_MODELS_PLACEMENT_ONE_BY_ONE_H_
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "src/models/placement/classes.h"
@@ -27,8 +28,9 @@ struct LeftOver {
 LeftOver PlaceAtRandom(const Problem& problem, std::vector<Item> items, uint64_t seed,
                        State& state);
 
-// Each to the first GPU that takes it.
-LeftOver PlaceFirstFit(const Problem& problem, const std::vector<Item>& items, State& state);
+// Each to the first GPU that takes it, and no more than placed_max of them.
+LeftOver PlaceFirstFit(const Problem& problem, const std::vector<Item>& items, State& state,
+                       int64_t placed_max = std::numeric_limits<int64_t>::max());
 
 }  // namespace gpushare::models::placement
 

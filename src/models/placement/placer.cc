@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <set>
 #include <string>
 #include <tuple>
@@ -59,13 +58,17 @@ class Placer {
   void SplitRunning();
   std::vector<Item> Arriving() const;
   State Kept() const;
-  State PlaceBe(std::vector<Item>& left, bool& search_ended) const;
+  State PlaceBe(bool& search_ended) const;
+  void MoveOthers(State& state, bool& search_ended) const;
   void AssignWithMoves(const std::vector<Item>& arriving, State& best, LeftOver& rest) const;
+  bool MayChange(const State& state) const;
   bool IsBetter(const State& state, const State& than) const;
   void ExplainLc(Placement& out) const;
-  void ExplainBe(const State& state, const std::vector<Item>& left, bool search_ended,
+  void ExplainStops(const std::vector<Change>& changes, std::vector<int64_t>& count,
+                    Placement& out) const;
+  void ExplainBe(const State& state, const std::vector<Change>& changes, bool search_ended,
                  Placement& out) const;
-  Placement Finish(State state, const std::vector<Item>& left, bool search_ended) const;
+  Placement Finish(State state, bool search_ended) const;
 
   const Problem& problem_;
   const PlaceOptions& options_;
@@ -146,6 +149,16 @@ std::vector<Item> Placer::Arriving() const {
   return items;
 }
 
+// Few enough running instances move, and each that leaves a GPU on which it fits has another.
+bool Placer::MayChange(const State& state) const {
+  int64_t moves = 0;
+  for (const Change& change : ChangesOf(now_, stay_, state.loads())) {
+    if (change.come.size() < change.left_fitting.size()) return false;
+    moves += change.moves();
+  }
+  return moves <= options_.moves_max;
+}
+
 bool Placer::IsBetter(const State& state, const State& than) const {
   return std::pair(state.be_placed(), state.Value()) > std::pair(than.be_placed(), than.Value());
 }
@@ -171,7 +184,7 @@ void Placer::AssignWithMoves(const std::vector<Item>& arriving, State& best, Lef
         state);
     const bool drops = std::any_of(left.items.begin(), left.items.end(),
                                    [](const Item& item) { return item.stays != kNone; });
-    if (drops || MovesOf(now_, state.loads()) > options_.moves_max) {
+    if (drops || !MayChange(state)) {
       low = at + 1;
       continue;
     }
@@ -182,7 +195,21 @@ void Placer::AssignWithMoves(const std::vector<Item>& arriving, State& best, Lef
   }
 }
 
-State Placer::PlaceBe(std::vector<Item>& left, bool& search_ended) const {
+// Only the first moves_max displaced instances were to move. Where fewer moved, others may.
+void Placer::MoveOthers(State& state, bool& search_ended) const {
+  if (static_cast<int64_t>(displaced_.size()) <= options_.moves_max) return;
+  const auto moves = static_cast<int64_t>(
+      MovesOf(now_, ChangesOf(now_, stay_, state.loads()), options_.moves_max).size());
+  if (moves == options_.moves_max) return;
+  std::vector<Item> others;
+  for (size_t i = static_cast<size_t>(options_.moves_max); i < displaced_.size(); ++i) {
+    others.push_back({.be = displaced_[i]});
+  }
+  const LeftOver left = PlaceFirstFit(problem_, others, state, options_.moves_max - moves);
+  search_ended = search_ended || left.search_ended;
+}
+
+State Placer::PlaceBe(bool& search_ended) const {
   const std::vector<Item> arriving = Arriving();
   State state = Kept();
   LeftOver rest;
@@ -215,8 +242,8 @@ State Placer::PlaceBe(std::vector<Item>& left, bool& search_ended) const {
       break;
     }
   }
-  left = std::move(rest.items);
   search_ended = rest.search_ended;
+  MoveOthers(state, search_ended);
   return state;
 }
 
@@ -237,25 +264,39 @@ void Placer::ExplainLc(Placement& out) const {
   }
 }
 
-void Placer::ExplainBe(const State& state, const std::vector<Item>& left, bool search_ended,
-                       Placement& out) const {
-  std::map<int32_t, int64_t> count;
-  for (const Item& item : left) ++count[item.be];
-  std::map<int32_t, int64_t> may_not_move;
-  for (size_t i = static_cast<size_t>(
-           std::min<int64_t>(options_.moves_max, static_cast<int64_t>(displaced_.size())));
-       i < displaced_.size(); ++i) {
-    ++may_not_move[displaced_[i]];
+// Takes those that a larger number of moves would have moved, or looked at, off `count`.
+void Placer::ExplainStops(const std::vector<Change>& changes, std::vector<int64_t>& count,
+                          Placement& out) const {
+  if (out.moved < options_.moves_max) return;
+  std::vector<int64_t> bounded(count.size(), 0);
+  for (auto i = static_cast<size_t>(options_.moves_max); i < displaced_.size(); ++i) {
+    ++bounded[static_cast<size_t>(displaced_[i])];
   }
-  const std::string bound = absl::StrCat(options_.moves_max, ".");
-  for (const auto& [be, number] : may_not_move) {
+  std::vector<int64_t> moved(count.size(), 0);
+  for (const Move& move : out.moves) ++moved[static_cast<size_t>(move.be)];
+  for (size_t be = 0; be < count.size(); ++be) {
+    const int64_t number = std::min(bounded[be], changes[be].left() - moved[be]);
+    if (number == 0) continue;
+    count[be] -= number;
     out.unplaced.push_back(
-        {problem_.cluster().be[static_cast<size_t>(be)].name, false, number,
+        {problem_.cluster().be[be].name, false, number,
          absl::StrCat("It no longer fits where it runs, and the number of moves is bounded by ",
-                      bound)});
+                      options_.moves_max, ".")});
   }
+}
+
+void Placer::ExplainBe(const State& state, const std::vector<Change>& changes, bool search_ended,
+                       Placement& out) const {
+  std::vector<int64_t> count;  // by app: instances without a GPU
+  for (const BeApp& app : problem_.cluster().be) count.push_back(app.instances);
+  for (const GpuLoad& load : state.loads()) {
+    for (const int32_t be : load.be) --count[static_cast<size_t>(be)];
+  }
+  ExplainStops(changes, count, out);
   int64_t questions = 0;
-  for (const auto& [be, number] : count) {
+  for (int32_t be = 0; be < static_cast<int32_t>(count.size()); ++be) {
+    const int64_t number = count[static_cast<size_t>(be)];
+    if (number == 0) continue;
     const BeApp& app = problem_.cluster().be[static_cast<size_t>(be)];
     std::array<int64_t, 5> answers = {};
     const int32_t asked = std::min(problem_.gpus(), kReasonGpusMax);
@@ -285,10 +326,15 @@ void Placer::ExplainBe(const State& state, const std::vector<Item>& left, bool s
   }
 }
 
-Placement Placer::Finish(State state, const std::vector<Item>& left, bool search_ended) const {
+Placement Placer::Finish(State state, bool search_ended) const {
   Placement out;
-  ExplainLc(out);
-  ExplainBe(state, left, search_ended, out);
+  const std::vector<Change> changes = ChangesOf(now_, stay_, state.loads());
+  out.moves = MovesOf(now_, changes, options_.moves_max);
+  out.moved = static_cast<int64_t>(out.moves.size());
+  if (options_.explain) {
+    ExplainLc(out);
+    ExplainBe(state, changes, search_ended, out);
+  }
   out.be_placed = state.be_placed();
   for (int32_t gpu = 0; gpu < problem_.gpus(); ++gpu) {
     const GpuLoad& load = state.Load(gpu);
@@ -313,26 +359,28 @@ Placement Placer::Finish(State state, const std::vector<Item>& left, bool search
   }
   out.upper_bound = UpperBound(problem_, base_, all);
   out.gpus = state.Take();
-  out.moved = MovesOf(now_, out.gpus);
   return out;
 }
 
 Placement Placer::Place() {
   PlaceLc();
   SplitRunning();
-  std::vector<Item> left;
   bool search_ended = false;
-  State state = PlaceBe(left, search_ended);
-  return Finish(std::move(state), left, search_ended);
+  State state = PlaceBe(search_ended);
+  return Finish(std::move(state), search_ended);
 }
 
 }  // namespace
 
 absl::StatusOr<Placement> Place(const Cluster& cluster, const PairSource& pairs,
                                 const PlaceOptions& options) {
-  for (const auto& status : {Check(cluster), CheckOptions(options)}) {
-    if (!status.ok()) return status;
-  }
+  if (absl::Status status = Check(cluster); !status.ok()) return status;
+  return PlaceChecked(cluster, pairs, options);
+}
+
+absl::StatusOr<Placement> PlaceChecked(const Cluster& cluster, const PairSource& pairs,
+                                       const PlaceOptions& options) {
+  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
   const Problem problem(cluster, pairs, options.valuation);
   absl::StatusOr<RunningNow> now = ReadRunning(problem);
   if (!now.ok()) return now.status();

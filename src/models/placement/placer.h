@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "src/models/placement/cluster.h"
 #include "src/models/placement/pair_table.h"
+#include "src/models/placement/running.h"
 #include "src/models/placement/state.h"
 
 namespace gpushare::models::placement {
@@ -30,6 +31,7 @@ struct PlaceOptions {
   uint64_t seed = 1;
   // Most running BE instances that change their GPU. LC replicas never do.
   int64_t moves_max = 0;
+  bool explain = true;  // false: `unplaced` stays empty, and nothing is searched for it
 };
 
 struct Unplaced {
@@ -43,13 +45,15 @@ struct Placement {
   std::vector<GpuLoad> gpus;
   std::vector<GpuEffect> effects;  // by GPU
   std::vector<Unplaced> unplaced;
+  // A running BE instance that left its GPU and is not here stops.
+  std::vector<Move> moves;
   int64_t lc_placed = 0;
   int64_t be_placed = 0;
   int64_t free_gpus = 0;  // with nothing on them
   double be_rate = 0;     // sum over GPUs
   double value = 0;
   double upper_bound = 0;     // of the value of any placement of BE beside these LC replicas
-  int64_t moved = 0;          // running BE instances on another GPU than before
+  int64_t moved = 0;          // running BE instances on another GPU than before: moves
   int64_t bounds_broken = 0;  // LC replicas whose predicted p99 is above what they allow
 };
 
@@ -57,6 +61,9 @@ struct Placement {
 // two LC replicas on a GPU, or less memory than they need.
 absl::StatusOr<Placement> Place(const Cluster& cluster, const PairSource& pairs,
                                 const PlaceOptions& options);
+// The same of a cluster that Check accepts.
+absl::StatusOr<Placement> PlaceChecked(const Cluster& cluster, const PairSource& pairs,
+                                       const PlaceOptions& options);
 
 }  // namespace gpushare::models::placement
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/models/placement/assign.h"
@@ -357,6 +358,56 @@ TEST(PlacerTest, AnArrivingInstanceIsNoMove) {
       EXPECT_EQ(placement.moved, moves);
     }
   }
+}
+
+// Rows break bounds now, and each app has one instance more.
+TEST(PlacerTest, WhoHasNoGpuIsNamedWhereInstancesStopMoveAndArrive) {
+  int64_t moved = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const Cluster cluster = RandomCluster({.gpus = 8, .lc = 6, .be = 8, .be_per_gpu = 2}, seed);
+    Cluster after = Changed(cluster, MustPlace(cluster), seed + 1000);
+    for (size_t i = 0; i < after.pairs.size(); i += 2) after.pairs[i].p99_ratio = 2;
+    for (BeApp& app : after.be) ++app.instances;
+    for (const Algorithm algorithm : kAll) {
+      for (const int64_t moves : {0, 1, 2, 100}) {
+        PlaceOptions options;
+        options.algorithm = algorithm;
+        options.moves_max = moves;
+        const Placement placement = MustPlace(after, options);
+        ExpectSound(after, options, placement);
+        EXPECT_LE(placement.moved, moves);
+        moved += placement.moved;
+        options.explain = false;
+        const Placement silent = MustPlace(after, options);
+        EXPECT_TRUE(silent.unplaced.empty());
+        EXPECT_EQ(silent.value, placement.value);
+      }
+    }
+  }
+  EXPECT_GT(moved, 50);
+}
+
+// Two of app 'b' run on GPU 0, where none fits any more, and one on GPU 3, where it does. Two are
+// new.
+TEST(PlacerTest, RunningInstancesTakePlacesBeforeNewOnes) {
+  const RunningNow before = {
+      .gpus = {{kNone, {0, 0}}, {}, {}, {kNone, {0}}, {}}, .lc_arriving = {}, .be_arriving = {2}};
+  const std::vector<std::vector<int32_t>> fits = {{}, {}, {}, {0}, {}};
+  const auto moves = [&](const std::vector<GpuLoad>& after, int64_t moves_max) {
+    std::vector<std::pair<int32_t, int32_t>> out;
+    for (const Move& move : MovesOf(before, ChangesOf(before, fits, after), moves_max)) {
+      out.emplace_back(move.from, move.to);
+    }
+    return out;
+  };
+  using Pairs = std::vector<std::pair<int32_t, int32_t>>;
+  const GpuLoad one = {kNone, {0}};
+  EXPECT_EQ(moves({one, one, one, {}, {}}, 0), Pairs());
+  // The one that fits where it runs before those that do not.
+  EXPECT_EQ(moves({one, one, one, {}, {}}, 1), (Pairs{{3, 1}}));
+  EXPECT_EQ(moves({one, one, one, {}, {}}, 9), (Pairs{{3, 1}, {0, 2}}));
+  EXPECT_EQ(moves({one, {}, {}, one, one}, 1), (Pairs{{0, 4}}));
+  EXPECT_EQ(moves({{kNone, {0, 0}}, one, {}, one, {}}, 9), Pairs());
 }
 
 TEST(PlacerTest, AGpuIsFoundByItsName) {
