@@ -11,6 +11,10 @@ PAIR = {'lc': 'decode', 'be': 'lora', 'load': 0.5, 'p99_ratio': 1.01, 'p99_error
         'be_error': 0.02}
 
 
+def without(values, key):
+    return {name: value for name, value in values.items() if name != key}
+
+
 def test_each_replica_and_instance_has_a_gpu():
     placed = gpushare.place(GPUS, [CHAT], [TUNE], [PAIR])
     assert placed.gpus == {'chat': (0, 1), 'tune': (0, 1, 2)}
@@ -33,6 +37,24 @@ def test_what_runs_stays_and_few_move():
                                moves_max=moves)
         assert again.result.moved == moves
         assert sum(gpu is not None for gpu in again.gpus['tune']) == has_gpu
+
+
+@pytest.mark.parametrize('before', [(0, None), (None, 0)])
+def test_a_running_instance_takes_a_place_before_a_new_one(before):
+    busy = {**CHAT, 'load': 0.9, 'replicas': 1}
+    jobs = {**TUNE, 'instances': 2}
+    running = {'chat': (0,), 'tune': before}
+    moved = gpushare.place(GPUS[:1], [busy], [jobs], [PAIR], running, moves_max=1)
+    assert moved.gpus == {'chat': (0,), 'tune': tuple(None if gpu is None else 1 for gpu in before)}
+    assert moved.result.moved == 1
+    stopped = gpushare.place(GPUS[:1], [busy], [jobs], [PAIR], running)
+    assert stopped.gpus['tune'] == tuple(1 if gpu is None else None for gpu in before)
+    assert stopped.result.moved == 0
+
+
+def test_a_name_may_be_bytes():
+    placed = gpushare.place(GPUS, [{**CHAT, 'name': b'chat'}], [TUNE], [PAIR], {'chat': (2,)})
+    assert placed.gpus['chat'][0] == 2
 
 
 def test_an_app_that_leaves_takes_its_last_entries():
@@ -58,10 +80,20 @@ def test_every_algorithm_places(algorithm):
 @pytest.mark.parametrize(('change', 'sentence'), [
     ({'lc_apps': [{**CHAT, 'load': 2}]}, "LC app 'chat' has the load 2, and it must be from 0 to 1"),
     ({'lc_apps': [{**CHAT, 'load': float('nan')}]}, 'load nan'),
-    ({'lc_apps': [{**CHAT, 'name': None}]}, 'name is null'),
+    ({'lc_apps': [{**CHAT, 'name': None}]}, r"lc_apps\[0\] has no 'name', and it must be given"),
+    ({'lc_apps': [CHAT, without(CHAT, 'load')]}, r"lc_apps\[1\] has no 'load'"),
+    ({'lc_apps': [without(CHAT, 'memory_bytes')]}, r"lc_apps\[0\] has no 'memory_bytes'"),
+    ({'lc_apps': [without(CHAT, 'kind')]}, r"lc_apps\[0\] has no 'kind'"),
+    ({'gpus': [{'name': 'a'}]}, r"gpus\[0\] has no 'memory_bytes'"),
+    ({'be_apps': [without(TUNE, 'memory_bytes')]}, r"be_apps\[0\] has no 'memory_bytes'"),
+    ({'pairs': [without(PAIR, 'load')]}, r"pairs\[0\] has no 'load'"),
+    ({'pairs': [without(PAIR, 'p99_ratio')]}, r"pairs\[0\] has no 'p99_ratio'"),
+    ({'pairs': [PAIR, without(PAIR, 'be_rate')]}, r"pairs\[1\] has no 'be_rate'"),
     ({'be_apps': [{**TUNE, 'name': 'chat'}]}, "'chat' is stated twice"),
     ({'be_apps': [{**TUNE, 'instances': 2**31}]}, 'must be from'),
-    ({'be_apps': [{**TUNE, 'instances': 2**31 - 1}]}, 'the limit of each is 1000000'),
+    ({'be_apps': [{**TUNE, 'instances': 2**31 - 1}]}, 'must be from 0 to 1000000'),
+    ({'be_apps': [{**TUNE, 'name': str(i), 'instances': 1_000_000} for i in range(3)]},
+     'the limit of each is 1000000'),
     ({'be_apps': [{**TUNE, 'instances': -1}]}, 'number of instances -1'),
     ({'gpus': []}, 'no GPU'),
     ({'pairs': [{**PAIR, 'p99_ratio': 0}]}, 'must be given'),
@@ -69,7 +101,7 @@ def test_every_algorithm_places(algorithm):
     ({'running': {'chat': (-1,)}}, "GPU -1 for app 'chat'"),
     ({'running': {'other': (0,)}}, "'other', and there is no such app"),
     ({'running': {'chat': (0, 0)}}, 'one LC replica at most'),
-    ({'moves_max': -1}, 'moves_max is -1'),
+    ({'moves_max': -1}, 'number of moves is -1'),
 ])
 def test_bad_input_is_one_sentence(change, sentence):
     arguments = {'gpus': GPUS, 'lc_apps': [CHAT], 'be_apps': [TUNE], 'pairs': [PAIR], **change}

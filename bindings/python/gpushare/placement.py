@@ -19,8 +19,16 @@ from gpushare.records import PlaceResult
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-# Of all LC apps, and of all BE apps, as the library refuses more.
-_SLOTS_MAX = 1_000_000
+# The library refuses more replicas and instances. An array for them would only take memory.
+_SLOTS_MAX = 2_000_000
+
+# What a cluster's file requires. 0 would be an idle app, no memory, or no BE work.
+_REQUIRED = {
+    'gpus': ('name', 'memory_bytes'),
+    'lc_apps': ('name', 'kind', 'load', 'memory_bytes'),
+    'be_apps': ('name', 'kind', 'memory_bytes'),
+    'pairs': ('lc', 'be', 'load', 'p99_ratio', 'be_rate'),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,23 +45,25 @@ def place(gpus: Sequence[PlaceGpu], lc_apps: Sequence[PlaceLc] = (), be_apps: Se
           **options: Unpack[PlaceOptions]) -> Placement:
     """Places LC replicas and BE instances on GPUs, by what pairs of them do (gpushare_place).
 
-    gpus, lc_apps, be_apps, pairs: dicts with the fields of the C structs, which are those of a cluster's file. A group
-    without `count`, and an app without `replicas` or `instances`, has one.
+    gpus, lc_apps, be_apps, pairs: dicts with the fields of the C structs, which are those of a cluster's file, and as
+    many are required. A group without `count`, and an app without `replicas` or `instances`, has one.
     running: where each app runs now, such as `gpus` of the placement before. Entries beyond an app's number have left.
-    What runs keeps its GPU, but at most moves_max BE instances.
-    What finds no GPU is no error: its entry is None. Raises InvalidArgumentError for a value outside its range.
+    Running apps keep their GPUs; at most moves_max BE instances change theirs, before new ones take a place. An entry
+    of a running instance that becomes None has to stop.
+    What finds no GPU is no error: its entry is None. Raises InvalidArgumentError for a value outside its range or a
+    missing key.
     """
     groups = [init(abi.gpushare_place_gpu, _with_one(group, 'count')) for group in gpus]
     lc = [init(abi.gpushare_place_lc, _with_one(app, 'replicas')) for app in lc_apps]
     be = [init(abi.gpushare_place_be, _with_one(app, 'instances')) for app in be_apps]
     rows = [init(abi.gpushare_place_pair, pair) for pair in pairs]
-    apps = [(str(app.get('name')), int(struct.replicas)) for app, struct in zip(lc_apps, lc, strict=True)]
-    apps += [(str(app.get('name')), int(struct.instances)) for app, struct in zip(be_apps, be, strict=True)]
+    for name, given in (('gpus', gpus), ('lc_apps', lc_apps), ('be_apps', be_apps), ('pairs', pairs)):
+        _require(name, given)
+    apps = [(_text(struct.name), int(struct.replicas)) for struct in lc]
+    apps += [(_text(struct.name), int(struct.instances)) for struct in be]
     slots = sum(max(0, count) for _, count in apps)
-    if slots > 2 * _SLOTS_MAX:
-        raise InvalidArgumentError(
-            Status.INVALID_ARGUMENT, f'The apps have {slots} replicas and instances, and the limit of each is '
-            f'{_SLOTS_MAX}.')
+    if slots > _SLOTS_MAX:
+        slots, running = 0, None  # the library counts them first, and says what is too many
     out = (ctypes.c_int32 * slots)()
     runs = None if running is None else (ctypes.c_int32 * slots)(*_slots(apps, running))
     result = abi.init(abi.gpushare_place_result)
@@ -68,6 +78,19 @@ def place(gpus: Sequence[PlaceGpu], lc_apps: Sequence[PlaceLc] = (), be_apps: Se
         placed[name] = tuple(None if gpu == abi.GPUSHARE_NO_GPU else gpu for gpu in out[first:first + count])
         first += count
     return Placement(placed, PlaceResult.from_c(result))
+
+
+def _require(name: str, given: Sequence[Mapping[str, Any]]) -> None:
+    for i, values in enumerate(given):
+        for key in _REQUIRED[name]:
+            if values.get(key) is None:
+                raise InvalidArgumentError(
+                    Status.INVALID_ARGUMENT, f"{name}[{i}] has no '{key}', and it must be given.")
+
+
+def _text(name: bytes | None) -> str:
+    # The library refuses a name that is not UTF-8.
+    return (name or b'').decode(errors='replace')
 
 
 def _array(kind: type[Struct], structs: Sequence[Struct]) -> tuple[ctypes.Array[Struct], int]:
