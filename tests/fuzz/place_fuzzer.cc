@@ -1,9 +1,11 @@
 // Fuzzes gpushare_place: bytes become arrays of a small cluster, some of whose fields are out of
 // order. A call ends in one sentence and writes nothing, or in a placement in which each GPU has
-// one LC replica and as many BE instances as it may. Public headers only.
+// one LC replica and as many BE instances as it may, and no running instance stops for a new one
+// while moves are left. Public headers only.
 
 #include <gpushare/gpushare.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -64,18 +66,24 @@ constexpr const char* kLcNames[8] = {"l0", "l1", "l2", "l3", "l4", "l5", "l6", "
 constexpr const char* kBeNames[8] = {"b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7"};
 constexpr const char* kKinds[8] = {"a", "b", "c", "a", "b", "c", "a", "d"};
 
-// Fields of structs lie at the sizes that the structs state, so a wrong one must not lead past the
-// array: behind each array lie zeros.
+// Structs at a stride, as those of a later header lie. The library takes the first struct's size
+// for the stride, and a wrong one must not lead past the array: behind each array lie zeros.
 template <class Struct>
 struct Array {
   static constexpr size_t kMost = 4;
   Array() : bytes((kMost + 1) * 16384, 0) {}
-  void Set(size_t i, const Struct& value) {
-    std::memcpy(bytes.data() + i * sizeof(Struct), &value, sizeof(value));
+  // The structs of `values` that state sizeof(Struct) state the stride instead.
+  void Lay(size_t stride) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      Struct value = values[i];
+      if (value.struct_size == sizeof(Struct)) value.struct_size = static_cast<uint32_t>(stride);
+      std::memcpy(bytes.data() + i * stride, &value, sizeof(value));
+    }
   }
   const Struct* first() const { return reinterpret_cast<const Struct*>(bytes.data()); }
+  size_t count() const { return values.size(); }
+  std::vector<Struct> values;
   std::vector<uint8_t> bytes;
-  size_t count = 0;
 };
 
 struct Request {
@@ -91,17 +99,17 @@ struct Request {
     options.error_bars = bytes.Share();
     options.risk = bytes.Share();
     options.free_gpu = bytes.Share();
-    gpus.count = static_cast<size_t>(1 + bytes.Below(4));
-    for (size_t i = 0; i < gpus.count; ++i) {
+    const auto gpu_count = static_cast<size_t>(1 + bytes.Below(4));
+    for (size_t i = 0; i < gpu_count; ++i) {
       gpushare_place_gpu group = {};
       group.struct_size = bytes.Size(sizeof(group));
       group.count = bytes.Odd() ? bytes.Count(4) : 1 + bytes.Below(3);
       group.name = bytes.Odd() ? bytes.Name(kGroups) : kGroups[i];
       group.memory_bytes = bytes.Odd() ? bytes.Amount() : 100 + bytes.Next();
-      gpus.Set(i, group);
+      gpus.values.push_back(group);
     }
-    lc.count = static_cast<size_t>(bytes.Below(5));
-    for (size_t i = 0; i < lc.count; ++i) {
+    const auto lc_count = static_cast<size_t>(bytes.Below(5));
+    for (size_t i = 0; i < lc_count; ++i) {
       gpushare_place_lc app = {};
       app.struct_size = bytes.Size(sizeof(app));
       app.replicas = bytes.Count(4);
@@ -112,11 +120,11 @@ struct Request {
       app.p99_bound = bytes.Below(2) == 0 ? 0 : 1 + bytes.Share();
       app.target_ns = bytes.Odd() ? bytes.Amount() : 0;
       app.p99_alone_ns = bytes.Amount();
-      lc.Set(i, app);
+      lc.values.push_back(app);
       if (app.replicas > 0 && app.replicas < 4) slots += static_cast<size_t>(app.replicas);
     }
-    be.count = static_cast<size_t>(bytes.Below(5));
-    for (size_t i = 0; i < be.count; ++i) {
+    const auto be_count = static_cast<size_t>(bytes.Below(5));
+    for (size_t i = 0; i < be_count; ++i) {
       gpushare_place_be app = {};
       app.struct_size = bytes.Size(sizeof(app));
       app.instances = bytes.Count(6);
@@ -124,11 +132,11 @@ struct Request {
       app.kind = bytes.Name(kKinds);
       app.memory_bytes = bytes.Amount();
       app.weight = bytes.Share();
-      be.Set(i, app);
+      be.values.push_back(app);
       if (app.instances > 0 && app.instances < 6) slots += static_cast<size_t>(app.instances);
     }
-    pairs.count = static_cast<size_t>(bytes.Below(5));
-    for (size_t i = 0; i < pairs.count; ++i) {
+    const auto pair_count = static_cast<size_t>(bytes.Below(5));
+    for (size_t i = 0; i < pair_count; ++i) {
       gpushare_place_pair row = {};
       row.struct_size = bytes.Size(sizeof(row));
       row.lc = bytes.Name(kKinds);
@@ -138,18 +146,28 @@ struct Request {
       row.p99_error = bytes.Share();
       row.be_rate = bytes.Share();
       row.be_error = bytes.Share();
-      pairs.Set(i, row);
+      pairs.values.push_back(row);
     }
     if (bytes.Below(2) == 1) {
       for (size_t i = 0; i < slots; ++i) running.push_back(bytes.Odd() ? 99 : bytes.Below(8) - 1);
     }
     if (bytes.Odd()) slots = static_cast<size_t>(bytes.Next());
     if (!running.empty()) running.resize(slots, GPUSHARE_NO_GPU);
+    gpus.Lay(Stride(bytes, sizeof(gpushare_place_gpu)));
+    lc.Lay(Stride(bytes, sizeof(gpushare_place_lc)));
+    be.Lay(Stride(bytes, sizeof(gpushare_place_be)));
+    pairs.Lay(Stride(bytes, sizeof(gpushare_place_pair)));
+  }
+
+  // Half of the arrays are of a later header.
+  static size_t Stride(Bytes& bytes, size_t size) {
+    const auto more = static_cast<size_t>(bytes.Below(8));
+    return size + (more < 4 ? 0 : (more - 3) * 8);
   }
 
   gpushare_status Place(std::vector<int32_t>& out, gpushare_place_result& result) const {
-    return gpushare_place(&options, gpus.first(), gpus.count, lc.first(), lc.count, be.first(),
-                          be.count, pairs.first(), pairs.count,
+    return gpushare_place(&options, gpus.first(), gpus.count(), lc.first(), lc.count(), be.first(),
+                          be.count(), pairs.first(), pairs.count(),
                           running.empty() ? nullptr : running.data(), out.data(), out.size(),
                           &result);
   }
@@ -174,13 +192,10 @@ void ExpectNothingWritten(const std::vector<int32_t>& out, const gpushare_place_
 
 void ExpectSound(const Request& request, const std::vector<int32_t>& out,
                  const gpushare_place_result& result) {
-  // All structs have the size of this header here, or nothing would have been placed.
   int32_t gpus = 0;
-  for (size_t i = 0; i < request.gpus.count; ++i) gpus += request.gpus.first()[i].count;
+  for (const auto& group : request.gpus.values) gpus += group.count;
   size_t replicas = 0;
-  for (size_t i = 0; i < request.lc.count; ++i) {
-    replicas += static_cast<size_t>(request.lc.first()[i].replicas);
-  }
+  for (const auto& app : request.lc.values) replicas += static_cast<size_t>(app.replicas);
   std::vector<int32_t> lc(static_cast<size_t>(gpus), 0);
   std::vector<int32_t> be(static_cast<size_t>(gpus), 0);
   int64_t placed = 0;
@@ -205,6 +220,40 @@ void ExpectSound(const Request& request, const std::vector<int32_t>& out,
   Require(result.value <= result.upper_bound + 1e-4, "a value is above its bound");
 }
 
+// A running instance stops only where the moves are spent, or its app has no place left.
+void ExpectOnlyNeededStops(const Request& request, const std::vector<int32_t>& out,
+                           const gpushare_place_result& result) {
+  if (request.running.empty()) return;
+  size_t slot = 0;
+  for (const auto& app : request.lc.values) {
+    for (int32_t i = 0; i < app.replicas; ++i, ++slot) {
+      const int32_t ran = request.running[slot];
+      Require(ran == GPUSHARE_NO_GPU || ran == out[slot], "a running LC replica stops");
+    }
+  }
+  for (const auto& app : request.be.values) {
+    bool starts = false;
+    bool stops = false;
+    for (int32_t i = 0; i < app.instances; ++i, ++slot) {
+      const bool runs = request.running[slot] != GPUSHARE_NO_GPU;
+      const bool placed = out[slot] != GPUSHARE_NO_GPU;
+      starts = starts || (!runs && placed);
+      stops = stops || (runs && !placed);
+    }
+    if (!stops || result.moved == request.options.moves_max) continue;
+    Require(!starts, "an instance stops for a new one of its app");
+    // On a GPU with nothing on it memory alone counts.
+    int32_t gpu = 0;
+    for (const auto& group : request.gpus.values) {
+      for (int32_t i = 0; i < group.count; ++i, ++gpu) {
+        const bool empty = std::find(out.begin(), out.end(), gpu) == out.end();
+        Require(!empty || group.memory_bytes < app.memory_bytes,
+                "an instance stops beside an empty GPU");
+      }
+    }
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -218,7 +267,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   ExpectSound(request, out, result);
+  ExpectOnlyNeededStops(request, out, result);
   std::vector<int32_t> again(out.size(), kUnwritten);
-  Require(request.Place(again, result) == GPUSHARE_OK && again == out, "two calls differ");
+  gpushare_place_result second = GPUSHARE_PLACE_RESULT_INIT;
+  Require(request.Place(again, second) == GPUSHARE_OK && again == out &&
+              std::memcmp(&second, &result, sizeof(result)) == 0,
+          "two calls differ");
   return 0;
 }
