@@ -2,9 +2,9 @@
 // instance of each BE app. A cluster takes what runs from the caller's slots, and a placement fills
 // the slots of the answer.
 //
-// Instances of an app are alike to a placement, and not to the caller. A running slot keeps its GPU,
-// or changes it by a move of the placement, or has none; new slots take the other places. Threads:
-// any; pure.
+// Instances of an app are alike to a placement, and not to the caller. A running slot keeps its
+// GPU, or changes it by a move of the placement, or has none; new slots take the other places.
+// Threads: any; pure.
 
 #ifndef GPUSHARE_BINDINGS_C_PLACEMENT_SLOTS_H_
 #define GPUSHARE_BINDINGS_C_PLACEMENT_SLOTS_H_

@@ -81,7 +81,7 @@ struct Cluster {
   std::vector<PairRow> pairs;
   std::vector<Running> running = {};
   std::vector<RunningAt> running_at = {};  // besides `running`
-  int32_t be_per_gpu = 1;  // most BE instances on a GPU
+  int32_t be_per_gpu = 1;                  // most BE instances on a GPU
   Together together = Together::kInTurns;
 };
 
