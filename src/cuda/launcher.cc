@@ -247,7 +247,22 @@ absl::Status Launcher::MakeHeader(CUstream stream, WorkerPart& worker,
     header.yield_list = counters_.YieldList(part.counter, worker.side);
     header.yield_capacity = ClaimCounters::kYieldEntries;
   }
-  return absl::OkStatus();
+  return WriteEarlyEviction(stream, words, header.epoch);
+}
+
+// A leader relays the host's word some us after the launch's first workers have claimed. So a word
+// that counts when the launch is made, such as a fused partner's quota, goes ahead of the launch by
+// the same stream. The leader relays later words.
+absl::Status Launcher::WriteEarlyEviction(CUstream stream, const LaneWords& words,
+                                          uint32_t epoch) const {
+  if (words.eviction_word == nullptr || words.host_eviction_word == nullptr) {
+    return absl::OkStatus();
+  }
+  const uint64_t word = words.host_eviction_word->load(std::memory_order_acquire);
+  if (static_cast<int32_t>(static_cast<uint32_t>(word >> 32) - epoch) < 0) return absl::OkStatus();
+  const auto address = reinterpret_cast<CUdeviceptr>(words.eviction_word);
+  return GPUSHARE_CU(context_.api(),
+                     cuStreamWriteValue64(stream, address, word, CU_STREAM_WRITE_VALUE_DEFAULT));
 }
 
 CUresult Launcher::LaunchNode(CudaLane& lane, const SegmentRun& run, size_t segment, bool begins,

@@ -71,8 +71,10 @@ class Launcher final : public NodeWorkers {
     int side = 0;  // of the pair of claim counters
   };
 
-  // Fills the header. First enqueues on `stream` what zeroes memory for the launch.
+  // Fills the header. First enqueues on `stream` what zeroes memory for the launch, and the lane's
+  // eviction word if it counts for the launch already.
   absl::Status MakeHeader(CUstream stream, WorkerPart& worker, gpushare_worker_launch& header);
+  absl::Status WriteEarlyEviction(CUstream stream, const LaneWords& words, uint32_t epoch) const;
   absl::Status LaunchFused(CUstream stream, const PreparedFused& fused, int64_t blocks,
                            std::array<WorkerPart, 2>& parts);
   absl::Status EnqueueWork(CudaLane& lane, uint64_t sequence, const core::LaunchRequest& request);

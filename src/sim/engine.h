@@ -207,6 +207,9 @@ struct Lane {
   uint64_t word = 0;
   int64_t keep = 0;
   core::TimeNs last_write_ns = 0;
+  bool has_written = false;  // the host's word, which arrives in device memory later
+  uint64_t written = 0;
+  int64_t written_keep = 0;
   bool blocked_word = false;  // fault: a write waits until the lane's launch has ended
   uint64_t blocked_epoch = 0;
   int64_t blocked_keep = 0;
@@ -290,6 +293,7 @@ class Engine {
   void ApplyEvictionWord(Launch& launch) const;
   void WriteWord(core::LaneIndex lane, uint64_t epoch, int64_t keep);
   void WordArrives(core::LaneIndex lane, uint64_t epoch, int64_t keep);
+  void WriteEarlyEviction(const Launch& launch);
   bool MustLeave(const Launch& launch) const;
   int32_t QueueOf(core::PlaceIndex place, int32_t ordinal) const;
   bool HasPlace(core::PlaceIndex place) const {

@@ -285,6 +285,7 @@ void Engine::FillTasks(int32_t slot, const core::LaunchRequest& request) {
   const core::SimulationRecord& record = kernel.desc.simulation;
   launch.workers = core::ClaimsBlockTasks(request.form);
   launch.epoch = request.parts[0].epoch;
+  if (launch.workers) WriteEarlyEviction(launch);
   launch.workers_per_sm = kernel.workers_per_sm;
   launch.needs = kernel.needs;
   launch.sm_ns_per_task = kernel.sm_ns_per_task;
@@ -530,6 +531,17 @@ void Engine::WriteWord(core::LaneIndex index, uint64_t epoch, int64_t keep) {
   lane.last_write_ns = std::max(lane.last_write_ns,
                                 now_ + static_cast<core::TimeNs>(std::llround(latency + jitter)));
   AddTimer(lane.last_write_ns, TimerKind::kWord, index, epoch, keep);
+  lane.has_written = true;
+  lane.written = epoch;
+  lane.written_keep = keep;
+}
+
+// A word that counts when a launch is made goes ahead of it, as on a GPU (src/cuda/launcher.cc).
+void Engine::WriteEarlyEviction(const Launch& launch) {
+  const Lane& lane = lanes_[launch.lane];
+  if (!lane.evictable || !lane.has_written || lane.running != -1) return;
+  if (static_cast<int64_t>(lane.written - launch.epoch) < 0) return;
+  WordArrives(launch.lane, lane.written, lane.written_keep);
 }
 
 void Engine::WordArrives(core::LaneIndex index, uint64_t epoch, int64_t keep) {

@@ -165,6 +165,57 @@ TEST_P(FusedContract, APartnerLimitedBeforeItsLaunchHasNoMoreWorkers) {
   EXPECT_LT(duration(limited.parts[0].launch), duration(whole.parts[0].launch) * 5 / 4);
 }
 
+// Not even for a block task: a quota of a quarter of an SM's worker each makes four turns of one.
+TEST_P(FusedContract, APartnersLimitCountsFromItsFirstBlockTaskOn) {
+  if (!TakesTime()) GTEST_SKIP() << "a launch is over at once";
+  const int64_t blocks = capabilities().profile.sm_count;
+  const LaunchRequest whole = Fused(first_lane_, Rounds(10), second_lane_, blocks);
+  Launch(whole);
+  WaitForAll();
+  Evict(second_lane_, 1, capabilities().profile.sm_count / 4);
+  const LaunchRequest limited = Fused(first_lane_, Rounds(10), second_lane_, blocks);
+  Launch(limited);
+  WaitForAll();
+  const auto duration = [this](LaunchId launch) { return Of(launch).end_ns - Of(launch).start_ns; };
+  EXPECT_EQ(Of(limited.parts[1].launch).block_tasks_done, blocks);
+  EXPECT_GT(duration(limited.parts[1].launch), duration(whole.parts[1].launch) * 2);
+}
+
+// A quota of 16 of 132 SMs, and its end in the middle: the first part goes on as if it were alone,
+// with all of its workers, which is more than any reservation.
+TEST_P(FusedContract, APartnerWithAQuotaIsEvictedInTheMiddle) {
+  if (!TakesTime()) GTEST_SKIP() << "a launch is over before an eviction";
+  constexpr int64_t kBeforeNs = 300'000;
+  const int32_t quota = capabilities().profile.sm_count * 16 / 132 * 8;
+  int64_t done[2] = {};
+  int64_t first_ns[2] = {};
+  for (const bool limited : {false, true}) {
+    const size_t before = completions().size();
+    const uint64_t epoch = limited ? 2 : 1;
+    if (limited) Evict(second_lane_, epoch, quota);
+    LaunchRequest request = Fused(first_lane_, Rounds(200), second_lane_, Rounds(200));
+    request.parts[1].epoch = epoch;
+    Launch(request);
+    WaitUntilTime(device().NowNs() + kBeforeNs);
+    Evict(second_lane_, epoch);
+    WaitForCount(before + 1);
+    const LaunchId partner = request.parts[1].launch;
+    ASSERT_TRUE(IsReported(partner));
+    EXPECT_EQ(Of(partner).outcome, Outcome::kEvicted);
+    done[limited ? 1 : 0] = Of(partner).block_tasks_done;
+    WaitForCount(before + 2);
+    const core::DeviceCompletion& first = Of(request.parts[0].launch);
+    EXPECT_EQ(first.block_tasks_done, Rounds(200));
+    first_ns[limited ? 1 : 0] = first.end_ns - first.start_ns;
+    const LaunchId rest = Launch(RestOfPartner(Rounds(200), epoch + 1));
+    WaitForCount(before + 3);
+    EXPECT_EQ(Of(partner).block_tasks_done + Of(rest).block_tasks_done, Rounds(200));
+  }
+  EXPECT_GT(done[1], 0);
+  EXPECT_LT(done[1], done[0] * 3 / 4);
+  EXPECT_LT(first_ns[1], first_ns[0] * 5 / 4);
+}
+
 // The partner is evicted from one fused launch after another, at random moments: every block task
 // runs once.
 TEST_P(FusedContract, APartnerGoesOnInOtherFusedLaunches) {

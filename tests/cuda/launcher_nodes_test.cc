@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -63,6 +64,13 @@ struct Launched {
   uint64_t pointer = 0;
   uint32_t count = 0;
   CUresult answer = CUDA_SUCCESS;
+  // What was written to the device's word, and where.
+  int writes = 0;
+  int launches_before_write = 0;
+  CUdeviceptr address = 0;
+  uint64_t word = 0;
+  CUstream write_stream = nullptr;
+  CUresult write_answer = CUDA_SUCCESS;
 };
 Launched& Last() {
   static Launched launched;
@@ -154,6 +162,16 @@ DriverApi FakeDriver() {
     std::memcpy(&last.count, parameters[2], sizeof(last.count));
     return last.answer;
   };
+  api.cuStreamWriteValue64 = [](CUstream stream, CUdeviceptr address, cuuint64_t word,
+                                unsigned int) {
+    Launched& last = Last();
+    ++last.writes;
+    last.launches_before_write = last.launches;
+    last.write_stream = stream;
+    last.address = address;
+    last.word = word;
+    return last.write_answer;
+  };
   return api;
 }
 
@@ -179,7 +197,8 @@ class LauncherNodesTest : public testing::Test {
     lane_->words.records_on_device = records_.data() + kLaneRing;  // another address on the device
     lane_->words.scratch = scratch_.data();
     lane_->words.eviction_word = &device_word_;
-    lane_->words.host_eviction_word_on_device = &host_word_;
+    lane_->words.host_eviction_word = &host_word_;
+    lane_->words.host_eviction_word_on_device = reinterpret_cast<const uint64_t*>(&host_word_);
     run_.graph = graph_.id;
     run_.sequence = kSequence;
     run_.epoch = kEpoch;
@@ -258,7 +277,7 @@ class LauncherNodesTest : public testing::Test {
       std::vector<gpushare_worker_completion>(2 * kLaneRing);
   std::vector<gpushare_worker_scratch> scratch_ = std::vector<gpushare_worker_scratch>(kLaneRing);
   uint64_t device_word_ = 0;
-  uint64_t host_word_ = 0;
+  std::atomic<uint64_t> host_word_{uint64_t{kEpoch - 1} << 32};
   const std::unique_ptr<CudaLane> lane_ = std::make_unique<CudaLane>();
   SegmentRun run_;
 };
@@ -286,7 +305,8 @@ TEST_F(LauncherNodesTest, TheTwinIsLaunchedWithTheNodesShapeAndArguments) {
 TEST_F(LauncherNodesTest, WorkersFillThePlaceAndTheLeaderTakesOnesRoom) {
   ASSERT_EQ(Launch(true, 1), CUDA_SUCCESS);
   EXPECT_EQ(Last().grid, (std::array<unsigned int, 3>{kWholeDevice, 1, 1}));
-  EXPECT_EQ(Last().header.host_eviction_word, &host_word_) << "or block 0 leads nobody";
+  EXPECT_EQ(Last().header.host_eviction_word, lane_->words.host_eviction_word_on_device)
+      << "or block 0 leads nobody";
 }
 
 TEST_F(LauncherNodesTest, OnALaneWithoutAnEvictionWordNoBlockLeads) {
@@ -314,6 +334,34 @@ TEST_F(LauncherNodesTest, AWorkerReadsTheLanesWordAndTheRunsEpoch) {
   const size_t slot = lane_->Slot(kSequence);
   EXPECT_EQ(Last().header.scratch, &scratch_[slot]);
   EXPECT_EQ(Last().header.completion, lane_->words.records_on_device + slot);
+}
+
+// The leader relays a word only once workers have claimed: of a quota that was written before the
+// launch, every worker would execute a block task.
+TEST_F(LauncherNodesTest, AnEvictionBeforeTheLaunchIsOnTheDeviceBeforeAnyWorker) {
+  for (const uint32_t ahead : {0U, 1U, 100U}) {
+    Last() = Launched();
+    host_word_ = uint64_t{kEpoch + ahead} << 32 | 16;  // the epoch wraps
+    ASSERT_EQ(Launch(true, 1), CUDA_SUCCESS);
+    EXPECT_EQ(Last().writes, 1);
+    EXPECT_EQ(Last().launches_before_write, 0);
+    EXPECT_EQ(Last().launches, 1);
+    EXPECT_EQ(Last().write_stream, lane_->stream) << "in the order of the launch";
+    EXPECT_EQ(Last().address, reinterpret_cast<CUdeviceptr>(&device_word_));
+    EXPECT_EQ(Last().word, host_word_.load());
+  }
+}
+
+TEST_F(LauncherNodesTest, AnOlderEvictionCostsTheLaunchNothing) {
+  ASSERT_EQ(Launch(true, 1), CUDA_SUCCESS);
+  EXPECT_EQ(Last().writes, 0);
+}
+
+TEST_F(LauncherNodesTest, WithoutItsEvictionNothingIsLaunched) {
+  host_word_ = uint64_t{kEpoch} << 32;
+  Last().write_answer = CUDA_ERROR_NOT_SUPPORTED;
+  EXPECT_EQ(Launch(true, 1), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(Last().launches, 0);
 }
 
 // The node's workers claim from a counter that is zero; the rest goes on where they left it.

@@ -100,6 +100,7 @@ namespace gpushare::cuda {
   X(cuStreamQuery)                               \
   X(cuStreamSynchronize)                         \
   X(cuStreamWaitEvent)                           \
+  X(cuStreamWriteValue64)                        \
   X(cuThreadExchangeStreamCaptureMode)
 
 struct DriverApi {
