@@ -62,9 +62,9 @@ class FusedAdaptiveTest : public SimulatedSchedulerTest {
     spec.callback_user = &done_;
     return spec;
   }
-  void SubmitBe(int tasks) {
+  void SubmitBe(int tasks, int64_t rounds = 100) {
     for (int i = 0; i < tasks; ++i) {
-      ASSERT_TRUE(scheduler_->SubmitBe(Spec(be_, stream_, 100)).ok());
+      ASSERT_TRUE(scheduler_->SubmitBe(Spec(be_, stream_, rounds)).ok());
     }
   }
   void SubmitQuery() {
@@ -155,12 +155,23 @@ TEST_F(FusedAdaptiveTest, QuotaAndReservationHoldInFusedLaunches) {
 }
 
 // Eight queries in a row, the last of which has no headroom: the partner of the first leaves in the
-// middle, and no LC kernel behind it takes another one until there is headroom again.
+// middle, with a quota of 16 CapSMs or without, and no LC kernel behind it takes another one until
+// there is headroom again.
 TEST_F(FusedAdaptiveTest, ALateQuerySendsThePartnerAwayInTheMiddle) {
-  for (const char* policy : {"adaptive", "tacker"}) {
-    SCOPED_TRACE(policy);
-    ASSERT_NO_FATAL_FAILURE(Open(policy));
-    SubmitBe(400);
+  struct Case {
+    const char* policy;
+    bool promised;
+  };
+  for (const Case& the : {Case{"adaptive", false}, Case{"tacker", false}, Case{"adaptive", true},
+                          Case{"tacker", true}}) {
+    SCOPED_TRACE(std::string(the.policy) + (the.promised ? " with promises" : ""));
+    ASSERT_NO_FATAL_FAILURE(Open(the.policy));
+    if (the.promised) {
+      ASSERT_TRUE(scheduler_->ReserveCapSm({lc_app_, 64, false}).ok());
+      ASSERT_TRUE(scheduler_->ReserveCapSm({be_app_, 16, false}).ok());
+    }
+    // With a quota long tasks would run through the query: tacker evicts none for it.
+    SubmitBe(400, the.promised && the.policy == std::string("tacker") ? 6 : 100);
     Serve(40);
     done_.clear();
     events_.records.clear();

@@ -311,6 +311,15 @@ TEST_F(FusedPartnersTest, AQuotaBoundsThePartnersWorkers) {
   EXPECT_FALSE(IsFusedWith(plan, lc_head, be_head)) << "nothing is left of the quota";
 }
 
+// 40 us of BE work take a quarter of the workers a third of the kernel's 500 us. They pay for a turn
+// of 11 us; a quarter of 40 us does not.
+TEST_F(FusedPartnersTest, AShortTaskWithinAQuotaGainsAllOfItsWork) {
+  const HeadView& lc_head = Gemm();
+  const HeadView& be_head = builder.AddBeHead(be, kernel, 40 * kUs);
+  builder.be_apps[0].quota_capsms = 33 / be_head.kernel->resources.workers_per_sm_max;
+  EXPECT_TRUE(IsFusedWith(PlanNow(), lc_head, be_head));
+}
+
 TEST_F(FusedPartnersTest, AReservationHoldsInAFusedLaunch) {
   const HeadView& lc_head = Gemm();
   const HeadView& be_head = builder.AddBeHead(be, kernel, kMs);

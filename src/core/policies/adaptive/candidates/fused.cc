@@ -90,13 +90,16 @@ bool FusedPartners::KeepsReservation(const FusedView& view, bool lc_is_tensor,
 
 // BE work goes on with as many workers as its quota has left, and slows the LC kernel in
 // proportion: its other fused blocks have no partner, and all blocks share one counter of block
-// tasks.
-FusedWay FusedPartners::WithinQuota(FusedWay way, bool lc_is_tensor, const Pair& pair) const {
-  if (!quotas_->BoundsWorkers(*pair.be)) return way;
-  const int64_t all =
-      FusedBlocks(snapshot_, *way.view->kernel) * BlocksOf(*way.view->kernel, !lc_is_tensor);
-  if (pair.workers_left >= all) return way;
+// tasks. Fewer workers have more of the BE task each: its load ratio in their blocks is larger.
+FusedWay FusedPartners::WithinQuota(const FusedView& view, bool lc_is_tensor,
+                                    const Pair& pair) const {
+  const int64_t all = FusedBlocks(snapshot_, *view.kernel) * BlocksOf(*view.kernel, !lc_is_tensor);
+  if (!quotas_->BoundsWorkers(*pair.be) || pair.workers_left >= all) {
+    return AtRatio(view, lc_is_tensor, pair.ratio);
+  }
+  if (pair.workers_left <= 0) return {};
   const double share = static_cast<double>(pair.workers_left) / static_cast<double>(all);
+  FusedWay way = AtRatio(view, lc_is_tensor, pair.ratio / share);
   way.partner_workers = pair.workers_left;
   way.work *= share;
   way.slowdown = 1 + share * (way.slowdown - 1);
@@ -115,9 +118,8 @@ FusedWay FusedPartners::BestWay(const Pair& pair) const {
     const bool lc_is_tensor = view.kernel->tensor_part == pair.lc;
     if (!Joins(*view.kernel, pair.lc, pair.be->kernel->id)) continue;
     if (!KeepsReservation(view, lc_is_tensor, pair.lc_kernel)) continue;
-    FusedWay way = AtRatio(view, lc_is_tensor, pair.ratio);
+    FusedWay way = WithinQuota(view, lc_is_tensor, pair);
     if (way.view == nullptr) continue;
-    way = WithinQuota(way, lc_is_tensor, pair);
     way.slowdown += pair.turn;
     if (way.gain() > best.gain()) best = way;
   }

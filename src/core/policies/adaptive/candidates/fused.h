@@ -125,7 +125,7 @@ class FusedPartners {
   int32_t QuotaWorkers(const HeadView& be) const;
   bool MayBePartner(const HeadView& be) const;
   bool KeepsReservation(const FusedView& view, bool lc_is_tensor, const KernelDesc* lc) const;
-  FusedWay WithinQuota(FusedWay way, bool lc_is_tensor, const Pair& pair) const;
+  FusedWay WithinQuota(const FusedView& view, bool lc_is_tensor, const Pair& pair) const;
   void ReadApps();
   bool IsInUse() const;
   int64_t LongestEviction() const;
