@@ -7,7 +7,7 @@
 #   --groups a,b      what runs, in this order (default tests,kernels,eviction,cost):
 #     tests           the tests that need a GPU
 #     segments        graphs in segments: the contract suite, and tests/cuda/graphs/segments_test.cc, which prints what it measures
-#     reservations    reservations and quotas: SMs that BE blocks really hold, by %smid
+#     reservations    reservations and quotas, in fused launches too: SMs that blocks really hold, by %smid
 #     ptx             twins of compiled kernels: PyTorch and Triton make some hundred launches (tests/python/gpu/record_launches.py),
 #                     and cuda_ptx_launches_gpu_test runs them again; 20 of them under memcheck, racecheck and synccheck
 #     fused           fused twins of compiled kernels: cuda_ptx_fused_gpu_test, ten pairs of large functions, and the GEMMs of
@@ -56,7 +56,7 @@ seconds=560
 scenario="$root/examples/scenarios/h200_gpu.json"
 cases=''
 queries=''
-declare -A limits=([tests]=240 [segments]=90 [reservations]=60 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
+declare -A limits=([tests]=240 [segments]=90 [reservations]=100 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
   [quota]=240 [soak]=540 [colocate]=540 [idle]=120 [kernelet]=400
   [ptx]=540 [fused]=560 [counters]=60 [places]=90 [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [partitions]=220 [warps]=30 [faults]=240 [python]=390)
 
@@ -283,7 +283,7 @@ group_segments() {
 # Prints one line a row; its rows as JSON are in reservations.json.
 group_reservations() {
   GPUSHARE_RESERVATIONS_JSON="$out/reservations.json" run_test reservations reservations_test cuda_reservations_test
-  if [[ $list -eq 0 && -f "$out/reservations_test.txt" ]]; then grep -E '^(reservation|quota|refused) ' "$out/reservations_test.txt"; fi
+  if [[ $list -eq 0 && -f "$out/reservations_test.txt" ]]; then grep -E '^(reservation|quota|refused|fused) ' "$out/reservations_test.txt"; fi
 }
 
 # Prints one line of JSON a pre-run. A driver that lets only administrators count skips it all, which fails here.

@@ -2,6 +2,7 @@
 
 #include <cuda_runtime.h>
 
+#include <gpushare/device/fused.cuh>
 #include <gpushare/device/variants.cuh>
 
 #include "tests/cuda/reservations_kernels.h"
@@ -19,37 +20,55 @@ __device__ uint64_t Spin(uint32_t spin_ns) {
 }
 
 // By one thread, once the others have spun.
-__device__ void Record(const RecordParams& params, uint64_t begin_ns) {
+__device__ void Record(const RecordParams& params, uint64_t begin_ns, uint32_t tag) {
   uint32_t sm;
   asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
   const unsigned int at = atomicAdd(params.log.count, 1U);
   if (at >= params.log.capacity) return;
-  params.log.records[at] = {begin_ns, device::GlobalTimerNs(), sm, params.tag};
+  params.log.records[at] = {begin_ns, device::GlobalTimerNs(), sm, tag};
 }
 
 __global__ void __launch_bounds__(kNodeThreads) RecordKernel(const RecordParams params) {
   const uint64_t begin_ns = Spin(params.spin_ns);
   __syncthreads();
-  if (threadIdx.x == 0) Record(params, begin_ns);
+  if (threadIdx.x == 0) Record(params, begin_ns, params.tag);
 }
 
-}  // namespace
-
-struct gpushare_test_record {
+// Only a fused block has more threads than a block of the body.
+template <class SharedOf, int kMinBlocks>
+struct Recording {
   using Params = RecordParams;
-  struct Shared {};
+  using Shared = SharedOf;
   struct State {};
   static constexpr int kThreads = 256;
-  static constexpr int kMinBlocksPerSm = 8;
+  static constexpr int kMinBlocksPerSm = kMinBlocks;
 
   template <class Ctx>
   __device__ static void Run(const Params& params, Shared&, State&, Ctx& ctx) {
     const uint64_t begin_ns = Spin(params.spin_ns);
     ctx.sync();
-    if (ctx.thread() == 0) Record(params, begin_ns);
+    if (ctx.thread() != 0) return;
+    Record(params, begin_ns, blockDim.x > kThreads ? params.tag | kFusedTag : params.tag);
   }
 };
+
+struct NoShared {};
+
+// One block an SM, as of a GEMM.
+struct LargeShared {
+  unsigned char bytes[kLargeSharedBytes];
+};
+
+}  // namespace
+
+struct gpushare_test_record : Recording<NoShared, 8> {};
 GPUSHARE_KERNEL(gpushare_test_record);
+struct gpushare_test_record_large : Recording<LargeShared, 1> {};
+GPUSHARE_KERNEL(gpushare_test_record_large);
+GPUSHARE_FUSED_KERNEL(gpushare_test_record_pair, gpushare_test_record_large, 1,
+                      gpushare_test_record, 1, GPUSHARE_FUSED_PLAIN);
+GPUSHARE_FUSED_KERNEL(gpushare_test_record_dense_pair, gpushare_test_record_large, 1,
+                      gpushare_test_record, 3, GPUSHARE_FUSED_PLAIN);
 
 bool MakeLog(uint32_t capacity, BlockLog* log) {
   log->capacity = capacity;

@@ -21,13 +21,26 @@ constexpr uint32_t kBlockTaskNs = 100'000;
 constexpr uint32_t kNodeNs = 50'000;
 constexpr int kNodes = 20;
 constexpr int kRounds = 10;  // block tasks of a BE task, a worker of the whole GPU
+// Of a fused one, a worker of so many SMs: with a quota of them it takes less than an LC kernel, so
+// that the next one finds another task.
+constexpr int kFusedTaskSms = 16;
+constexpr int kFusedRounds = 8;
 
-// Few blocks, so that a query takes as long on few SMs as on all.
-constexpr int kKernelsPerQuery = 3;
+// Few blocks, so that a query takes as long on few SMs as on all. A fused kernel fills the device:
+// its blocks take ten turns, and its leader has an SM.
 constexpr int kLcBlocks = 64;
+constexpr int kLcTurns = 10;
+constexpr uint32_t kLcBlockTaskNs = kFusedQueryNs / kKernelsPerQuery / kLcTurns;
 constexpr int kQueriesAlone = 30;
+constexpr int kQuietQueries = 4;  // before each burst
 
-void SleepUs(int64_t us) { std::this_thread::sleep_for(std::chrono::microseconds(us)); }
+// Of the pair: the BE part takes no time from the LC part, as both only spin.
+constexpr double kDurationRatio = 1.02;
+
+int WorkersPerSm(Work work) {
+  if (work == Work::kDenseFused) return kDenseFusedWorkersPerSm;
+  return work == Work::kWorkers || work == Work::kFused ? 1 : kDenseWorkersPerSm;
+}
 
 void SetFunctions(const gpushare_kernel_variants& made, gpushare_kernel_options& options) {
   options.original_function = made.original_function;
@@ -40,21 +53,26 @@ void SetFunctions(const gpushare_kernel_variants& made, gpushare_kernel_options&
 }  // namespace
 
 const char* NameOf(Work work) {
-  constexpr std::array<const char*, 4> kNames = {"workers", "dense workers", "segments", "fixed"};
+  constexpr std::array<const char*, 6> kNames = {"workers", "dense workers", "segments",
+                                                 "fixed",   "fused",         "dense fused"};
   return kNames[static_cast<size_t>(work)];
 }
 
-Rig::Rig(const char* policy, Work work) : work_(work) {
+bool IsFusedWork(Work work) { return work == Work::kFused || work == Work::kDenseFused; }
+
+Rig::Rig(const char* policy, Work work, const char* device)
+    : work_(work), simulated_(std::string(device) == "sim") {
   gpushare_runtime_options options = GPUSHARE_RUNTIME_OPTIONS_INIT;
-  options.device = "cuda";
+  options.device = device;
   options.policy = policy;
-  options.drive = GPUSHARE_DRIVE_THREAD;
+  options.drive = simulated_ ? GPUSHARE_DRIVE_POLL : GPUSHARE_DRIVE_THREAD;
   options.shutdown_timeout_ns = kPatienceNs;
+  options.splits_max = IsFusedWork(work) ? -1 : 0;
   if (!Check(gpushare_runtime_create(&options, &runtime_))) return;
   gpushare_device_info info = GPUSHARE_DEVICE_INFO_INIT;
   if (!Check(gpushare_device_info_get(runtime_, &info))) return;
   sms_ = info.sm_count;
-  if (!MakeLog(kRecordsMax, &log_)) {
+  if (!simulated_ && !MakeLog(kRecordsMax, &log_)) {
     Fail(GPUSHARE_RESOURCE_EXHAUSTED, "The log finds no device memory.");
     return;
   }
@@ -64,6 +82,7 @@ Rig::Rig(const char* policy, Work work) : work_(work) {
     alone_ns_.push_back(RunQuery(1, false));
     IdleFor(kMs, false);
   }
+  run_ = {};
 }
 
 Rig::~Rig() {
@@ -71,6 +90,7 @@ Rig::~Rig() {
   for (const gpushare_ticket ticket : be_tickets_) {
     if (ticket.value != 0) gpushare_ticket_release(runtime_, ticket);
   }
+  gpushare_fused_kernel_release(pair_);
   gpushare_kernel_release(be_kernel_);
   gpushare_kernel_release(lc_kernel_);
   for (gpushare_queue* queue : be_queues_) gpushare_queue_release(queue);
@@ -79,7 +99,7 @@ Rig::~Rig() {
   gpushare_app_release(lc_app_);
   gpushare_runtime_release(runtime_);
   DestroyRecordingChain(graph_);
-  FreeLog(log_);
+  if (!simulated_) FreeLog(log_);
 }
 
 bool Rig::Check(gpushare_status status) {
@@ -97,9 +117,13 @@ void Rig::MakeApps() {
   gpushare_app_options lc = GPUSHARE_APP_OPTIONS_INIT;
   lc.app_class = GPUSHARE_CLASS_LATENCY_CRITICAL;
   lc.name = "service";
-  lc.p99_bound = 1.5;
-  lc.solo_ns = kQueryNs;
-  lc.p99_alone_ns = kQueryNs + 100 * kUs;
+  if (IsFusedWork(work_)) {
+    lc.target_ns = kFusedTargetNs;
+  } else {
+    lc.p99_bound = 1.5;
+  }
+  lc.solo_ns = query_ns();
+  lc.p99_alone_ns = query_ns() + 100 * kUs;
   gpushare_app_options be = GPUSHARE_APP_OPTIONS_INIT;
   be.app_class = GPUSHARE_CLASS_BEST_EFFORT;
   be.name = "batch";
@@ -115,18 +139,38 @@ void Rig::MakeApps() {
 
 void Rig::MakeKernels() {
   gpushare_kernel_variants made = {};
-  if (gpushare_test_record_variants(&made) != 0) {
-    return Fail(GPUSHARE_INTERNAL, "The recording kernel does not load.");
+  gpushare_kernel_variants large = {};
+  if (!simulated_ && (gpushare_test_record_variants(&made) != 0 ||
+                      gpushare_test_record_large_variants(&large) != 0)) {
+    return Fail(GPUSHARE_INTERNAL, "The recording kernels do not load.");
   }
+  RegisterLc(IsFusedWork(work_) ? large : made);
+  if (ok()) RegisterBe(made);
+  if (ok() && IsFusedWork(work_)) RegisterPair();
+}
+
+void Rig::RegisterLc(const gpushare_kernel_variants& made) {
+  lc_blocks_ = IsFusedWork(work_) ? (sms_ - 1) * kLcTurns : kLcBlocks;
   gpushare_simulation_record record = GPUSHARE_SIMULATION_RECORD_INIT;
-  record.demand.issue = 0.1;
   gpushare_kernel_options lc = GPUSHARE_KERNEL_OPTIONS_INIT;
   lc.name = "query_kernel";
-  lc.solo_ns = kQueryNs / kKernelsPerQuery;
+  lc.solo_ns = query_ns() / kKernelsPerQuery;
   SetFunctions(made, lc);
   lc.evictable = GPUSHARE_CHOICE_NO;
-  if (!Check(gpushare_kernel_register(runtime_, &lc, &lc_kernel_))) return;
+  if (IsFusedWork(work_)) {
+    record.demand.tensor = 0.9;
+    record.block_task_ns = kLcBlockTaskNs;
+    lc.simulation = &record;
+    lc.workers_per_sm_max = 1;
+    lc.evictable = GPUSHARE_CHOICE_YES;
+    lc.dynamic_shared_memory_bytes = kLargeSharedBytes;
+  }
+  Check(gpushare_kernel_register(runtime_, &lc, &lc_kernel_));
+}
 
+void Rig::RegisterBe(const gpushare_kernel_variants& made) {
+  gpushare_simulation_record record = GPUSHARE_SIMULATION_RECORD_INIT;
+  record.demand.issue = 0.1;
   be_params_ = {log_, work_ == Work::kSegments ? kNodeNs : kBlockTaskNs, kBeTag};
   gpushare_kernel_options be = GPUSHARE_KERNEL_OPTIONS_INIT;
   be.name = "batch_work";
@@ -140,7 +184,7 @@ void Rig::MakeKernels() {
     SetFunctions(made, be);
     record.block_task_ns = kBlockTaskNs;
     be.simulation = &record;
-    be.workers_per_sm_max = work_ == Work::kWorkers ? 1 : kDenseWorkersPerSm;
+    be.workers_per_sm_max = WorkersPerSm(work_);
     be.evictable = work_ == Work::kFixed ? GPUSHARE_CHOICE_NO : GPUSHARE_CHOICE_YES;
     be.confinable = work_ == Work::kFixed ? GPUSHARE_CHOICE_NO : GPUSHARE_CHOICE_YES;
   }
@@ -153,10 +197,40 @@ void Rig::MakeKernels() {
   }
 }
 
+// An SM has one fused block, with one LC worker and as many BE workers as an SM may have.
+void Rig::RegisterPair() {
+  const auto variants = work_ == Work::kFused ? &gpushare_test_record_pair_variants
+                                              : &gpushare_test_record_dense_pair_variants;
+  gpushare_fused_variants made = {};
+  if (!simulated_ && (variants(&made) != 0 || made.blocks_per_sm == 0)) {
+    return Fail(GPUSHARE_INTERNAL, "The fused kernel does not load.");
+  }
+  gpushare_fused_kernel_options pair = GPUSHARE_FUSED_KERNEL_OPTIONS_INIT;
+  pair.name = "query_kernel_with_batch_work";
+  pair.tensor_part = lc_kernel_;
+  pair.cuda_part = be_kernel_;
+  pair.cuda_blocks = WorkersPerSm(work_);
+  pair.opportune_load_ratio = 1;
+  pair.opportune_duration_ratio = kDurationRatio;
+  pair.function = made.function;
+  pair.threads_per_block = static_cast<int32_t>(made.threads_per_block);
+  pair.dynamic_shared_memory_bytes = static_cast<int32_t>(made.dynamic_shared_bytes);
+  pair.blocks_per_sm = 1;
+  Check(gpushare_fused_kernel_register(runtime_, &pair, &pair_));
+}
+
 int64_t Rig::NowNs() {
   int64_t now_ns = 0;
   Check(gpushare_now_ns(runtime_, &now_ns));
   return now_ns;
+}
+
+void Rig::Pass(int64_t us) {
+  if (simulated_) {
+    Check(gpushare_poll_until(runtime_, NowNs() + us * kUs));
+  } else {
+    std::this_thread::sleep_for(std::chrono::microseconds(us));
+  }
 }
 
 gpushare_status Rig::Ask(gpushare_app* app, int32_t capsms, bool packed) const {
@@ -166,12 +240,17 @@ gpushare_status Rig::Ask(gpushare_app* app, int32_t capsms, bool packed) const {
   return gpushare_reserve_capsm(app, &options);
 }
 
+int64_t Rig::BeBlockTasks() const {
+  if (work_ == Work::kSegments) return int64_t{kNodes} * sms_;
+  const int64_t turns = IsFusedWork(work_) ? kFusedTaskSms * kFusedRounds : sms_ * kRounds;
+  return turns * WorkersPerSm(work_);
+}
+
 gpushare_status Rig::SubmitBe(size_t queue, gpushare_ticket* ticket) const {
   gpushare_task_options task = GPUSHARE_TASK_OPTIONS_INIT;
   task.kernel = be_kernel_;
   if (work_ != Work::kSegments) {
-    const int workers = sms_ * (work_ == Work::kWorkers ? 1 : kDenseWorkersPerSm);
-    task.block_tasks = int64_t{workers} * kRounds;
+    task.block_tasks = BeBlockTasks();
     task.arguments = &be_params_;
     task.arguments_size_bytes = sizeof(be_params_);
   }
@@ -179,96 +258,166 @@ gpushare_status Rig::SubmitBe(size_t queue, gpushare_ticket* ticket) const {
 }
 
 Rig::Run Rig::RunQueries(int queries) {
-  if (!ClearLog(log_)) Fail(GPUSHARE_INTERNAL, "The log cannot be cleared.");
-  std::uniform_int_distribution<int64_t> gap_ns(500 * kUs, 2 * kMs);
-  std::vector<int64_t> latencies_ns;
+  if (!simulated_ && !ClearLog(log_)) Fail(GPUSHARE_INTERNAL, "The log cannot be cleared.");
+  const int64_t longer_ns = query_ns() - kQueryNs;  // so that the load is that of short queries
+  std::uniform_int_distribution<int64_t> gap_ns(500 * kUs + longer_ns, 2 * kMs + longer_ns);
   for (int query = 0; ok() && query < queries; ++query) {
     IdleFor(gap_ns(random_), true);
-    latencies_ns.push_back(RunQuery(static_cast<uint32_t>(query) + 1, true));
+    const auto first_tag = static_cast<uint32_t>(query * kKernelsPerQuery) + 1;
+    run_.latencies_ns.push_back(RunQuery(first_tag, true));
   }
-  return Finish(std::move(latencies_ns));
+  return Finish();
 }
 
 Rig::Run Rig::RunAlone(int64_t duration_ns) {
-  if (!ClearLog(log_)) Fail(GPUSHARE_INTERNAL, "The log cannot be cleared.");
+  if (!simulated_ && !ClearLog(log_)) Fail(GPUSHARE_INTERNAL, "The log cannot be cleared.");
   IdleFor(duration_ns, true);
-  return Finish({});
+  return Finish();
 }
 
-int64_t Rig::RunQuery(uint32_t tag, bool with_be) {
-  const RecordParams params = {log_, static_cast<uint32_t>(kQueryNs / kKernelsPerQuery), tag};
+Rig::Run Rig::RunBursts(int bursts) {
+  if (!simulated_ && !ClearLog(log_)) Fail(GPUSHARE_INTERNAL, "The log cannot be cleared.");
+  uint32_t tag = 1;
+  for (int burst = 0; ok() && burst < bursts; ++burst) {
+    // Some queries without others, so that the policy sees no overload for ever.
+    for (int query = 0; ok() && query < kQuietQueries; ++query, tag += kKernelsPerQuery) {
+      IdleFor(query_ns(), true);
+      RunQuery(tag, true);
+    }
+    IdleFor(query_ns(), true);
+    IdleUntilBeTaskEnds();  // adaptive expects no partner of a task that is nearly done
+    run_.bursts.push_back(RunBurst(tag));
+    tag += kKernelsPerQuery * (1 + kBurstQueries);
+  }
+  return Finish();
+}
+
+std::array<gpushare_ticket, kKernelsPerQuery> Rig::SubmitQuery(uint32_t first_tag) {
+  std::array<gpushare_ticket, kKernelsPerQuery> tickets = {};
+  const auto spin_ns = static_cast<uint32_t>(query_ns() / kKernelsPerQuery);
   gpushare_task_options task = GPUSHARE_TASK_OPTIONS_INIT;
   task.kernel = lc_kernel_;
-  task.block_tasks = kLcBlocks;
-  task.arguments = &params;
-  task.arguments_size_bytes = sizeof(params);
-  gpushare_ticket last = {0};
+  task.block_tasks = lc_blocks_;
+  if (!Check(gpushare_query_begin(lc_queue_, 0, &task.query))) return tickets;
+  for (uint32_t i = 0; i < tickets.size(); ++i) {
+    const RecordParams params = {log_, IsFusedWork(work_) ? kLcBlockTaskNs : spin_ns,
+                                 first_tag + i};
+    task.arguments = &params;
+    task.arguments_size_bytes = sizeof(params);
+    if (!Check(gpushare_submit_lc(lc_queue_, &task, &tickets[i]))) return tickets;
+    run_.lc_block_tasks += lc_blocks_;
+  }
+  Check(gpushare_query_end(runtime_, task.query));
+  return tickets;
+}
+
+int64_t Rig::RunQuery(uint32_t first_tag, bool with_be) {
   const int64_t begin_ns = NowNs();
-  if (!Check(gpushare_query_begin(lc_queue_, 0, &task.query))) return 0;
-  for (int i = 0; i < kKernelsPerQuery; ++i) {
-    gpushare_ticket* const ticket = i + 1 == kKernelsPerQuery ? &last : nullptr;
-    if (!Check(gpushare_submit_lc(lc_queue_, &task, ticket))) return 0;
+  const auto tickets = SubmitQuery(first_tag);
+  if (!ok() || !WaitFor(tickets.back(), with_be)) return 0;
+  gpushare_completion_record last = GPUSHARE_COMPLETION_RECORD_INIT;
+  for (const gpushare_ticket ticket : tickets) last = TakeLc(ticket);
+  return last.complete_ns - begin_ns;
+}
+
+Rig::Burst Rig::RunBurst(uint32_t first_tag) {
+  Burst burst;
+  burst.tag = first_tag + kKernelsPerQuery - 1;
+  const auto tickets = SubmitQuery(first_tag);
+  if (!ok() || !WaitFor(tickets[kKernelsPerQuery - 2], true)) return burst;
+  // The last kernel has begun; an eighth of it passes.
+  IdleFor(query_ns() / kKernelsPerQuery / 8, true);
+  std::vector<gpushare_ticket> others;
+  burst.before_ns = NowNs();
+  for (uint32_t query = 1; ok() && query <= kBurstQueries; ++query) {
+    const auto more = SubmitQuery(first_tag + query * kKernelsPerQuery);
+    others.insert(others.end(), more.begin(), more.end());
   }
-  if (!Check(gpushare_query_end(runtime_, task.query))) return 0;
-  for (gpushare_bool complete = 0; complete == 0;) {
+  burst.after_ns = NowNs();
+  if (!ok() || !WaitFor(others.back(), true)) return burst;
+  for (const gpushare_ticket ticket : others) TakeLc(ticket);
+  gpushare_completion_record last = GPUSHARE_COMPLETION_RECORD_INIT;
+  for (const gpushare_ticket ticket : tickets) last = TakeLc(ticket);
+  burst.start_ns = last.start_ns;
+  burst.fused = last.form == GPUSHARE_FORM_FUSED;
+  return burst;
+}
+
+bool Rig::IsComplete(gpushare_ticket ticket) {
+  gpushare_bool complete = 0;
+  return Check(gpushare_ticket_poll(runtime_, ticket, &complete)) && complete != 0;
+}
+
+bool Rig::WaitFor(gpushare_ticket ticket, bool with_be) {
+  const int64_t until_ns = NowNs() + kPatienceNs;
+  while (ok() && !IsComplete(ticket)) {
     if (with_be) Feed();
-    SleepUs(20);
-    if (!Check(gpushare_ticket_poll(runtime_, last, &complete))) return 0;
-    if (complete == 0 && NowNs() - begin_ns > kPatienceNs) {
-      Fail(GPUSHARE_DEADLINE_EXCEEDED, "A query does not complete.");
-      return 0;
-    }
+    Pass(20);
+    if (NowNs() > until_ns) Fail(GPUSHARE_DEADLINE_EXCEEDED, "A query does not complete.");
   }
+  return ok();
+}
+
+gpushare_completion_record Rig::Take(gpushare_ticket ticket) {
   gpushare_completion_record record = GPUSHARE_COMPLETION_RECORD_INIT;
-  if (!Check(gpushare_ticket_record(runtime_, last, &record)) ||
-      !Check(gpushare_ticket_release(runtime_, last))) {
-    return 0;
+  if (!Check(gpushare_ticket_record(runtime_, ticket, &record)) ||
+      !Check(gpushare_ticket_release(runtime_, ticket))) {
+    return record;
   }
-  if (record.verdict != GPUSHARE_VERDICT_OK) Fail(GPUSHARE_INTERNAL, "A query failed.");
-  return record.complete_ns - begin_ns;
+  if (record.verdict != GPUSHARE_VERDICT_OK) Fail(GPUSHARE_INTERNAL, "A task failed.");
+  return record;
+}
+
+gpushare_completion_record Rig::TakeLc(gpushare_ticket ticket) {
+  const gpushare_completion_record record = Take(ticket);
+  run_.fused_kernels += record.form == GPUSHARE_FORM_FUSED ? 1 : 0;
+  return record;
 }
 
 void Rig::Feed() {
   for (size_t i = 0; i < be_tickets_.size(); ++i) {
     if (!ok()) return;
     gpushare_ticket& ticket = be_tickets_[i];
-    gpushare_bool complete = 1;
     if (ticket.value != 0) {
-      if (!Check(gpushare_ticket_poll(runtime_, ticket, &complete)) || complete == 0) continue;
+      if (!IsComplete(ticket)) continue;
       if (!Check(gpushare_ticket_release(runtime_, ticket))) return;
       ticket = {0};
-      ++be_tasks_;
+      ++run_.be_tasks;
     }
-    Check(SubmitBe(i % be_queues_.size(), &ticket));
+    if (Check(SubmitBe(i % be_queues_.size(), &ticket))) run_.be_block_tasks += BeBlockTasks();
   }
 }
 
 void Rig::IdleFor(int64_t duration_ns, bool with_be) {
   for (const int64_t end_ns = NowNs() + duration_ns; ok() && NowNs() < end_ns;) {
     if (with_be) Feed();
-    SleepUs(20);
+    Pass(20);
   }
 }
 
-Rig::Run Rig::Finish(std::vector<int64_t> latencies_ns) {
+void Rig::IdleUntilBeTaskEnds() {
+  const int64_t tasks = run_.be_tasks;
+  for (const int64_t end_ns = NowNs() + kPatienceNs; ok() && run_.be_tasks == tasks;) {
+    IdleFor(20 * kUs, true);
+    if (NowNs() > end_ns) Fail(GPUSHARE_DEADLINE_EXCEEDED, "A BE task does not complete.");
+  }
+}
+
+Rig::Run Rig::Finish() {
   for (gpushare_ticket& ticket : be_tickets_) {
     if (ticket.value == 0) continue;
-    Check(gpushare_ticket_wait(runtime_, ticket, NowNs() + kPatienceNs));
-    gpushare_completion_record record = GPUSHARE_COMPLETION_RECORD_INIT;
-    if (!Check(gpushare_ticket_record(runtime_, ticket, &record)) ||
-        !Check(gpushare_ticket_release(runtime_, ticket))) {
-      return {};
-    }
-    if (record.verdict != GPUSHARE_VERDICT_OK) Fail(GPUSHARE_INTERNAL, "A BE task failed.");
-    ticket = {0};
+    if (!Check(gpushare_ticket_wait(runtime_, ticket, NowNs() + kPatienceNs))) return {};
+    Take(std::exchange(ticket, {0}));
   }
   if (!ok()) return {};  // blocks may still be running
+  if (simulated_) return std::exchange(run_, {});
   auto records = ReadLog(log_);
   if (!records.has_value()) {
     Fail(GPUSHARE_INTERNAL, "The log is full or cannot be read.");
     return {};
   }
-  return {std::move(*records), std::move(latencies_ns), std::exchange(be_tasks_, 0)};
+  run_.records = std::move(*records);
+  return std::exchange(run_, {});
 }
 
 }  // namespace gpushare::cuda

@@ -8,56 +8,19 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "tests/cuda/held_sms.h"
 #include "tests/cuda/reservations_rig.h"
+#include "tests/cuda/reservations_rows.h"
 
 namespace gpushare::cuda {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-// An eviction of this work: a block task of 100 us, or two segments of 100 us.
-constexpr uint64_t kEvictionNs = 300'000;
 constexpr int kQueries = 150;
 constexpr int64_t kAloneNs = 250'000'000;
-
-template <class Value>
-Value QuantileOf(std::vector<Value> values, double quantile) {
-  if (values.empty()) return {};
-  std::sort(values.begin(), values.end());
-  const auto last = static_cast<double>(values.size() - 1);
-  return values[static_cast<size_t>(quantile * last + 0.5)];
-}
-
-double Us(int64_t ns) { return static_cast<double>(ns) / 1000; }
-
-// All rows, for the file.
-class Rows : public testing::Environment {
- public:
-  static void Add(const Json& row) { All().push_back(row); }
-  void TearDown() override {
-    const char* const path = std::getenv("GPUSHARE_RESERVATIONS_JSON");
-    if (path == nullptr || All().empty()) return;
-    std::ofstream file(path);
-    file << Json{{"gpu", GpuName()}, {"eviction_us", kEvictionNs / 1000}, {"rows", All()}}.dump(1)
-         << "\n";
-    EXPECT_TRUE(file.good()) << "The file '" << path << "' cannot be written.";
-  }
-
- private:
-  static Json& All() {
-    static Json rows = Json::array();
-    return rows;
-  }
-};
-[[maybe_unused]] const auto* const kRows = testing::AddGlobalTestEnvironment(new Rows);
 
 // From the first block of a query to its last one, by the GPU's clock.
 struct Window {
@@ -68,8 +31,8 @@ struct Window {
 std::vector<Window> WindowsOf(const std::vector<BlockRecord>& records, size_t queries) {
   std::vector<Window> windows(queries);
   for (const BlockRecord& record : records) {
-    if (record.tag == kBeTag || record.tag > queries) continue;
-    Window& window = windows[record.tag - 1];
+    if (record.tag == kBeTag || record.tag > queries * kKernelsPerQuery) continue;
+    Window& window = windows[(record.tag - 1) / kKernelsPerQuery];
     window.begin_ns = std::min(window.begin_ns, record.begin_ns);
     window.end_ns = std::max(window.end_ns, record.end_ns);
   }
@@ -117,30 +80,24 @@ void Report(const Row& row, const Kept& kept, const Rig& rig, const Rig::Run& ru
       row.policy, NameOf(row.work), row.capsms, QuantileOf(kept.free, 0),
       QuantileOf(kept.free, 0.5), Us(QuantileOf(evictions, 0.5)), Us(QuantileOf(evictions, 1)),
       lc_us(0.5), lc_us(0.99), alone_us(0.5), alone_us(0.99), static_cast<long long>(run.be_tasks));
-  Rows::Add({{"kind", "reservation"},
-             {"policy", row.policy},
-             {"work", NameOf(row.work)},
-             {"packed", row.packed},
-             {"asked_capsms", row.capsms},
-             {"sms", rig.sms()},
-             {"queries", run.latencies_ns.size()},
-             {"free_sms_min", QuantileOf(kept.free, 0)},
-             {"free_sms_median", QuantileOf(kept.free, 0.5)},
-             {"free_sms_at_once_min", QuantileOf(kept.free_at_once, 0)},
-             {"eviction_p50_us", Us(QuantileOf(evictions, 0.5))},
-             {"eviction_p99_us", Us(QuantileOf(evictions, 0.99))},
-             {"eviction_max_us", Us(QuantileOf(evictions, 1))},
-             {"lc_p50_us", lc_us(0.5)},
-             {"lc_p99_us", lc_us(0.99)},
-             {"lc_alone_p50_us", alone_us(0.5)},
-             {"lc_alone_p99_us", alone_us(0.99)},
-             {"be_tasks", run.be_tasks}});
-}
-
-std::string NameOfRow(const char* policy, Work work) {
-  std::string name = std::string(policy) + "_" + NameOf(work);
-  std::replace(name.begin(), name.end(), ' ', '_');
-  return name;
+  AddRow({{"kind", "reservation"},
+          {"policy", row.policy},
+          {"work", NameOf(row.work)},
+          {"packed", row.packed},
+          {"asked_capsms", row.capsms},
+          {"sms", rig.sms()},
+          {"queries", run.latencies_ns.size()},
+          {"free_sms_min", QuantileOf(kept.free, 0)},
+          {"free_sms_median", QuantileOf(kept.free, 0.5)},
+          {"free_sms_at_once_min", QuantileOf(kept.free_at_once, 0)},
+          {"eviction_p50_us", Us(QuantileOf(evictions, 0.5))},
+          {"eviction_p99_us", Us(QuantileOf(evictions, 0.99))},
+          {"eviction_max_us", Us(QuantileOf(evictions, 1))},
+          {"lc_p50_us", lc_us(0.5)},
+          {"lc_p99_us", lc_us(0.99)},
+          {"lc_alone_p50_us", alone_us(0.5)},
+          {"lc_alone_p99_us", alone_us(0.99)},
+          {"be_tasks", run.be_tasks}});
 }
 
 using ReservationRow = std::tuple<const char*, Work>;
@@ -193,19 +150,19 @@ void ExpectQuotaKept(Rig& rig, const Row& row, bool beside_queries) {
       row.policy, NameOf(row.work), row.capsms, row.packed ? "packed" : "spread",
       beside_queries ? "beside queries" : "alone         ", most.sms, most.blocks, held, any,
       static_cast<long long>(run.be_tasks));
-  Rows::Add({{"kind", "quota"},
-             {"policy", row.policy},
-             {"work", NameOf(row.work)},
-             {"packed", row.packed},
-             {"beside_queries", beside_queries},
-             {"asked_capsms", row.capsms},
-             {"held_capsms", held},
-             {"sms_at_once", most.sms},
-             {"blocks_at_once", most.blocks},
-             {"sms_at_any_time", any},
-             {"lc_p50_us", Us(QuantileOf(run.latencies_ns, 0.5))},
-             {"lc_p99_us", Us(QuantileOf(run.latencies_ns, 0.99))},
-             {"be_tasks", run.be_tasks}});
+  AddRow({{"kind", "quota"},
+          {"policy", row.policy},
+          {"work", NameOf(row.work)},
+          {"packed", row.packed},
+          {"beside_queries", beside_queries},
+          {"asked_capsms", row.capsms},
+          {"held_capsms", held},
+          {"sms_at_once", most.sms},
+          {"blocks_at_once", most.blocks},
+          {"sms_at_any_time", any},
+          {"lc_p50_us", Us(QuantileOf(run.latencies_ns, 0.5))},
+          {"lc_p99_us", Us(QuantileOf(run.latencies_ns, 0.99))},
+          {"be_tasks", run.be_tasks}});
   EXPECT_LE(held, row.capsms);
   EXPECT_GT(run.be_tasks, 0) << row.capsms;
 }
@@ -251,7 +208,7 @@ TEST(RefusalGpuTest, OfAKernelThatNothingConfinesNamesTheNeedAndTheLimit) {
     EXPECT_NE(message.find(need), std::string::npos) << message;
     EXPECT_NE(message.find(limit), std::string::npos) << message;
     std::printf("refused     %s\n", message.c_str());
-    Rows::Add({{"kind", "refusal"}, {"policy", "adaptive"}, {"message", message}});
+    AddRow({{"kind", "refusal"}, {"policy", "adaptive"}, {"message", message}});
   };
   ASSERT_EQ(rig.Quota(16, false), GPUSHARE_OK) << gpushare_last_error_message();
   expect_refused("the quota of BE app 'batch' is 16");
