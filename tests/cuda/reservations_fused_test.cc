@@ -176,8 +176,8 @@ TEST_P(FusedGpuTest, BothPartsKeepWhatTheyWerePromised) {
   EXPECT_LE(held.be_sms, kQuota) << "a BE part's workers stay in their fused blocks";
   EXPECT_LE(most.blocks, workers) << "fused or not";
   EXPECT_GE(held.lc_sms, kReserved);
-  if (work == Work::kFused) {
-    EXPECT_GE(held.free_sms, rig.sms() - kQuota);
+  if (work == Work::kFused) {  // workers by themselves, too, have an SM each
+    EXPECT_GE(held.free_sms, kReserved);
   }
   EXPECT_LT(LcP99(run), kFusedTargetNs);
   ExpectAllRanOnce(run, blocks);
@@ -280,6 +280,15 @@ TEST_P(FusedSimTest, TheSameWorkIsFused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, FusedSimTest, kFusedRows, NameOfFused);
+
+TEST(FusedReservationSimTest, TheSameWorkIsFused) {
+  Rig rig("tacker", Work::kFused, "sim");
+  ASSERT_TRUE(rig.ok()) << rig.reason();
+  ASSERT_EQ(rig.Reserve(kReserved, false), GPUSHARE_OK) << gpushare_last_error_message();
+  const Rig::Run run = rig.RunQueries(kQueries);
+  ASSERT_TRUE(rig.ok()) << rig.reason();
+  EXPECT_GT(run.fused_kernels, kQueries / 4);
+}
 
 }  // namespace
 }  // namespace gpushare::cuda
