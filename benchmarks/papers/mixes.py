@@ -90,9 +90,9 @@ def predicted_pairs(lc: list[Json], be: list[Json]) -> Pairs:
         pairs: Pairs = {}
         for app in lc:
             query = [(kernel(name), block_tasks) for name, block_tasks in launches(app.get('tasks', [app]))]
-            for other in be:
-                pairs[app['name'], kind_of(other['name'])] = {
-                    'lc': app['name'], 'be': kind_of(other['name'])} | runtime.predict_pair(  # type: ignore[assignment]
+            for other in (one for one in be if one['name'] in BE_KINDS):
+                pairs[app['name'], other['name']] = {
+                    'lc': app['name'], 'be': other['name']} | runtime.predict_pair(  # type: ignore[assignment]
                         query, (kernel(other['kernel']), other['block_tasks']), LOADS[app['name']], BOUND)
         return pairs
 
@@ -142,6 +142,12 @@ def compare(result: Json) -> Json:
     runs = {run['case']: run for run in result['runs'] if run['policy'] == 'adaptive'}
     lc, be = apps()
     predicted = predicted_pairs(lc, be)
+    made = {f'{placement}-{app}': beside for placement, gpus in mixes(predicted).items()
+            for app, beside in gpus.items()}
+    ran = {case: [one['app'] for one in runs[case]['be']] for case in made}
+    if ran != made:
+        raise SystemExit('The placements were made from other predictions: compare with the library and the profile '
+                         'that made the scenario.')
     measured = {(app, kind): {'p99_ratio': run['lc'][0]['p99_over_alone'], 'be_rate': run['be_rate_of_solo']}
                 for app in LOADS for kind in BE_KINDS if (run := runs.get(f'pair-{app}-{kind}')) is not None}
     rows = []

@@ -2177,16 +2177,19 @@ typedef struct gpushare_pair_launch {
 // Predicts a pair that nobody measured, by the runtime's cost model: BE work that never ends beside
 // queries that arrive at random, both alone on a GPU of the runtime's model. Of what adaptive would
 // choose, BE on the whole device between queries or queries and BE each on SMs of their own, the
-// one with the larger BE rate within p99_bound counts (docs/placement.md, Pairs from the cost
-// model). On a simulated device with a GPU's profile it needs no GPU.
-//   query       the launches of one query, in order; at most 64
-//   p99_bound   what the p99 may be, over the p99 alone, with its error bar; 1 to 1e6; 0: 1.05
+// one with the larger BE rate counts, of those that keep p99_bound with one error bar
+// (docs/placement.md, Pairs from the cost model). On a simulated device with a GPU's profile it
+// needs no GPU.
+//   query       the launches of one query, in order; at most 64 entries
+//   p99_bound   what the p99 may be, over the p99 alone; 1 to 1e6; 0: 1.05
 //   inout_pair  its `load`, from 0 to below 63 / 64, is read. The ratio, the rate and their error
-//               bars are written, and all else stays. Where nothing keeps the bound, p99_ratio is
-//               above it
-// A kernel that has neither run nor a record is predicted from defaults, with a wide error bar.
-// Threads: any. Owns: nothing. Blocks: until the current pass of the flow ends; the flow waits for
-// the computation, some microseconds for each launch of the query.
+//               bars are written, and all else stays. Where nothing keeps the bound, p99_ratio and
+//               p99_error are together above it
+// A kernel that has neither run nor a record is predicted from defaults, of which the error bars
+// know nothing: state `solo_ns`, run it first, or calibrate.
+// Threads: any. A gpushare_cost_model_table is called on this thread. Owns: nothing. Blocks: until
+// the current pass of the flow ends; the flow waits for the computation, microseconds for a few
+// kernels and up to 0.3 ms for 64.
 // Errors: INVALID_ARGUMENT a value outside its range, or a kernel of another runtime; UNIMPLEMENTED
 // a field that this library does not know; FAILED_PRECONDITION the query's kernels take no time.
 GPUSHARE_API gpushare_status

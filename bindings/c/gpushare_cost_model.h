@@ -7,8 +7,9 @@
 // - Fill a gpushare_cost_model_table, made with its _INIT macro, and call
 //   gpushare_set_user_cost_model, at best before the first submit.
 // - The library calls predict_solo once for each task, predict_beside when it makes its table of
-//   pairs anew, and observe with each measured duration. A function that is null, or returns 0,
-//   leaves the answer to the built-in model, which goes on learning from what is measured.
+//   pairs anew, both in gpushare_predict_pair, and observe with each measured duration. It makes
+//   one call at a time. A function that is null, or returns 0, leaves the answer to the built-in
+//   model, which goes on learning from what is measured.
 // - The library calls destroy once, when the model is replaced or the runtime ends.
 //   examples/user_cost_model.c is a complete model.
 //

@@ -157,7 +157,7 @@ TEST_F(PredictPairTest, BadInputLeavesTheRow) {
       {"be.block_tasks is 0", [&] { be_.block_tasks = 0; }},
       {"be.block_tasks is 1099511627777", [&] { be_.block_tasks = (int64_t{1} << 40) + 1; }},
       {"be.count is 2", [&] { be_.count = 2; }},
-      {"kernel", [&] { be_.kernel = nullptr; }},
+      {"be.kernel: ", [&] { be_.kernel = nullptr; }},
   };
   const std::vector<gpushare_pair_launch> query = query_;
   const gpushare_pair_launch be = be_;

@@ -39,10 +39,16 @@ def test_what_is_measured_as_predicted_has_no_error_and_no_regret(scenario):
     for row in found['mixes']:
         assert row['predicted_be'] == pytest.approx(row['be_rate']) == pytest.approx(row['be_of_pairs'])
         assert row['p99_of_pairs'] == pytest.approx(1 + 0.01 * len(row['be']))
-    assert found['regret'] == pytest.approx(0, abs=0.01)
-    assert found['placements']['assignment']['be_rate'] == max(
-        one['be_rate'] for one in found['placements'].values())
+    assert found['regret'] == 0
     assert 'SIMULATED' in mixes.text(found)
+
+
+def test_mixes_of_other_predictions_are_refused(scenario):
+    result = result_of(scenario, lambda app, beside: 0.4)
+    mix = next(run for run in result['runs'] if run['case'] == 'greedy-chain1')
+    mix['be'] = mix['be'][1:]
+    with pytest.raises(SystemExit, match='other predictions'):
+        mixes.compare(result)
 
 
 def test_the_regret_is_what_the_assignment_lacks_of_the_best(scenario):

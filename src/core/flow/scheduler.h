@@ -143,9 +143,9 @@ class Scheduler {
   // Runs `change` between two passes of the flow: the one moment at which something other than the
   // flow may change the cost model. It must change the model's version(), and must not throw.
   void ChangeModel(absl::FunctionRef<void()> change);
-  // Runs `read` between two passes of the flow, with the model as it is then. It must not throw,
-  // and the flow waits for it.
-  void ReadModel(absl::FunctionRef<void(const CostModel&)> read);
+  // Runs `read` between two passes of the flow, with the model and the splits as they are then. The
+  // flow waits for it. It must not throw.
+  void ReadModel(absl::FunctionRef<void(const CostModel&, absl::Span<const SplitView>)> read);
 
   TimeNs NowNs() const;
   const DeviceCapabilities& capabilities() const;

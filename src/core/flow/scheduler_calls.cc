@@ -556,9 +556,10 @@ void Scheduler::ChangeModel(absl::FunctionRef<void()> change) {
   driver_->flow.dirty = true;
 }
 
-void Scheduler::ReadModel(absl::FunctionRef<void(const CostModel&)> read) {
-  const FlowChange lock(*driver_);
-  read(*driver_->flow.model);
+void Scheduler::ReadModel(
+    absl::FunctionRef<void(const CostModel&, absl::Span<const SplitView>)> read) {
+  const MutexLock lock(&driver_->tick_mutex);
+  read(*driver_->flow.model, driver_->flow.lanes.splits());
 }
 
 // --- submit ---

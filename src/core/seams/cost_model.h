@@ -4,9 +4,10 @@
 // work on other SMs or on the link) and Overlaps (two kernels on the same SMs). CostModel is the
 // three together, with what all of them learn from. A caller takes the interface that it needs.
 //
-// The scheduler thread alone calls a model (predict and learn stages); Save and Load run when the
-// scheduler is quiet. Prediction is called for every queue head in every plan: it must not allocate
-// and should take well under a microsecond.
+// One thread at a time calls a model: the scheduler's (predict and learn stages), and between two
+// of its passes one that reads predictions (Scheduler::ReadModel) or saves and loads. Prediction is
+// called for every queue head in every plan: it must not allocate and should take well under a
+// microsecond.
 
 #ifndef GPUSHARE_SRC_CORE_SEAMS_COST_MODEL_H_
 #define GPUSHARE_SRC_CORE_SEAMS_COST_MODEL_H_

@@ -14,37 +14,36 @@ namespace gpushare::models::placement {
 namespace {
 
 template <class Kind>
-const Kind* Find(const std::vector<Kind>& kinds, absl::string_view name) {
+const Kind* Find(absl::Span<const Kind> kinds, absl::string_view name) {
   for (const Kind& kind : kinds) {
     if (kind.name == name) return &kind;
   }
   return nullptr;
 }
 
+// As the flow asks: only kernels have block tasks.
 core::TaskFeatures FeaturesOf(const core::KernelDesc& kernel, int64_t block_tasks) {
-  return {.kernel = &kernel, .kind = kernel.kind(), .block_tasks = block_tasks};
+  core::TaskFeatures features;
+  features.kernel = &kernel;
+  features.kind = kernel.kind();
+  features.block_tasks = features.kind == core::TaskKind::kKernel ? block_tasks : 0;
+  return features;
 }
 
 double P99Of(double service_ns, double load) { return service_ns * core::P99OverService(load); }
 
 }  // namespace
 
-CostModelPairs::CostModelPairs(const core::Durations& durations, const core::Neighbours& neighbours,
-                               SmCounts sms, std::vector<LcKind> lc, std::vector<BeKind> be)
-    : durations_(durations),
-      neighbours_(neighbours),
-      sms_(std::move(sms)),
-      lc_(std::move(lc)),
-      be_(std::move(be)) {}
-
-CostModelPairs::Solo CostModelPairs::Alone(const LcKind& lc) const {
+CostModelPairs::Solo CostModelPairs::Alone(const LcKind& lc, Times& times_ns) const {
   Solo out;
   double error_ns = 0;
   double longest_ns = 0;
-  for (const Launches& launches : lc.query) {
+  for (size_t i = 0; i < lc.query.size(); ++i) {
+    const Launches& launches = lc.query[i];
     const core::Prediction one =
         durations_.PredictSolo(FeaturesOf(*launches.kernel, launches.block_tasks));
     const double ns = static_cast<double>(one.duration_ns) * launches.count;
+    times_ns[i] = ns;
     out.ns += ns;
     error_ns += static_cast<double>(one.error_ns) * launches.count;
     if (ns < longest_ns) continue;
@@ -58,6 +57,13 @@ CostModelPairs::Solo CostModelPairs::Alone(const LcKind& lc) const {
 CostModelPairs::Delay CostModelPairs::DelayOf(const BeKind& be, double load, double solo_ns) const {
   if (be.kernel->evictable) {
     const core::Prediction blocking = durations_.PredictBlocking(*be.kernel);
+    // Segments that are on the device when a query comes do their work while it waits.
+    if (const core::SegmentBlocking* const known = be.kernel->known_blocking(); known != nullptr) {
+      const double seen_ns = blocking.trained ? static_cast<double>(blocking.duration_ns) : 0;
+      const double rate = core::PoissonTailRate(load, solo_ns);
+      return {.shift_ns = static_cast<double>(known->ShiftNs(rate, seen_ns)),
+              .error_ns = static_cast<double>(blocking.error_ns)};
+    }
     const core::Prediction leaving = durations_.PredictEviction(*be.kernel);
     return {.shift_ns = static_cast<double>(blocking.duration_ns),
             .error_ns = static_cast<double>(blocking.error_ns),
@@ -85,25 +91,25 @@ PairPrediction CostModelPairs::Whole(const Solo& solo, double load, const Delay&
           .be_error = std::min(1.0, load * solo.error + busy_periods_per_ns * delay.error_ns)};
 }
 
-std::optional<PairPrediction> CostModelPairs::Split(const LcKind& lc, const BeKind& be,
-                                                    const Solo& solo, double load,
-                                                    const Delay& delay, int32_t sms) const {
-  const int32_t others = sms_.device - sms;
+std::optional<PairPrediction> CostModelPairs::Split(const LcKind& lc, const Times& times_ns,
+                                                    const BeKind& be, const Solo& solo, double load,
+                                                    const Delay& delay,
+                                                    const core::SplitView& split) const {
+  const int32_t sms = split.lc_sms;
+  const int32_t others = split.be_sms;
   if (sms < 1 || others < 1 || !be.kernel->confinable) return std::nullopt;
   double service_ns = 0;
   double slowest_ns = 0;  // with each factor an error bar lower
-  for (const Launches& launches : lc.query) {
-    const core::KernelDesc& kernel = *launches.kernel;
+  for (size_t i = 0; i < lc.query.size(); ++i) {
+    const core::KernelDesc& kernel = *lc.query[i].kernel;
     if (!kernel.confinable || !neighbours_.KnowsBeside(kernel, sms, *be.kernel))
       return std::nullopt;
-    const core::Prediction one = durations_.PredictSolo(FeaturesOf(kernel, launches.block_tasks));
     const double beside = neighbours_.SpeedBeside(kernel, sms, *be.kernel, others);
     const double error = neighbours_.ErrorBeside(kernel, sms, *be.kernel, others);
     const double on = durations_.SpeedOn(kernel, sms);
     if (!(on > 0) || !(beside - error > 0)) return std::nullopt;
-    const double ns = static_cast<double>(one.duration_ns) * launches.count;
-    service_ns += ns / (on * beside);
-    slowest_ns += ns / (on * (beside - error));
+    service_ns += times_ns[i] / (on * beside);
+    slowest_ns += times_ns[i] / (on * (beside - error));
   }
   const double busy = load * service_ns / solo.ns;
   const double busiest = load * slowest_ns / solo.ns;
@@ -126,17 +132,18 @@ std::optional<PairPrediction> CostModelPairs::Beside(absl::string_view lc_kind, 
   const LcKind* const lc = Find(lc_, lc_kind);
   const BeKind* const be = Find(be_, be_kind);
   if (lc == nullptr || be == nullptr || load >= kPredictedLoadMax) return std::nullopt;
-  const Solo solo = Alone(*lc);
+  Times times_ns(lc->query.size());
+  const Solo solo = Alone(*lc, times_ns);
   if (!(solo.ns > 0)) return std::nullopt;
   const Delay delay = DelayOf(*be, load, solo.ns);
   PairPrediction best = Whole(solo, load, delay);
   const auto keeps = [&](const PairPrediction& one) {
     return one.p99_ratio + one.p99_error <= p99_limit;
   };
-  for (const int32_t sms : sms_.of_lc) {
-    const std::optional<PairPrediction> split = Split(*lc, *be, solo, load, delay, sms);
-    if (!split || !keeps(*split)) continue;
-    if (!keeps(best) || split->be_rate > best.be_rate) best = *split;
+  for (const core::SplitView& split : splits_) {
+    const std::optional<PairPrediction> one = Split(*lc, times_ns, *be, solo, load, delay, split);
+    if (!one || !keeps(*one)) continue;
+    if (!keeps(best) || one->be_rate > best.be_rate) best = *one;
   }
   return best;
 }

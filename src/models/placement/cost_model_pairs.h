@@ -17,12 +17,17 @@
 #ifndef GPUSHARE_SRC_MODELS_PLACEMENT_COST_MODEL_PAIRS_H_
 #define GPUSHARE_SRC_MODELS_PLACEMENT_COST_MODEL_PAIRS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/container/fixed_array.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "src/core/seams/cost_model.h"
+#include "src/core/seams/snapshot.h"
 #include "src/models/placement/pair_table.h"
 
 namespace gpushare::models::placement {
@@ -30,6 +35,8 @@ namespace gpushare::models::placement {
 // Loads from here on are not predicted: the table of P99OverService ends there, and a queue that is
 // stable with any margin does too.
 inline constexpr double kPredictedLoadMax = 63.0 / 64;
+// Entries of a query.
+inline constexpr size_t kLaunchesMax = 64;
 
 struct Launches {
   const core::KernelDesc* kernel = nullptr;
@@ -48,21 +55,20 @@ struct BeKind {
   int64_t block_tasks = 0;
 };
 
-// The SMs of the device, and how many LC may have on a split.
-struct SmCounts {
-  int32_t device = 0;
-  std::vector<int32_t> of_lc;
-};
-
 class CostModelPairs : public PairSource {
  public:
-  // The model and the kernels outlive it.
-  CostModelPairs(const core::Durations& durations, const core::Neighbours& neighbours, SmCounts sms,
-                 std::vector<LcKind> lc, std::vector<BeKind> be);
+  // All that is given outlives it. It allocates only for a query of more than kLaunchesMax
+  // launches.
+  CostModelPairs(const core::Durations& durations, const core::Neighbours& neighbours,
+                 absl::Span<const core::SplitView> splits, absl::Span<const LcKind> lc,
+                 absl::Span<const BeKind> be)
+      : durations_(durations), neighbours_(neighbours), splits_(splits), lc_(lc), be_(be) {}
   std::optional<PairPrediction> Beside(absl::string_view lc_kind, double load,
                                        absl::string_view be_kind, double p99_limit) const override;
 
  private:
+  // Of each entry of a query, alone on the whole device.
+  using Times = absl::FixedArray<double, kLaunchesMax>;
   struct Solo {
     double ns = 0;
     double error = 0;  // relative
@@ -74,17 +80,18 @@ class CostModelPairs : public PairSource {
     double error_ns = 0;
     double lost_ns = 0;  // BE work for each busy period
   };
-  Solo Alone(const LcKind& lc) const;
+  Solo Alone(const LcKind& lc, Times& times_ns) const;
   Delay DelayOf(const BeKind& be, double load, double solo_ns) const;
   PairPrediction Whole(const Solo& solo, double load, const Delay& delay) const;
-  std::optional<PairPrediction> Split(const LcKind& lc, const BeKind& be, const Solo& solo,
-                                      double load, const Delay& delay, int32_t sms) const;
+  std::optional<PairPrediction> Split(const LcKind& lc, const Times& times_ns, const BeKind& be,
+                                      const Solo& solo, double load, const Delay& delay,
+                                      const core::SplitView& split) const;
 
   const core::Durations& durations_;
   const core::Neighbours& neighbours_;
-  const SmCounts sms_;
-  const std::vector<LcKind> lc_;
-  const std::vector<BeKind> be_;
+  const absl::Span<const core::SplitView> splits_;
+  const absl::Span<const LcKind> lc_;
+  const absl::Span<const BeKind> be_;
 };
 
 }  // namespace gpushare::models::placement

@@ -67,13 +67,7 @@ class CostModelPairsTest : public ::testing::Test {
  protected:
   CostModelPairsTest() { training_.evictable = true; }
 
-  CostModelPairs Pairs() const {
-    return {durations_,
-            neighbours_,
-            {.device = 132, .of_lc = {84, 40}},
-            {{"service", {{&decode_, 100, 3}, {&head_, 100, 1}}}},
-            {{"training", &training_, 5000}, {"long", &long_, 5000}}};
-  }
+  CostModelPairs Pairs() const { return {durations_, neighbours_, splits_, lc_, be_}; }
 
   StatedDurations durations_;
   StatedNeighbours neighbours_;
@@ -81,6 +75,11 @@ class CostModelPairsTest : public ::testing::Test {
   core::KernelDesc head_;
   core::KernelDesc training_;
   core::KernelDesc long_;
+  // On the second one 12 SMs are in nobody's part.
+  std::vector<core::SplitView> splits_ = {{.lc_sms = 84, .be_sms = 48},
+                                          {.lc_sms = 40, .be_sms = 80}};
+  std::vector<LcKind> lc_ = {{"service", {{&decode_, 100, 3}, {&head_, 100, 1}}}};
+  std::vector<BeKind> be_ = {{"training", &training_, 5000}, {"long", &long_, 5000}};
 };
 
 TEST_F(CostModelPairsTest, ATightBoundLeavesWhatTheQueriesLeave) {
@@ -101,6 +100,32 @@ TEST_F(CostModelPairsTest, ALooserBoundBuysTheSplitAtTheKnee) {
   EXPECT_GT(pair->p99_ratio, 1.02);
   EXPECT_GT(pair->p99_error, 0);
   EXPECT_LE(pair->p99_ratio + pair->p99_error, 1.2);
+}
+
+// Of nine segments of 20 us and one of 1 ms the p99 moves by less than 1 ms, and no work is lost.
+TEST_F(CostModelPairsTest, AGraphInSegmentsMovesTheP99ByItsResidual) {
+  core::KernelDesc graph;
+  graph.evictable = true;
+  graph.confinable = false;
+  core::GraphCode code;
+  code.cut.segments = 10;
+  const std::vector<int64_t> segments_ns = {20'000, 20'000, 20'000,    20'000, 20'000,
+                                            20'000, 20'000, 1'000'000, 20'000, 20'000};
+  code.cut.blocking = core::SegmentBlocking(segments_ns, 100'000);
+  graph.code = code;
+  be_.push_back({"graph", &graph, 0});
+  const auto pair = Pairs().Beside("service", 0.5, "graph", 1.05);
+  ASSERT_TRUE(pair.has_value());
+  const double p99_ns = kServiceNs * core::P99OverService(0.5);
+  const double shift_ns = (pair->p99_ratio - 1) * p99_ns;
+  EXPECT_GT(shift_ns, 300'000);
+  EXPECT_LT(shift_ns, 1'000'000);
+  EXPECT_NEAR(pair->be_rate, 0.5, 1e-12);
+}
+
+TEST_F(CostModelPairsTest, WithoutSplitsBestEffortHasTheSilencesAlone) {
+  splits_.clear();
+  EXPECT_LT(Pairs().Beside("service", 0.5, "training", 1.2)->be_rate, 0.5);
 }
 
 TEST_F(CostModelPairsTest, ALargerErrorBarOrAnUnknownPairGivesTheSplitUp) {

@@ -108,12 +108,44 @@ TEST_F(PlaceTest, PairsWithoutARowArePredicted) {
   EXPECT_FALSE(placed.contains("not_predicted"));
 }
 
+// A pair that was measured up to a load is not allowed above it.
+TEST_F(PlaceTest, AMeasuredPairIsNotPredictedAboveItsLoad) {
+  const std::string cluster = R"({
+    "gpus": [{"name": "h200", "memory_bytes": 100}],
+    "lc_apps": [{"name": "chat", "kind": "decode16", "load": 0.8, "memory_bytes": 40}],
+    "be_apps": [{"name": "b", "kind": "mriq_w2", "memory_bytes": 1}],
+    "pairs": [{"lc": "decode16", "be": "mriq_w2", "load": 0.5, "p99_ratio": 1.01, "be_rate": 0.4}]
+  })";
+  EXPECT_EQ(RunTool({"place", File(cluster), "--predict", Scenario("papers_many_be")}).code, 1);
+}
+
+// The row that is printed is that of the tighter bound, so that it serves both apps.
+TEST_F(PlaceTest, OfTwoBoundsTheTighterOneIsPrinted) {
+  const std::string cluster = R"({
+    "gpus": [{"name": "h200", "memory_bytes": 100, "count": 2}],
+    "lc_apps": [
+      {"name": "loose", "kind": "decode16", "load": 0.5, "memory_bytes": 40, "p99_bound": 2},
+      {"name": "tight", "kind": "decode16", "load": 0.5, "memory_bytes": 40, "p99_bound": 1.02}],
+    "be_apps": [{"name": "a", "kind": "sincos_w1", "memory_bytes": 1, "instances": 2}]
+  })";
+  const Answer answer =
+      RunTool({"place", File(cluster), "--predict", Scenario("papers_many_be"), "--json"});
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  const auto placed = nlohmann::json::parse(answer.out);
+  ASSERT_EQ(placed.at("predicted").size(), 1U);
+  const auto& row = placed.at("predicted")[0];
+  EXPECT_LE(row.at("p99_ratio").get<double>() + row.at("p99_error").get<double>(), 1.02);
+}
+
 TEST_F(PlaceTest, WhatCannotBePredictedIsNamed) {
-  const Answer answer = RunTool({"place", With(""), "--predict", Scenario("papers_many_be")});
+  std::string text = kCluster;
+  text.replace(text.find("\"be\": \"embed\""), 13, "\"be\": \"other\"");
+  const Answer answer =
+      RunTool({"place", File(text + "}"), "--predict", Scenario("papers_many_be")});
   EXPECT_EQ(answer.code, 1);
   EXPECT_THAT(
       answer.out,
-      HasSubstr("'embed' is not predicted: the scenario 'papers_many_be' has no such app."));
+      HasSubstr("'decode' is not predicted: the scenario 'papers_many_be' has no such app."));
   EXPECT_EQ(RunTool({"place", With(""), "--predict", "nowhere"}).code, 2);
 }
 

@@ -4,24 +4,20 @@
 
 #include <algorithm>
 #include <set>
-#include <utility>
 
+#include "src/models/placement/cost_model_pairs.h"
 #include "tools/gpushare/base/files.h"
 
 namespace gpushare::tool {
 
 namespace {
 
-using models::placement::BeApp;
 using models::placement::Cluster;
+using models::placement::kLaunchesMax;
+using models::placement::kPredictedLoadMax;
+using models::placement::kRatioMax;
 using models::placement::PairPrediction;
 using models::placement::PairRow;
-
-// As many as gpushare_predict_pair takes.
-constexpr size_t kLaunchesMax = 64;
-// Below this load it predicts.
-constexpr double kLoadMax = 63.0 / 64;
-constexpr double kBoundMax = 1e6;
 
 template <class App>
 const App* Find(const std::vector<App>& apps, const std::string& name) {
@@ -41,7 +37,8 @@ std::set<std::string> KindsOf(const std::vector<App>& apps) {
 }  // namespace
 
 PredictedPairs::PredictedPairs(const Cluster& cluster, const std::string& scenario)
-    : rows_(cluster.pairs), workloads_(MakeNoWorkloads()) {
+    : table_(cluster.pairs), workloads_(MakeNoWorkloads()) {
+  for (const PairRow& row : cluster.pairs) with_rows_.emplace(row.lc, row.be);
   const Scenario known = LoadScenario(FindScenario(scenario));
   runtime_ = OpenRuntime({.device = "sim", .profile = known.profile}, "bare");
   kernels_ = std::make_unique<KernelTable>(runtime_.get(), *workloads_);
@@ -98,26 +95,31 @@ PredictedPairs::Launches PredictedPairs::LaunchesOf(const std::string& kind,
 std::optional<PairPrediction> PredictedPairs::Beside(absl::string_view lc_kind, double load,
                                                      absl::string_view be_kind,
                                                      double p99_limit) const {
-  if (auto row = rows_.Beside(lc_kind, load, be_kind, p99_limit)) return row;
-  const Key key(lc_kind, load, be_kind, p99_limit);
+  const std::string lc(lc_kind);
+  const std::string be(be_kind);
+  if (with_rows_.count({lc, be}) != 0) return table_.Beside(lc_kind, load, be_kind, p99_limit);
+  const Key key(lc, load, be, p99_limit);
   const auto found = predicted_.find(key);
   if (found != predicted_.end()) return found->second;
-  return predicted_
-      .emplace(key, Predict(std::string(lc_kind), load, std::string(be_kind), p99_limit))
-      .first->second;
+  return predicted_.emplace(key, Predict(lc, load, be, p99_limit)).first->second;
 }
 
 PredictedPairs::Prediction PredictedPairs::Predict(const std::string& lc_kind, double load,
                                                    const std::string& be_kind,
                                                    double p99_limit) const {
-  const auto lc = lc_.find(lc_kind);
-  const auto be = be_.find(be_kind);
-  if (lc == lc_.end() || be == be_.end() || lc->second.empty() || be->second.empty()) return {};
-  if (load >= kLoadMax) return {};
+  for (const std::string& kind : {lc_kind, be_kind}) {
+    const auto reason = reasons_.find(kind);
+    if (reason != reasons_.end()) return not_predicted_.insert(*reason), std::nullopt;
+  }
+  if (load >= kPredictedLoadMax) {
+    not_predicted_[lc_kind] = "its load is above 63 / 64";
+    return std::nullopt;
+  }
+  const Launches& query = lc_.at(lc_kind);
   gpushare_place_pair pair = GPUSHARE_PLACE_PAIR_INIT;
   pair.load = load;
-  Check(gpushare_predict_pair(runtime_.get(), lc->second.data(), lc->second.size(),
-                              be->second.data(), std::clamp(p99_limit, 1.0, kBoundMax), &pair));
+  Check(gpushare_predict_pair(runtime_.get(), query.data(), query.size(), be_.at(be_kind).data(),
+                              std::clamp(p99_limit, 1.0, kRatioMax), &pair));
   return PairPrediction{.p99_ratio = pair.p99_ratio,
                         .p99_error = pair.p99_error,
                         .be_rate = pair.be_rate,
@@ -129,6 +131,10 @@ std::vector<PairRow> PredictedPairs::Rows() const {
   for (const auto& [key, prediction] : predicted_) {
     if (!prediction) continue;
     const auto& [lc, load, be, limit] = key;
+    // Of one pair at one load the keys are in the order of the limit.
+    if (!out.empty() && out.back().lc == lc && out.back().load == load && out.back().be == be) {
+      continue;
+    }
     out.push_back({.lc = lc,
                    .be = be,
                    .load = load,
@@ -142,7 +148,7 @@ std::vector<PairRow> PredictedPairs::Rows() const {
 
 std::vector<std::string> PredictedPairs::NotPredicted() const {
   std::vector<std::string> out;
-  for (const auto& [kind, reason] : reasons_) {
+  for (const auto& [kind, reason] : not_predicted_) {
     out.push_back("'" + kind + "' is not predicted: " + reason + ".");
   }
   return out;
