@@ -40,8 +40,9 @@ GPUSHARE_ALL_FIELDS_CONVERTED(core::CoScheduleOption, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::CoScheduleTable, 5);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::ArrangementInForce, 3);
 // All but `partitions`: only the policy `partitioned` carries a plan of partitions out; and
-// `eviction_write_ns`, which only a planner of fewer workers needs.
-GPUSHARE_ALL_FIELDS_CONVERTED(core::Snapshot, 28);
+// `eviction_write_ns` and `cut_node_ns`, which only planners of fewer workers and of cut graphs
+// need.
+GPUSHARE_ALL_FIELDS_CONVERTED(core::Snapshot, 29);
 
 static_assert(GPUSHARE_PARTS_MAX == core::kMaxPartsPerTask);
 static_assert(static_cast<int>(core::SegmentsRun::kOnSplit) == GPUSHARE_SEGMENTS_ON_SPLIT);

@@ -63,7 +63,7 @@ TEST(ProfileLimitsTest, OfTheDevice) {
   for (const char* latency :
        {"launch_issue_ns", "launch_latency_ns", "graph_launch_latency_ns", "completion_latency_ns",
         "eviction_write_issue_ns", "eviction_write_latency_ns", "event_record_ns",
-        "host_function_latency_ns", "submit_overhead_ns", "copy_latency_ns"}) {
+        "host_function_latency_ns", "submit_overhead_ns", "cut_node_ns", "copy_latency_ns"}) {
     ExpectRanges(object, "device.", {{latency, "-1", "0", "1000000000", "1000000001"}});
   }
   for (const char* rate : {"pinned_bytes_per_ns", "duplex_bytes_per_ns",

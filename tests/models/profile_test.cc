@@ -44,6 +44,7 @@ Profile FullProfile() {
   device.event_record_ns = 7;
   device.host_function_latency_ns = 8;
   device.submit_overhead_ns = 9;
+  device.cut_node_ns = 11;
   device.pinned_bytes_per_ns = 1.1;
   device.duplex_bytes_per_ns = 2.2;
   device.pageable_h2d_bytes_per_ns = 3.3;
@@ -186,7 +187,7 @@ TEST(ProfileTest, NoFieldOfTheDeviceIsForgotten) {
       ++compared;
     }
   }
-  EXPECT_EQ(compared, 22);
+  EXPECT_EQ(compared, 23);
 }
 
 TEST(ProfileTest, TheSideOfTheRemainderIsWrittenAndRead) {

@@ -161,11 +161,6 @@ inline constexpr int64_t kBeWaitNsMax = int64_t{10} * 1000 * 1000 * 1000;
 // Range 100 to 100,000.
 inline constexpr int64_t kUserReplanNsMin = 1000;
 
-// What a kernel node cut out of a graph costs its query, ns: the GPU idles 3.9 us between two
-// launches that are queued, and 8.5 us where the host must see the end of the first, as behind a
-// fused launch (docs/hardware.md, "Graphs in segments"). Range 4,000 to 40,000.
-inline constexpr int64_t kCutNodeNs = 12'400;
-
 // Longest time, ns, that ready BE work waits for what a fused launch needs: a few block tasks until
 // a lane is empty. A fused launch saves a fraction of a task, so a wait longer than a task (2-8 ms)
 // cannot pay. Range 0.1 to 2 ms.

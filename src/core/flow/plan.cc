@@ -221,6 +221,7 @@ void BuildSnapshot(Flow& flow) {
   ++snapshot.plan_sequence;
   snapshot.sm_count = capabilities.profile.sm_count;
   snapshot.eviction_write_ns = capabilities.profile.eviction_write_latency_ns;
+  snapshot.cut_node_ns = capabilities.profile.cut_node_ns;
   snapshot.capsms_free = CapSmsOf(flow.ledger.FreeUnits());
   snapshot.quiesced = flow.quiesced.load();
   snapshot.return_hysteresis_ns = flow.options.be_return_hysteresis_ns;

@@ -243,13 +243,15 @@ bool IsLaunchable(const Flow& flow, const GraphPiece& node) {
 }
 
 // The kernels at whose nodes a graph may be cut: those of the fused kernels that may be launched.
-std::vector<NodeKernel> NodeKernelsOf(const Tables& tables) {
+std::vector<NodeKernel> NodeKernelsOf(const Flow& flow) {
+  const Tables& tables = flow.tables;
+  const int64_t cut_node_ns = flow.device->capabilities().profile.cut_node_ns;
   std::vector<NodeKernel> kernels;
   for (int i = 0; i < tables.fused_count(); ++i) {
     const FusedKernelDesc& fused = tables.fused(i);
     if (!tables.HasItsParts(fused)) continue;
     for (const KernelId part : {fused.tensor_part, fused.cuda_part}) {
-      AddNodeKernel(fused, part, tables.FindKernel(part)->name, kernels);
+      AddNodeKernel(fused, part, tables.FindKernel(part)->name, cut_node_ns, kernels);
     }
   }
   return kernels;
@@ -393,7 +395,7 @@ absl::Status Scheduler::CutAtNodes(KernelId graph) {
   Flow& flow = driver_->flow;
   const KernelDesc& kernel = *FindKernel(graph);
   absl::StatusOr<std::vector<NodePiece>> made =
-      flow.device->CutAtNodes(kernel, NodeKernelsOf(flow.tables));
+      flow.device->CutAtNodes(kernel, NodeKernelsOf(flow));
   if (!made.ok()) return made.status();
   const auto parts = std::count_if(made->begin(), made->end(),
                                    [](const NodePiece& piece) { return piece.part.has_value(); });

@@ -14,12 +14,11 @@
 //   failed with the event's error code.
 // - A worker launch made at epoch e on a lane leaves once that lane's eviction word w satisfies
 //   w - e >= 0 (signed difference, so that wrapping is harmless): after Evict(lane, w, keep) all
-//   but `keep` of its workers leave at their next block-task boundary or yield point. Launches made
-//   later with e > w are untouched.
-//   A device may compare the low 32 bits: the words of a lane move by less than 2^31 between two
-//   worker launches on it.
-//   Where a lane was made without an eviction word for workers, Evict reaches launches in segments
-//   alone.
+//   but `keep` of its workers leave at their next block-task boundary or yield point. Where w - e
+//   >= 0 when the launch is made, the others execute no block task. Launches made later with e > w
+//   are untouched. A device may compare the low 32 bits: the words of a lane move by less than 2^31
+//   between two worker launches on it. Where a lane was made without an eviction word for workers,
+//   Evict reaches launches in segments alone.
 // - Launches of one task share a counter: block tasks are claimed once, whoever claims them; the
 //   counter is zeroed only by a launch with reset_counter. What an evicted launch did not claim
 //   stays for the next launch on that counter.

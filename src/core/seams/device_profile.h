@@ -40,6 +40,10 @@ struct DeviceProfile {
   int64_t event_record_ns = 110;
   int64_t host_function_latency_ns = 6000;
   int64_t submit_overhead_ns = 500;  // what the library adds on the LC fast path, host time
+  // What a kernel node cut out of an LC graph costs its query: on an H200 the GPU idles 3.9 us
+  // between two launches that are queued, and 8.5 us where the host must see the end of the first,
+  // as behind a fused launch (docs/hardware.md, "Graphs in segments").
+  int64_t cut_node_ns = 12'400;
 
   double pinned_bytes_per_ns = 55.5;        // each way alone
   double duplex_bytes_per_ns = 101.6;       // both ways together

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/base/digest.h"
 #include "src/core/base/limits.h"
-#include "src/core/base/tuning.h"
 
 namespace gpushare::core {
 namespace {
@@ -53,20 +52,22 @@ std::string PartName(const std::string& graph, size_t begin, size_t end) {
 
 }  // namespace
 
-int64_t LeastNodeNs(const FusedKernelDesc& fused, bool node_is_tensor) {
+int64_t LeastNodeNs(const FusedKernelDesc& fused, bool node_is_tensor, int64_t cut_node_ns) {
   const double saved = 1 + fused.opportune_load_ratio - fused.opportune_duration_ratio;
   if (!(saved > 0) || !(fused.opportune_load_ratio > 0)) return kNever;
   // Both ratios count in the Tensor-core part's time.
   const double of_node = node_is_tensor ? saved : saved / fused.opportune_load_ratio;
-  const double least_ns = std::ceil(static_cast<double>(kCutNodeNs) / of_node);
+  const double least_ns = std::ceil(static_cast<double>(cut_node_ns) / of_node);
   return least_ns < static_cast<double>(kMaxDurationNs) ? static_cast<int64_t>(least_ns) : kNever;
 }
 
 void AddNodeKernel(const FusedKernelDesc& fused, KernelId id, const std::string& name,
-                   std::vector<NodeKernel>& kernels) {
+                   int64_t cut_node_ns, std::vector<NodeKernel>& kernels) {
   int64_t least_ns = kNever;
-  if (fused.tensor_part == id) least_ns = std::min(least_ns, LeastNodeNs(fused, true));
-  if (fused.cuda_part == id) least_ns = std::min(least_ns, LeastNodeNs(fused, false));
+  for (const bool tensor : {true, false}) {
+    if ((tensor ? fused.tensor_part : fused.cuda_part) != id) continue;
+    least_ns = std::min(least_ns, LeastNodeNs(fused, tensor, cut_node_ns));
+  }
   if (least_ns == kNever) return;
   for (NodeKernel& known : kernels) {
     if (known.id != id) continue;

@@ -36,14 +36,14 @@ struct NodePiece {
   std::shared_ptr<void> code;
 };
 
-// From which duration on a node, one part of the fused kernel, gains what a cut costs: beside its
-// opportune partner both take opportune_duration_ratio instead of 1 + opportune_load_ratio. kNever:
-// the fused kernel saves nothing.
-int64_t LeastNodeNs(const FusedKernelDesc& fused, bool node_is_tensor);
+// From which duration on a node, one part of the fused kernel, gains what a cut costs
+// (DeviceProfile::cut_node_ns): beside its opportune partner both take opportune_duration_ratio
+// instead of 1 + opportune_load_ratio. kNever: the fused kernel saves nothing.
+int64_t LeastNodeNs(const FusedKernelDesc& fused, bool node_is_tensor, int64_t cut_node_ns);
 
 // Adds what the fused kernel says of the kernel with this id and name.
 void AddNodeKernel(const FusedKernelDesc& fused, KernelId id, const std::string& name,
-                   std::vector<NodeKernel>& kernels);
+                   int64_t cut_node_ns, std::vector<NodeKernel>& kernels);
 
 // The longest kMaxCutNodes nodes of those whose kernel and duration allow a cut, by position and
 // ascending. `kernels` by node: null: none.

@@ -366,7 +366,8 @@ struct Snapshot {
   int64_t return_hysteresis_ns = 2000;
   // Of the device's profile: the part of an eviction that does not depend on the work.
   int64_t eviction_write_ns = 4000;
-  bool quiesced = false;  // the application asked for quiet: launch nothing
+  int64_t cut_node_ns = 12'400;  // of the same: what a node cut out of a graph costs its query
+  bool quiesced = false;         // the application asked for quiet: launch nothing
   // The duty of BE work on the whole device (evidence/be_duty.h): it pauses until then, and again
   // at that time.
   TimeNs be_paused_until_ns = 0;

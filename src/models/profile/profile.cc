@@ -52,6 +52,7 @@ const Field<DeviceProfile> kDeviceFields[] = {
     {"event_record_ns", &DeviceProfile::event_record_ns, 0, kLatencyMaxNs},
     {"host_function_latency_ns", &DeviceProfile::host_function_latency_ns, 0, kLatencyMaxNs},
     {"submit_overhead_ns", &DeviceProfile::submit_overhead_ns, 0, kLatencyMaxNs},
+    {"cut_node_ns", &DeviceProfile::cut_node_ns, 0, kLatencyMaxNs},
     {"pinned_bytes_per_ns", &DeviceProfile::pinned_bytes_per_ns, kMinBytesPerNs, kMaxBytesPerNs},
     {"duplex_bytes_per_ns", &DeviceProfile::duplex_bytes_per_ns, kMinBytesPerNs, kMaxBytesPerNs},
     {"pageable_h2d_bytes_per_ns", &DeviceProfile::pageable_h2d_bytes_per_ns, kMinBytesPerNs,

@@ -117,6 +117,9 @@ TEST_F(FusedPartnersTest, NodesOfAGraphGainWhatIsLeftOfACut) {
     app().pieces = pieces;
     builder.AddBeHead(be, kernel, kMs);
     EXPECT_EQ(PlanNow().routes[0].cuts_graphs, node_ns == 500 * kUs);
+    builder.snapshot.cut_node_ns = 400 * kUs;  // of another device
+    EXPECT_FALSE(PlanNow().routes[0].cuts_graphs);
+    builder.snapshot.cut_node_ns = Snapshot().cut_node_ns;
     app().pieces = {};
   }
 }
@@ -311,8 +314,8 @@ TEST_F(FusedPartnersTest, AQuotaBoundsThePartnersWorkers) {
   EXPECT_FALSE(IsFusedWith(plan, lc_head, be_head)) << "nothing is left of the quota";
 }
 
-// 40 us of BE work take a quarter of the workers a third of the kernel's 500 us. They pay for a turn
-// of 11 us; a quarter of 40 us does not.
+// 40 us of BE work take a quarter of the workers a third of the kernel's 500 us. They pay for a
+// turn of 11 us; a quarter of 40 us does not.
 TEST_F(FusedPartnersTest, AShortTaskWithinAQuotaGainsAllOfItsWork) {
   const HeadView& lc_head = Gemm();
   const HeadView& be_head = builder.AddBeHead(be, kernel, 40 * kUs);

@@ -567,6 +567,8 @@ TEST_F(TackerTest, AQueryIsCutForTheTaskThatIsThere) {
   cd.followed = false;
   cd.remaining.duration_ns = 100 * kUs;
   EXPECT_TRUE(is_cut());
+  builder.snapshot.cut_node_ns = 100 * kUs;  // of another device: more than is saved
+  EXPECT_FALSE(is_cut());
 }
 
 }  // namespace

@@ -8,13 +8,13 @@
 
 #include "gtest/gtest.h"
 #include "src/core/base/limits.h"
-#include "src/core/base/tuning.h"
 
 namespace gpushare::core {
 namespace {
 
 constexpr KernelId kGemm{7};
 constexpr KernelId kOther{8};
+constexpr int64_t kCutNs = 10'000;
 
 FusedKernelDesc Pair(double load_ratio, double duration_ratio) {
   FusedKernelDesc fused;
@@ -43,22 +43,22 @@ GraphNode Small(int32_t repeat = 1) {
 
 TEST(NodeCut, ANodeHasToGainWhatACutCosts) {
   // A quarter of the node is saved.
-  EXPECT_EQ(LeastNodeNs(Pair(0.5, 1.25), true), kCutNodeNs * 4);
+  EXPECT_EQ(LeastNodeNs(Pair(0.5, 1.25), true, kCutNs), kCutNs * 4);
   // As the CUDA-core part it takes half of the Tensor-core part's time.
-  EXPECT_EQ(LeastNodeNs(Pair(0.5, 1.25), false), kCutNodeNs * 2);
-  EXPECT_EQ(LeastNodeNs(Pair(0.5, 1.5), true), kNever);
-  EXPECT_EQ(LeastNodeNs(Pair(0.5, 1.8), true), kNever);
-  EXPECT_EQ(LeastNodeNs(Pair(0, 1), true), kNever);
+  EXPECT_EQ(LeastNodeNs(Pair(0.5, 1.25), false, kCutNs), kCutNs * 2);
+  EXPECT_EQ(LeastNodeNs(Pair(0.5, 1.5), true, kCutNs), kNever);
+  EXPECT_EQ(LeastNodeNs(Pair(0.5, 1.8), true, kCutNs), kNever);
+  EXPECT_EQ(LeastNodeNs(Pair(0, 1), true, kCutNs), kNever);
 }
 
 TEST(NodeCut, TheBestFusedKernelOfAKernelCounts) {
   std::vector<NodeKernel> kernels;
-  AddNodeKernel(Pair(0.5, 1.5), kGemm, "gemm", kernels);
+  AddNodeKernel(Pair(0.5, 1.5), kGemm, "gemm", kCutNs, kernels);
   EXPECT_TRUE(kernels.empty());
-  AddNodeKernel(Pair(0.5, 1.375), kGemm, "gemm", kernels);
-  AddNodeKernel(Pair(0.5, 1.25), kGemm, "gemm", kernels);
+  AddNodeKernel(Pair(0.5, 1.375), kGemm, "gemm", kCutNs, kernels);
+  AddNodeKernel(Pair(0.5, 1.25), kGemm, "gemm", kCutNs, kernels);
   ASSERT_EQ(kernels.size(), 1);
-  EXPECT_EQ(kernels[0].least_ns, kCutNodeNs * 4);
+  EXPECT_EQ(kernels[0].least_ns, kCutNs * 4);
 }
 
 TEST(NodeCut, PartsAndNodesAreTheWholeGraph) {

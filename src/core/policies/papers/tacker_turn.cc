@@ -52,7 +52,7 @@ bool GainsByCut(const Snapshot& snapshot, const GraphPiece& piece, const HeadVie
                        (cuda == piece.kernel && tensor == be.kernel->id);
     return joins &&
            FusedGainNs(fused, piece.kernel, piece.solo_ns, be.remaining.duration_ns, be.followed) >
-               kCutNodeNs &&
+               snapshot.cut_node_ns &&
            !IsPruned(snapshot, fused);
   });
 }

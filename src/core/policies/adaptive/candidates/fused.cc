@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "absl/types/span.h"
-#include "src/core/base/tuning.h"
 #include "src/core/policies/adaptive/arrangement/tuning.h"
 #include "src/core/policies/adaptive/arrangement/worst_latency.h"
 #include "src/core/policies/parts/bounds.h"
@@ -179,14 +178,14 @@ void FusedPartners::FindNodeWays(const LcAppView& app, const HeadView& be,
 }
 
 // With what the cut costs. None where that is more than it gains.
-FusedWay FusedPartners::NodeWayOf(const GraphPiece& node, const NodeKernelWays& ways) {
+FusedWay FusedPartners::NodeWayOf(const GraphPiece& node, const NodeKernelWays& ways) const {
   if (!node.is_node || node.solo_ns <= 0) return {};
   const auto* const found = std::find_if(ways.begin(), ways.end(), [&](const NodeKernelWay& other) {
     return other.kernel == node.kernel;
   });
   if (found == ways.end() || found->way.view == nullptr) return {};
   FusedWay way = found->way;
-  way.slowdown += static_cast<double>(kCutNodeNs) / static_cast<double>(node.solo_ns);
+  way.slowdown += static_cast<double>(snapshot_.cut_node_ns) / static_cast<double>(node.solo_ns);
   return way.gain() > 0 ? way : FusedWay();
 }
 
@@ -207,7 +206,7 @@ FusedPartners::App FusedPartners::AppBeside(int32_t lc_app, const HeadView& be) 
     if (!piece.is_node) continue;
     const FusedWay way = NodeWayOf(piece, ways);
     const double share = static_cast<double>(piece.solo_ns) / whole_ns;
-    const double cut = static_cast<double>(kCutNodeNs) / whole_ns;
+    const double cut = static_cast<double>(snapshot_.cut_node_ns) / whole_ns;
     app.slowdown += way.view == nullptr ? cut : share * (way.slowdown - 1);
     app.gain += way.view == nullptr ? -cut : share * way.gain();
   }

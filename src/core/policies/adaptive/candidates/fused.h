@@ -10,7 +10,7 @@
 //   gain      work - (slowdown - 1)       a share of LC's time; less than 0: not fused
 //   turn      kFusedTurnNs / duration     added to the slowdown where the LC kernel is known
 //   graph     of an LC app whose graph has pieces (seams/node_cut.h): slowdown and gain of its
-//             nodes, by their share of the graph; each node costs kCutNodeNs, fused or not
+//             nodes, by their share of the graph; each node costs cut_node_ns, fused or not
 //
 //   value     the whole device's, and load x share x gain
 //   share     of LC's time that is fused: the largest that the queue of every LC app keeps its
@@ -119,7 +119,7 @@ class FusedPartners {
   };
   using NodeKernelWays = BoundedList<NodeKernelWay, kMaxCutNodes>;
   void FindNodeWays(const LcAppView& app, const HeadView& be, NodeKernelWays& ways) const;
-  static FusedWay NodeWayOf(const GraphPiece& node, const NodeKernelWays& ways);
+  FusedWay NodeWayOf(const GraphPiece& node, const NodeKernelWays& ways) const;
   App AppBeside(int32_t lc_app, const HeadView& be) const;
   static double StretchOf(const FusedWay& way, const HeadView& be);
   int32_t QuotaWorkers(const HeadView& be) const;
