@@ -13,10 +13,11 @@ namespace {
 
 // A user's policy sees every field of these structs but for
 // - LcAppView::pieces, which say where a graph may be cut: a route of a user's policy never asks
-//   for it (user_policy.cc);
+//   for it (user_policy.cc); and ::main_kernel_ns and ArrangementInForce::fused, which only a
+//   policy needs that weighs fused partners as adaptive does;
 // - QueryView::serial_headroom_ns, which is kept for a policy that asks for it;
 // - HeadView::kernel, of which the head's view has the identifier and what a plan needs, and
-//   ::block_ns, which kernelet alone reads;
+//   ::block_ns and ::whole_ns, which kernelet and adaptive's fused partners alone read;
 // - PlaceView::ready, because the library sends work elsewhere until a place that it names is made;
 // - CoScheduleTable::rows, because heads name their rows, and ::sliced, which kernelet alone reads.
 // Whoever adds a field gives it to gpushare_policy.h, at the end of its struct, converts it below,
@@ -25,11 +26,11 @@ GPUSHARE_ALL_FIELDS_CONVERTED(core::PlaceView, 3);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::SplitView, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::CopyState, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::Promise, 5);
-GPUSHARE_ALL_FIELDS_CONVERTED(core::LcAppView, 29);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::LcAppView, 30);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::BeAppView, 8);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::QueryView, 9);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::Prediction, 3);
-GPUSHARE_ALL_FIELDS_CONVERTED(core::HeadView, 29);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::HeadView, 30);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::PartView, 6);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::RunningView, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::PairOption, 4);
@@ -38,7 +39,7 @@ GPUSHARE_ALL_FIELDS_CONVERTED(core::FusedView, 2);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::FusedCurveView, 6);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::CoScheduleOption, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::CoScheduleTable, 5);
-GPUSHARE_ALL_FIELDS_CONVERTED(core::ArrangementInForce, 3);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::ArrangementInForce, 4);
 // All but `partitions`: only the policy `partitioned` carries a plan of partitions out; and
 // `eviction_write_ns` and `cut_node_ns`, which only planners of fewer workers and of cut graphs
 // need.

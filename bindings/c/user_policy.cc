@@ -20,13 +20,14 @@ namespace {
 
 // A user's plan states every field of these structs but for PlannedLaunch::fused_kernel, which is
 // the pair's first, Plan::dropped, which the library counts, Plan::places_wanted: what the plan
-// names, and LcRoute::cuts_graphs, which is false: under a user's policy LC graphs run whole,
-// because its views do not say where a graph may be cut (LcAppView::pieces).
+// names, ArrangementInForce::fused, which no view of it shows, and LcRoute::cuts_graphs, which is
+// false: under a user's policy LC graphs run whole, because its views do not say where a graph may
+// be cut (LcAppView::pieces).
 GPUSHARE_ALL_FIELDS_CONVERTED(core::PlannedLaunch, 10);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::PlannedEviction, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::PlannedHold, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::LcRoute, 6);
-GPUSHARE_ALL_FIELDS_CONVERTED(core::ArrangementInForce, 3);
+GPUSHARE_ALL_FIELDS_CONVERTED(core::ArrangementInForce, 4);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::PlannedChoice, 8);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::LatencyShift, 2);
 GPUSHARE_ALL_FIELDS_CONVERTED(core::Plan, 10);

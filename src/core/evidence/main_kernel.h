@@ -21,6 +21,8 @@ struct MainKernel {
   const KernelDesc* kernel = nullptr;  // null before the app's first task with a kernel
   bool one_of_several = false;         // the app had tasks of other kernels too
   int64_t credit_ns = 0;
+  double predicted_ns = 0;  // of its launches since it is the main kernel
+  int64_t launches = 0;
   // Factor on the speed of `speeds_of` by LinkUse, as `version` of the model knows it.
   std::array<float, kLinkUses> speed_beside_copies = {1, 1, 1, 1};
   const KernelDesc* speeds_of = nullptr;
@@ -32,6 +34,8 @@ inline bool VoteMainKernel(MainKernel& main, const KernelDesc& kernel, int64_t p
   const int64_t weight = std::max<int64_t>(predicted_ns, 1);
   if (main.kernel == &kernel) {
     main.credit_ns = std::min(main.credit_ns + weight, kMaxDurationNs);
+    main.predicted_ns += static_cast<double>(predicted_ns);
+    ++main.launches;
     return false;
   }
   main.one_of_several = main.one_of_several || main.kernel != nullptr;
@@ -39,7 +43,16 @@ inline bool VoteMainKernel(MainKernel& main, const KernelDesc& kernel, int64_t p
   if (main.credit_ns >= 0 && main.kernel != nullptr) return false;
   main.kernel = &kernel;
   main.credit_ns = weight;
+  main.predicted_ns = static_cast<double>(predicted_ns);
+  main.launches = 1;
   return true;
+}
+
+// How long a launch of it takes alone, by the mean of the predictions; 0 before the first.
+inline int64_t MeanPredictedNs(const MainKernel& main) {
+  return main.launches == 0
+             ? 0
+             : static_cast<int64_t>(main.predicted_ns / static_cast<double>(main.launches));
 }
 
 // Computed anew when the main kernel or what the model knows has changed.

@@ -117,6 +117,7 @@ void ViewApp(AppEvidence& app, const LcQueue& queue, const CostModel& model, Vac
   view.expected_by_ns = app.steps.ExpectedBy(now_ns);
   const KernelDesc* const kernel = app.main_kernel.kernel;
   view.main_kernel = kernel == nullptr ? KernelId{} : kernel->id;
+  view.main_kernel_ns = MeanPredictedNs(app.main_kernel);
   const GraphCode* const graph = kernel == nullptr ? nullptr : kernel->graph();
   view.pieces = graph == nullptr ? absl::Span<const GraphPiece>() : graph->pieces;
   view.speed_beside_copies = SpeedsBesideCopies(app.main_kernel, model);

@@ -106,6 +106,7 @@ struct LcAppView {
   int32_t tasks_in_flight = 0;  // launched, not completed
   TimeNs idle_since_ns = 0;     // when active_queries last became 0
   KernelId main_kernel;         // the kernel that most of its time goes to; 0 before its first
+  int64_t main_kernel_ns = 0;   // a launch of it alone on the whole device, predicted; 0: unknown
   // That kernel's pieces, where it is a graph that can be cut at kernel nodes; else empty.
   absl::Span<const GraphPiece> pieces;
   // Factor on its speed while BE copies run, by LinkUse.
@@ -182,6 +183,8 @@ struct HeadView {
   // One block task, alone on the whole device: the whole prediction over all block tasks. 0: the
   // task has none, or nothing is predicted.
   double block_ns = 0;
+  // The whole task, alone on the whole device, where `remaining` is its rest. 0: unknown.
+  int64_t whole_ns = 0;
   // BE, a graph that can run in segments: what it gains beside queries, a share of LC's time
   // (evidence/segment_gain.h); else 0.
   double segment_gain = 0;
@@ -349,6 +352,9 @@ struct ArrangementInForce {
   int32_t trial_kernel = kNoTrial;
   // kNone: no graph runs in segments, or the policy does not compare the two ways.
   SegmentsRun segments = SegmentsRun::kNone;
+  // LC kernels on the whole device take BE kernels along in fused launches. What is on the device
+  // does not tell: the last kernel of a query may go alone.
+  bool fused = false;
 
   // The split that is on trial; kNoSplit: none.
   int32_t TriedSplit() const { return trial_kernel == kNoTrial ? kNoSplit : split; }

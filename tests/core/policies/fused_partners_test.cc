@@ -141,6 +141,84 @@ TEST_F(FusedPartnersTest, AShortKernelIsNotWorthItsTurn) {
   EXPECT_EQ(FindLaunch(PlanNow(), lc_head)->form, Form::kOriginal);
 }
 
+// Alone the kernel would have 11 us of 500 less. The partner leaves 40 us before each kernel's end,
+// of the 561 us that it takes beside it.
+TEST_F(FusedPartnersTest, TheValueCountsTurnsAndThePartnersAbsence) {
+  Gemm();
+  builder.AddBeHead(be, kernel, kMs);
+  app().main_kernel_ns = 500 * kUs;
+  const double turn = static_cast<double>(kFusedTurnNs) / (500.0 * kUs);
+  const double absent = 40.0 / (500 * (1.1 + turn));
+  const double gain = 0.6 * (1 - absent) - 0.1 - turn;
+  EXPECT_NEAR(static_cast<double>(PlanNow().choice.value), (0.6 + 0.4 * gain) * 1e6, 1e3);
+}
+
+// A BE task of 100 us is 0.2 of each LC kernel, which it leaves by itself.
+TEST_F(FusedPartnersTest, TheValueOfShortTasksIsWhatOneTaskIsToAKernel) {
+  Gemm();
+  builder.AddBeHead(be, kernel, 100 * kUs);
+  app().main_kernel_ns = 500 * kUs;
+  const double turn = static_cast<double>(kFusedTurnNs) / (500.0 * kUs);
+  const double gain = 0.2 - 0.2 * 0.1 / 0.6 - turn;
+  EXPECT_NEAR(static_cast<double>(PlanNow().choice.value), (0.6 + 0.4 * gain) * 1e6, 1e3);
+}
+
+// A queue at load 0.84 would miss a target of 12 ms. The lag leaves 5.4 ms, and a query costs 0.2.
+TEST_F(FusedPartnersTest, WhereTheLagKeepsATargetTheQueueNeedNot) {
+  app().load = 0.76;
+  app().promise.target_ns = 12 * kMs;
+  Gemm();
+  builder.AddBeHead(be, kernel, kMs);
+  const Plan plan = PlanNow();
+  EXPECT_NEAR(static_cast<double>(plan.choice.value), (0.24 + 0.76 * 0.5) * 1e6, 1e3);
+  EXPECT_EQ(plan.choice.shift.shift_ns, plan.choice.shift.limit_ns);
+}
+
+// All times of the curve are over a prediction that is 1.3 times too short.
+TEST_F(FusedPartnersTest, ACurveThatBeginsAboveOneSaysWhatTheKernelTakesAlone) {
+  Gemm();
+  builder.AddBeHead(be, kernel, kMs);
+  Pair().curve = {1.3, 1.3 * 0.1 / 0.78, 1, 0.78, 0, true};
+  EXPECT_NEAR(static_cast<double>(PlanNow().choice.value), 0.8e6, 1e3);
+}
+
+// What is left of a partner is predicted at its speed alone, so that in a fused launch it is used
+// up before its end. A plan at that time launched the whole queue without partners.
+TEST_F(FusedPartnersTest, APartnerBeyondItsPredictedTimeIsStillOne) {
+  RunningView& partner = AddPartner(500 * kUs, 400 * kUs);
+  partner.task.whole_ns = 300 * kUs;
+  partner.task.remaining.duration_ns = 0;
+  const HeadView& next = builder.AddLcKernelHead(0, gemm, 500 * kUs, 7);
+  const Plan plan = PlanNow();
+  EXPECT_TRUE(IsHeld(plan, next, Reason::kHoldWindow)) << Describe(plan);
+  EXPECT_FALSE(plan.routes[0].fast_path);
+  EXPECT_TRUE(plan.arrangement.fused);
+}
+
+// A rest of 1 us is not worth its turn, but the next task of 1 ms is behind it.
+TEST_F(FusedPartnersTest, TheRestOfATaskGoesAlongHoweverShort) {
+  const HeadView& lc_head = Gemm(15 * kMs, 7);
+  HeadView& rest = builder.AddBeHead(be, kernel, kUs);
+  rest.whole_ns = kMs;
+  EXPECT_FALSE(IsFusedWith(PlanNow(), lc_head, rest)) << "a task that never ran is as short again";
+  rest.resumed = true;
+  EXPECT_TRUE(IsFusedWith(PlanNow(), lc_head, rest));
+  app().tasks_in_flight = 1;
+  EXPECT_TRUE(IsHeld(PlanNow(), lc_head, Reason::kHoldWindow)) << "it waits for the rest too";
+}
+
+// Else the next query would find the fast path, and its kernels would all be launched at once.
+TEST_F(FusedPartnersTest, PartnersStayInForceWhileTheLastKernelRunsAlone) {
+  builder.AddQuery(lc, 15 * kMs);
+  app().tasks_in_flight = 1;
+  builder.AddBeHead(be, kernel, kMs);
+  EXPECT_TRUE(PlanNow().routes[0].fast_path) << "a query that takes no partner along";
+  builder.snapshot.in_force.fused = true;
+  const Plan plan = PlanNow();
+  EXPECT_FALSE(plan.routes[0].fast_path);
+  EXPECT_TRUE(plan.arrangement.fused);
+}
+
 // The service in the CUDA-core part: its kernel of 500 us beside a BE kernel of 1 ms in the
 // Tensor-core part. With r0 = 2 it takes 1.2 / 2 of... t(2) = 2.2 of the other's time: 1.1 of its
 // own.
@@ -262,6 +340,17 @@ TEST_F(FusedPartnersTest, APartnerLeavesInTimeForTheNextKernel) {
   builder.running[0].parts[0].launched_ns = builder.snapshot.now_ns - 520 * kUs;
   plan = PlanNow();
   EXPECT_TRUE(IsEvicted(plan, partner.task, kWholeDevice, Reason::kEvictForLc, 0));
+}
+
+// Beside the GEMM, which takes 550 us, a BE task of 300 us takes 550. One of 310 us takes more than
+// a turn longer.
+TEST_F(FusedPartnersTest, APartnerThatEndsWithItsKernelIsNotEvicted) {
+  AddPartner(500 * kUs, 540 * kUs);
+  builder.AddLcKernelHead(0, gemm, 500 * kUs);
+  for (const int64_t whole_ns : {300 * kUs, 310 * kUs}) {
+    builder.running[0].task.block_ns = static_cast<double>(whole_ns) / 100'000;
+    EXPECT_EQ(PlanNow().evictions.size(), whole_ns == 300 * kUs ? 0 : 1);
+  }
 }
 
 TEST_F(FusedPartnersTest, APartnerWhoseKernelHasEndedGoesOnUntilTheNextIsLaunched) {

@@ -15,6 +15,7 @@ namespace {
 constexpr int32_t kSms = 132;
 
 void SetBlockNs(HeadView& task) {
+  if (task.whole_ns == 0) task.whole_ns = task.remaining.duration_ns;
   if (task.block_ns > 0 || task.blocks_left <= 0) return;
   task.block_ns =
       static_cast<double>(task.remaining.duration_ns) / static_cast<double>(task.blocks_left);

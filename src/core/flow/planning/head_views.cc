@@ -63,6 +63,7 @@ void ViewTask(const Flow& flow, Task& task, double tail_rate, HeadView& view) {
       task.work.kind == TaskKind::kMemcpy ? task.work.copy.direction : CopyDirection::kNone;
   view.pinned = task.work.copy.pinned;
   view.remaining = RemainingOf(task);
+  view.whole_ns = task.progress.predicted.duration_ns;
   view.block_ns = task.work.block_tasks > 0
                       ? static_cast<double>(task.progress.predicted.duration_ns) /
                             static_cast<double>(task.work.block_tasks)

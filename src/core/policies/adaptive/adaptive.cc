@@ -135,7 +135,7 @@ ArrangementInForce InForce(const Snapshot& snapshot, const Arrangement& arrangem
                            const BesideQueries& beside, const FusedPartners& fused,
                            const Change& change) {
   if (change.waits()) return snapshot.in_force;
-  if (fused.applies()) return {change.to, arrangement.trial_kernel, SegmentsRun::kNone};
+  if (fused.applies()) return {.split = change.to, .fused = true};
   return {change.to, arrangement.trial_kernel, beside.SegmentsRunOn(arrangement)};
 }
 

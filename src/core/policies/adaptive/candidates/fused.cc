@@ -11,6 +11,7 @@
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/promise/tuning.h"
+#include "src/core/queueing/queue_tail.h"
 
 namespace gpushare::core {
 namespace {
@@ -24,7 +25,9 @@ FusedWay AtRatio(const FusedView& view, bool lc_is_tensor, double ratio) {
   way.view = &view;
   if (lc_is_tensor) {
     way.work = std::min(ratio, curve.inflection);
-    way.slowdown = curve.At(way.work);
+    way.alone = std::max(1.0, curve.intercept);
+    way.slowdown = curve.At(way.work) / way.alone;
+    way.work /= way.alone;
   } else {
     way.work = std::min(ratio, 1 / curve.inflection);
     way.slowdown = curve.At(1 / way.work) * way.work;
@@ -74,7 +77,7 @@ FusedPartners::FusedPartners(const Snapshot& snapshot, const Arrangement& apart,
 // or to a part of the device.
 bool FusedPartners::MayBePartner(const HeadView& be) const {
   return IsBeCompute(be) && be.kind == TaskKind::kKernel && be.kernel != nullptr &&
-         be.remaining.duration_ns > 0 && CanBeEvicted(snapshot_, be) && !be.runs_alone &&
+         be.whole_ns > 0 && CanBeEvicted(snapshot_, be) && !be.runs_alone &&
          !quotas_->IsConfined(be) && !quotas_->IsUnbounded(be);
 }
 
@@ -90,15 +93,15 @@ bool FusedPartners::KeepsReservation(const FusedView& view, bool lc_is_tensor,
 // BE work goes on with as many workers as its quota has left, and slows the LC kernel in
 // proportion: its other fused blocks have no partner, and all blocks share one counter of block
 // tasks. Fewer workers have more of the BE task each: its load ratio in their blocks is larger.
-FusedWay FusedPartners::WithinQuota(const FusedView& view, bool lc_is_tensor,
-                                    const Pair& pair) const {
+FusedWay FusedPartners::WithinQuota(const FusedView& view, bool lc_is_tensor, const Pair& pair,
+                                    double ratio) const {
   const int64_t all = FusedBlocks(snapshot_, *view.kernel) * BlocksOf(*view.kernel, !lc_is_tensor);
   if (!quotas_->BoundsWorkers(*pair.be) || pair.workers_left >= all) {
-    return AtRatio(view, lc_is_tensor, pair.ratio);
+    return AtRatio(view, lc_is_tensor, ratio);
   }
   if (pair.workers_left <= 0) return {};
   const double share = static_cast<double>(pair.workers_left) / static_cast<double>(all);
-  FusedWay way = AtRatio(view, lc_is_tensor, pair.ratio / share);
+  FusedWay way = AtRatio(view, lc_is_tensor, ratio / share);
   way.partner_workers = pair.workers_left;
   way.work *= share;
   way.slowdown = 1 + share * (way.slowdown - 1);
@@ -110,17 +113,27 @@ int32_t FusedPartners::QuotaWorkers(const HeadView& be) const {
   return snapshot_.be_apps[static_cast<size_t>(be.app)].quota_capsms * WorkersOfSm(be.kernel);
 }
 
+FusedWay FusedPartners::WayAt(const FusedView& view, const Pair& pair, double ratio) const {
+  const bool lc_is_tensor = view.kernel->tensor_part == pair.lc;
+  FusedWay way = WithinQuota(view, lc_is_tensor, pair, ratio);
+  if (way.view != nullptr) way.slowdown += pair.turn;
+  return way;
+}
+
+// The rest of a task is judged by what the pair gains, however short it is: the app's next task is
+// behind it, and without it all LC kernels that wait would go alone.
 FusedWay FusedPartners::BestWay(const Pair& pair) const {
   FusedWay best;
+  double most = 0;
   if (!pair.lc || !(pair.ratio > 0)) return best;
   for (const FusedView& view : snapshot_.fused) {
     const bool lc_is_tensor = view.kernel->tensor_part == pair.lc;
     if (!Joins(*view.kernel, pair.lc, pair.be->kernel->id)) continue;
     if (!KeepsReservation(view, lc_is_tensor, pair.lc_kernel)) continue;
-    FusedWay way = WithinQuota(view, lc_is_tensor, pair);
-    if (way.view == nullptr) continue;
-    way.slowdown += pair.turn;
-    if (way.gain() > best.gain()) best = way;
+    const double gain = WayAt(view, pair, pair.is_rest ? kEndless : pair.ratio).gain();
+    if (gain <= most) continue;
+    most = gain;
+    best = WayAt(view, pair, pair.ratio);
   }
   // What it takes to send the partner away must fit the budgets as any eviction.
   const bool leaves =
@@ -134,11 +147,13 @@ FusedWay FusedPartners::WayOf(const HeadView& lc, const HeadView& be, bool runs)
   }
   if (!MayBePartner(be) || (!runs && !quotas_->HasRoom(be, kWholeDevice))) return {};
   const auto lc_ns = static_cast<double>(lc.remaining.duration_ns);
+  const int64_t be_ns = runs ? be.whole_ns : be.remaining.duration_ns;
   return BestWay({.lc = lc.kernel->id,
                   .lc_kernel = lc.kernel,
                   .be = &be,
-                  .ratio = static_cast<double>(be.remaining.duration_ns) / lc_ns,
+                  .ratio = static_cast<double>(be_ns) / lc_ns,
                   .turn = kFusedTurnNs / lc_ns,
+                  .is_rest = runs || be.resumed,
                   .workers_left = runs ? QuotaWorkers(be) : quotas_->WorkersLeft(be)});
 }
 
@@ -189,13 +204,30 @@ FusedWay FusedPartners::NodeWayOf(const GraphPiece& node, const NodeKernelWays& 
   return way.gain() > 0 ? way : FusedWay();
 }
 
+// Of tasks of its main kernel. A BE task that is longer than the LC kernel leaves before the end,
+// and is not there while it does.
+FusedPartners::App FusedPartners::KernelBeside(const LcAppView& view, const HeadView& be) const {
+  if (!MayBePartner(be)) return {1, 0};
+  Pair pair = {.lc = view.main_kernel, .be = &be, .workers_left = QuotaWorkers(be)};
+  const auto lc_ns = static_cast<double>(view.main_kernel_ns);
+  if (lc_ns > 0) {
+    pair.ratio = static_cast<double>(be.whole_ns) / lc_ns;
+    pair.turn = kFusedTurnNs / lc_ns;
+  }
+  const FusedWay way = BestWay(pair);
+  if (way.view == nullptr) return {1, 0};
+  App app{way.slowdown, way.gain()};
+  if (lc_ns > 0 && pair.ratio > way.work * way.alone) {
+    const double absent_ns = static_cast<double>(LeavesWithin(way, be));
+    app.gain -= way.work * std::min(1.0, absent_ns / (lc_ns * way.alone * way.slowdown));
+  }
+  return app.gain > 0 ? app : App{1, 0};
+}
+
 // The app's time beside the BE task. gain 0: it takes no partner along.
 FusedPartners::App FusedPartners::AppBeside(int32_t lc_app, const HeadView& be) const {
   const LcAppView& view = snapshot_.lc_apps[static_cast<size_t>(lc_app)];
-  if (view.pieces.empty()) {
-    const FusedWay way = MainWayOf(lc_app, be);
-    return way.view == nullptr ? App{1, 0} : App{way.slowdown, way.gain()};
-  }
+  if (view.pieces.empty()) return KernelBeside(view, be);
   App app{1, 0};
   double whole_ns = 0;
   for (const GraphPiece& piece : view.pieces) whole_ns += static_cast<double>(piece.solo_ns);
@@ -244,6 +276,12 @@ int64_t FusedPartners::EvictionOf(const FusedWay& way, const HeadView& be) {
   return Stretched(be.eviction_ns, StretchOf(way, be));
 }
 
+int64_t FusedPartners::TimeOf(const FusedWay& way, const HeadView& be) {
+  const double alone_ns = static_cast<double>(be.blocks_left) * be.block_ns;
+  const double pace = way.work * (1 + way.view->curve.error) / way.slowdown;
+  return Stretched(static_cast<int64_t>(alone_ns), 1 / std::max(pace, kTie));
+}
+
 int64_t FusedPartners::LeavesWithin(const FusedWay& way, const HeadView& be) {
   return Stretched(be.eviction_p99_ns, StretchOf(way, be));
 }
@@ -268,11 +306,13 @@ void FusedPartners::ReadApps() {
   for (size_t a = 0; a < apps && tasks > 0; ++a) apps_[a].gain /= tasks;
 }
 
-// Not where a query is active that takes no partner along: nothing of it can.
+// Not where a query is active that takes no partner along: nothing of it can. Partners that are in
+// force stay so while the last kernel of a query runs alone: else the queries behind it would be
+// launched at once, and hold BE work until the queue is empty.
 bool FusedPartners::IsInUse() const {
   const bool active = std::any_of(snapshot_.lc_apps.begin(), snapshot_.lc_apps.end(),
                                   [](const LcAppView& app) { return app.active_queries > 0; });
-  if (!active || AnyFusedPart(snapshot_)) return true;
+  if (!active || snapshot_.in_force.fused || AnyFusedPart(snapshot_)) return true;
   return std::any_of(snapshot_.heads.begin(), snapshot_.heads.end(), [&](const HeadView& head) {
     return head.app_class == AppClass::kLatencyCritical && MayFuse(head.app);
   });
@@ -289,6 +329,50 @@ int64_t FusedPartners::LongestEviction() const {
   return longest_ns;
 }
 
+LatencyAtSlowdowns FusedPartners::LatencyOfShare(double share, int64_t delay_ns) const {
+  std::array<double, kMaxApps> slowdowns;
+  for (size_t a = 0; a < snapshot_.lc_apps.size(); ++a) {
+    slowdowns[a] = 1 + share * (apps_[a].slowdown - 1);
+  }
+  return LatencyAt(snapshot_, {slowdowns.data(), snapshot_.lc_apps.size()}, delay_ns);
+}
+
+// The slack of an app's lag. Before its shadow's p99 is known, that of a target beside the p99 of a
+// queue at the load.
+double FusedPartners::LagSlackOf(const LcAppView& app, double load) const {
+  const int64_t slack_ns = app.promise.LagSlack(app.solo_ns, app.shadow_p99_ns);
+  if (slack_ns != kNever) return static_cast<double>(slack_ns);
+  double service_ns = 0;
+  for (const LcAppView& other : snapshot_.lc_apps) {
+    service_ns = std::max(service_ns, static_cast<double>(other.solo_ns));
+  }
+  const auto target_ns = static_cast<double>(app.promise.target_ns);
+  const double alone_ns =
+      QueueP99(static_cast<double>(app.solo_ns), service_ns, std::min(load, kLoadMax));
+  return kBoundShareOfSplit * (target_ns - alone_ns);
+}
+
+// Each launch is judged by the lag, so that no query is later than its slack
+// (carry_out/fused_heads.cc). So the queue of an app that has a target alone need not keep it as if
+// all launches had partners.
+// As on a split, two queries may not take the slack, and the load stays below what is judged.
+bool FusedPartners::LagKeeps(double share) const {
+  double load = 0;
+  double longer_load = 0;
+  for (size_t a = 0; a < snapshot_.lc_apps.size(); ++a) {
+    load += snapshot_.lc_apps[a].load;
+    longer_load += snapshot_.lc_apps[a].load * share * (apps_[a].slowdown - 1);
+  }
+  for (size_t a = 0; a < snapshot_.lc_apps.size(); ++a) {
+    const LcAppView& app = snapshot_.lc_apps[a];
+    if (HasNeverSent(app) || app.solo_ns <= 0) continue;
+    if (!app.promise.HasOnlyATarget()) return false;
+    const double longer_ns = share * (apps_[a].slowdown - 1) * static_cast<double>(app.solo_ns);
+    if (2 * longer_ns > LagSlackOf(app, load)) return false;
+  }
+  return load + longer_load <= kQueueLoadMax;
+}
+
 void FusedPartners::Judge(const Arrangement& apart) {
   double load = 0;
   double gain = 0;
@@ -298,21 +382,22 @@ void FusedPartners::Judge(const Arrangement& apart) {
   }
   if (!(gain > kTie) || !IsInUse()) return;
   const double whole = snapshot_.splits.empty() ? 1 - std::min(load, kLoadMax) : apart.whole_value;
-  const double bonus = AnyFusedPart(snapshot_) ? kLayoutHysteresis : 0;
+  const bool in_force = snapshot_.in_force.fused || AnyFusedPart(snapshot_);
+  const double bonus = in_force ? kLayoutHysteresis : 0;
   const int64_t delay_ns = LongestEviction();
-  for (double share = 1; share >= kIdleShareMin; share /= 2) {
-    std::array<double, kMaxApps> slowdowns;
-    for (size_t a = 0; a < snapshot_.lc_apps.size(); ++a) {
-      slowdowns[a] = 1 + share * (apps_[a].slowdown - 1);
+  double share = 1;
+  for (double step = 1; step >= kIdleShareMin; step /= 2) {
+    const LatencyAtSlowdowns latency = LatencyOfShare(share, delay_ns);
+    const bool kept = latency.kept || LagKeeps(share);
+    if (kept) {
+      value_ = whole + share * gain;
+      shift_ = latency.shift;
+      shift_.shift_ns = std::min(shift_.shift_ns, shift_.limit_ns);  // the lag ends it there
+      if (share >= 1) break;
     }
-    const LatencyAtSlowdowns latency =
-        LatencyAt(snapshot_, {slowdowns.data(), snapshot_.lc_apps.size()}, delay_ns);
-    if (!latency.kept) continue;
-    value_ = whole + share * gain;
-    shift_ = latency.shift;
-    applies_ = value_ + bonus > other_value_;
-    return;
+    share += (kept ? step : -step) / 2;
   }
+  applies_ = value_ > 0 && value_ + bonus > other_value_;
 }
 
 }  // namespace gpushare::core

@@ -9,6 +9,8 @@
 //   work      r0                          BE work in an LC kernel's time alone; 1 / r0
 //   gain      work - (slowdown - 1)       a share of LC's time; less than 0: not fused
 //   turn      kFusedTurnNs / duration     added to the slowdown where the LC kernel is known
+//   absent    work x LeavesWithin / (duration x slowdown), off the app's gain: a BE task that is
+//             longer than the LC kernel leaves before its end
 //   graph     of an LC app whose graph has pieces (seams/node_cut.h): slowdown and gain of its
 //             nodes, by their share of the graph; each node costs cut_node_ns, fused or not
 //
@@ -36,6 +38,7 @@
 #include "src/core/base/limits.h"
 #include "src/core/policies/adaptive/arrangement/arrangement.h"
 #include "src/core/policies/adaptive/arrangement/shift.h"
+#include "src/core/policies/adaptive/arrangement/worst_latency.h"
 #include "src/core/policies/parts/be_quota.h"
 #include "src/core/seams/snapshot.h"
 
@@ -46,7 +49,10 @@ struct FusedWay {
   const FusedView* view = nullptr;  // null: in none
   double slowdown = 1;              // of the LC kernel, with the error and a turn
   double work = 0;                  // of the BE task, in the LC kernel's time alone
-  int32_t partner_workers = 0;      // that its quota leaves the BE task; 0: all
+  // The LC kernel's time alone over its prediction, as the curve of a Tensor-core part begins. A
+  // kernel that never runs alone is measured no other way.
+  double alone = 1;
+  int32_t partner_workers = 0;  // that its quota leaves the BE task; 0: all
   double gain() const { return work - (slowdown - 1); }
 };
 
@@ -80,8 +86,8 @@ class FusedPartners {
   double SlowdownOf(int32_t lc_app) const { return apps_[static_cast<size_t>(lc_app)].slowdown; }
 
   // The fused kernel of this LC head and BE task that gains most, both at their predicted
-  // durations; without one that gains, or where the BE task may not be a partner, none. A task that
-  // `runs` will have left, and given back what it has of its quota.
+  // durations; without one that gains, or where the BE task may not be a partner, none. Of a task
+  // that `runs`: as if its rest or the task behind it were ready, with all of its quota.
   FusedWay WayOf(const HeadView& lc, const HeadView& be, bool runs) const;
   // The same of the app's main kernel and a BE task without an end, and without a turn. Of a graph
   // with pieces, of the node that gains most.
@@ -93,6 +99,8 @@ class FusedPartners {
   // has left.
   static int64_t EvictionOf(const FusedWay& way, const HeadView& be);
   static int64_t LeavesWithin(const FusedWay& way, const HeadView& be);
+  // How long the BE task, or its rest, takes beside an LC kernel, from its launch on.
+  static int64_t TimeOf(const FusedWay& way, const HeadView& be);
 
  private:
   // The kernels of an LC app beside the BE work that is there.
@@ -109,8 +117,10 @@ class FusedPartners {
     const HeadView* be = nullptr;
     double ratio = kEndless;   // the BE task's time alone over the LC kernel's
     double turn = 0;           // over the LC kernel's time
+    bool is_rest = false;      // of a BE task that was on the device before
     int32_t workers_left = 0;  // that the quota leaves the BE task, where one bounds its workers
   };
+  FusedWay WayAt(const FusedView& view, const Pair& pair, double ratio) const;
   FusedWay BestWay(const Pair& pair) const;
   // The way of each kernel of the app's nodes beside the BE task, in front of any cost of a cut.
   struct NodeKernelWay {
@@ -120,15 +130,20 @@ class FusedPartners {
   using NodeKernelWays = BoundedList<NodeKernelWay, kMaxCutNodes>;
   void FindNodeWays(const LcAppView& app, const HeadView& be, NodeKernelWays& ways) const;
   FusedWay NodeWayOf(const GraphPiece& node, const NodeKernelWays& ways) const;
+  App KernelBeside(const LcAppView& view, const HeadView& be) const;
   App AppBeside(int32_t lc_app, const HeadView& be) const;
   static double StretchOf(const FusedWay& way, const HeadView& be);
   int32_t QuotaWorkers(const HeadView& be) const;
   bool MayBePartner(const HeadView& be) const;
   bool KeepsReservation(const FusedView& view, bool lc_is_tensor, const KernelDesc* lc) const;
-  FusedWay WithinQuota(const FusedView& view, bool lc_is_tensor, const Pair& pair) const;
+  FusedWay WithinQuota(const FusedView& view, bool lc_is_tensor, const Pair& pair,
+                       double ratio) const;
   void ReadApps();
   bool IsInUse() const;
   int64_t LongestEviction() const;
+  LatencyAtSlowdowns LatencyOfShare(double share, int64_t delay_ns) const;
+  double LagSlackOf(const LcAppView& app, double load) const;
+  bool LagKeeps(double share) const;
   void Judge(const Arrangement& apart);
 
   const Snapshot& snapshot_;

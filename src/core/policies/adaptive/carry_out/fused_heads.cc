@@ -71,8 +71,8 @@ int64_t FusedHeads::LagOf(size_t lc_app) const {
 
 // Queries of other apps wait behind the kernel too, and so do those that come now.
 bool FusedHeads::HasRoomFor(const HeadView& lc, const FusedWay& way, int turns) const {
-  const int64_t charge_ns =
-      ScaledNs(lc.remaining.duration_ns, way.slowdown - 1) + (turns - 1) * kFusedTurnNs;
+  const int64_t charge_ns = ScaledNs(lc.remaining.duration_ns, way.alone * (way.slowdown - 1)) +
+                            (turns - 1) * kFusedTurnNs;
   if (charge_ns > MinHeadroom(snapshot_)) return false;
   for (size_t a = 0; a < snapshot_.lc_apps.size(); ++a) {
     const LcAppView& app = snapshot_.lc_apps[a];
@@ -100,7 +100,8 @@ FusedHeads::Partner FusedHeads::FindPartner(const HeadView& lc) const {
   shares_.Order(order);
   for (const HeadView* be : order) {
     const FusedWay way = partners_.WayOf(lc, *be, /*runs=*/false);
-    if (way.view == nullptr || way.gain() <= best.way.gain()) continue;
+    if (way.view == nullptr) continue;
+    if (best.be != nullptr && way.gain() <= best.way.gain()) continue;
     if (HasRoomFor(lc, way, 1)) best = {be, way};
   }
   return best;
@@ -173,7 +174,8 @@ void FusedHeads::PlanLcHead(const HeadView& lc, bool is_only, Plan& plan) {
   LaunchAlone(lc, 1, plan);
 }
 
-// When a partner leaves its launch so that it has left it at the LC kernel's predicted end.
+// When a partner leaves its launch so that it has left it at the LC kernel's predicted end. One
+// that ends about then ends by itself: its rest would take the next kernel for itself.
 TimeNs FusedHeads::LeavesAt(const RunningView& running) const {
   TimeNs leaves_ns = kNever;
   for (size_t a = 0; a < snapshot_.lc_apps.size(); ++a) {
@@ -181,8 +183,9 @@ TimeNs FusedHeads::LeavesAt(const RunningView& running) const {
     if (snapshot_.lc_apps[a].tasks_in_flight == 0 || !partners_.MayFuse(lc_app)) continue;
     const FusedWay way = partners_.MainWayOf(lc_app, running.task);
     if (way.view == nullptr) continue;
-    const int64_t beside_ns =
-        ScaledNs(IssuedNs(snapshot_, lc_app), way.slowdown / (1 + way.view->curve.error));
+    const int64_t beside_ns = ScaledNs(IssuedNs(snapshot_, lc_app),
+                                       way.alone * way.slowdown / (1 + way.view->curve.error));
+    if (FusedPartners::TimeOf(way, running.task) <= SumNs(beside_ns, kFusedTurnNs)) continue;
     const int64_t stays_ns = beside_ns - FusedPartners::LeavesWithin(way, running.task);
     leaves_ns = std::min(leaves_ns, running.parts[0].launched_ns + std::max<int64_t>(0, stays_ns));
   }
