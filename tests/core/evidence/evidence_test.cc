@@ -512,5 +512,18 @@ TEST_F(EvidenceTest, AnIntervalCountsForAllKnownGraphsBeside) {
   EXPECT_EQ(GainOf(evidence.segment_gains, graphs[2].id, 100 * kMs), before);
 }
 
+// The first kernel's predictions leave with it.
+TEST(MainKernelTest, ItsTimeIsTheMeanOfItsPredictions) {
+  MainKernel main;
+  EXPECT_EQ(MeanPredictedNs(main), 0);
+  const KernelDesc one;
+  const KernelDesc other;
+  VoteMainKernel(main, one, 100);
+  VoteMainKernel(main, one, 300);
+  EXPECT_EQ(MeanPredictedNs(main), 200);
+  EXPECT_TRUE(VoteMainKernel(main, other, 1'000));
+  EXPECT_EQ(MeanPredictedNs(main), 1'000);
+}
+
 }  // namespace
 }  // namespace gpushare::core

@@ -373,6 +373,24 @@ bool FusedPartners::LagKeeps(double share) const {
   return load + longer_load <= kQueueLoadMax;
 }
 
+// Of LC's time that may be fused, with its shift; 0: none.
+double FusedPartners::LargestShare() {
+  const int64_t delay_ns = LongestEviction();
+  double largest = 0;
+  double share = 1;
+  for (double step = 1; step >= kIdleShareMin && largest < 1; step /= 2) {
+    const LatencyAtSlowdowns latency = LatencyOfShare(share, delay_ns);
+    const bool kept = latency.kept || LagKeeps(share);
+    if (kept) {
+      largest = share;
+      shift_ = latency.shift;
+      shift_.shift_ns = std::min(shift_.shift_ns, shift_.limit_ns);  // the lag ends it there
+    }
+    share += (kept ? step : -step) / 2;
+  }
+  return largest;
+}
+
 void FusedPartners::Judge(const Arrangement& apart) {
   double load = 0;
   double gain = 0;
@@ -381,23 +399,12 @@ void FusedPartners::Judge(const Arrangement& apart) {
     gain += snapshot_.lc_apps[a].load * apps_[a].gain;
   }
   if (!(gain > kTie) || !IsInUse()) return;
+  const double share = LargestShare();
+  if (!(share > 0)) return;
   const double whole = snapshot_.splits.empty() ? 1 - std::min(load, kLoadMax) : apart.whole_value;
   const bool in_force = snapshot_.in_force.fused || AnyFusedPart(snapshot_);
-  const double bonus = in_force ? kLayoutHysteresis : 0;
-  const int64_t delay_ns = LongestEviction();
-  double share = 1;
-  for (double step = 1; step >= kIdleShareMin; step /= 2) {
-    const LatencyAtSlowdowns latency = LatencyOfShare(share, delay_ns);
-    const bool kept = latency.kept || LagKeeps(share);
-    if (kept) {
-      value_ = whole + share * gain;
-      shift_ = latency.shift;
-      shift_.shift_ns = std::min(shift_.shift_ns, shift_.limit_ns);  // the lag ends it there
-      if (share >= 1) break;
-    }
-    share += (kept ? step : -step) / 2;
-  }
-  applies_ = value_ > 0 && value_ + bonus > other_value_;
+  value_ = whole + share * gain;
+  applies_ = value_ + (in_force ? kLayoutHysteresis : 0) > other_value_;
 }
 
 }  // namespace gpushare::core

@@ -7,6 +7,7 @@
 //
 //   slowdown  t(r0) (1 + e)               of the LC kernel; in the CUDA-core part over r0
 //   work      r0                          BE work in an LC kernel's time alone; 1 / r0
+//   alone     t(0), at least 1            of a Tensor-core part; slowdown and work are over it
 //   gain      work - (slowdown - 1)       a share of LC's time; less than 0: not fused
 //   turn      kFusedTurnNs / duration     added to the slowdown where the LC kernel is known
 //   absent    work x LeavesWithin / (duration x slowdown), off the app's gain: a BE task that is
@@ -16,7 +17,7 @@
 //
 //   value     the whole device's, and load x share x gain
 //   share     of LC's time that is fused: the largest that the queue of every LC app keeps its
-//             promise with. Each launch is judged by itself again, by the lag.
+//             promise with, or the lag a target: each launch is judged by itself again, by the lag
 //   shift     of the LC app that this brings closest to its limit
 //
 // BE work stays within its quota by its own eviction word, so that the gain counts only the quota's
@@ -144,6 +145,7 @@ class FusedPartners {
   LatencyAtSlowdowns LatencyOfShare(double share, int64_t delay_ns) const;
   double LagSlackOf(const LcAppView& app, double load) const;
   bool LagKeeps(double share) const;
+  double LargestShare();
   void Judge(const Arrangement& apart);
 
   const Snapshot& snapshot_;
