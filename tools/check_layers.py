@@ -197,7 +197,7 @@ LAYERS = (
           ('events', 'base scenario workloads run', ()),
           ('colocate', 'base scenario workloads run events', ()),
           ('report', 'base scenario workloads run events colocate', ()),
-          ('plan', 'base scenario workloads run colocate report', (NLOHMANN, PARTITION, PLACEMENT)),
+          ('plan', 'base scenario workloads run colocate report datacenter', (NLOHMANN, PARTITION, PLACEMENT)),
           ('plot', 'base scenario workloads run events colocate report', ()),
           ('profile', 'base scenario workloads run events colocate report', (NLOHMANN,)),
           ('datacenter', 'base scenario workloads run colocate report', (NLOHMANN, PLACEMENT)),

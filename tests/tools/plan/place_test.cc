@@ -108,6 +108,19 @@ TEST_F(PlaceTest, PairsWithoutARowArePredicted) {
   EXPECT_FALSE(placed.contains("not_predicted"));
 }
 
+// The scenario of `gpushare datacenter` has services that copy, which the model does not know.
+TEST_F(PlaceTest, AWarehouseDescribesItsKinds) {
+  const std::string cluster = R"({
+    "gpus": [{"name": "h200", "memory_bytes": 100, "count": 2}],
+    "lc_apps": [{"name": "a", "kind": "asr", "load": 0.4, "memory_bytes": 1},
+                {"name": "f", "kind": "face", "load": 0.4, "memory_bytes": 1}],
+    "be_apps": [{"name": "m", "kind": "mriq", "memory_bytes": 1}]
+  })";
+  const Answer answer = RunTool({"place", File(cluster), "--predict", Scenario("warehouse")});
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("'face' is not predicted: it copies"));
+}
+
 // A pair that was measured up to a load is not allowed above it.
 TEST_F(PlaceTest, AMeasuredPairIsNotPredictedAboveItsLoad) {
   const std::string cluster = R"({

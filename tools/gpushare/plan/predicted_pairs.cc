@@ -7,6 +7,9 @@
 
 #include "src/models/placement/cost_model_pairs.h"
 #include "tools/gpushare/base/files.h"
+#include "tools/gpushare/base/json_reader.h"
+#include "tools/gpushare/base/limits.h"
+#include "tools/gpushare/datacenter/warehouse.h"
 
 namespace gpushare::tool {
 
@@ -34,12 +37,21 @@ std::set<std::string> KindsOf(const std::vector<App>& apps) {
   return kinds;
 }
 
+// Of a scenario of `gpushare colocate` or of `gpushare datacenter`.
+Scenario AppsOf(const std::string& file) {
+  const std::string text = ReadFile(file, kScenarioBytesMax);
+  Scenario out = ParseJson(text, file).contains("datacenter") ? ParseWarehouse(text, file).apps
+                                                              : ParseScenario(text, file);
+  RequireProfile(out);
+  return out;
+}
+
 }  // namespace
 
 PredictedPairs::PredictedPairs(const Cluster& cluster, const std::string& scenario)
     : table_(cluster.pairs), workloads_(MakeNoWorkloads()) {
   for (const PairRow& row : cluster.pairs) with_rows_.emplace(row.lc, row.be);
-  const Scenario known = LoadScenario(FindScenario(scenario));
+  const Scenario known = AppsOf(FindScenario(scenario));
   runtime_ = OpenRuntime({.device = "sim", .profile = known.profile}, "bare");
   kernels_ = std::make_unique<KernelTable>(runtime_.get(), *workloads_);
   const auto absent = [&](const std::string& kind) {
