@@ -17,11 +17,15 @@
 
 namespace gpushare::core {
 
+// Once the mean is over so many launches, they count as half as many: predictions and block tasks
+// change.
+inline constexpr int64_t kMainKernelLaunches = 128;
+
 struct MainKernel {
   const KernelDesc* kernel = nullptr;  // null before the app's first task with a kernel
   bool one_of_several = false;         // the app had tasks of other kernels too
   int64_t credit_ns = 0;
-  double predicted_ns = 0;  // of its launches since it is the main kernel
+  double predicted_ns = 0;  // of `launches` of it, of late
   int64_t launches = 0;
   // Factor on the speed of `speeds_of` by LinkUse, as `version` of the model knows it.
   std::array<float, kLinkUses> speed_beside_copies = {1, 1, 1, 1};
@@ -35,7 +39,10 @@ inline bool VoteMainKernel(MainKernel& main, const KernelDesc& kernel, int64_t p
   if (main.kernel == &kernel) {
     main.credit_ns = std::min(main.credit_ns + weight, kMaxDurationNs);
     main.predicted_ns += static_cast<double>(predicted_ns);
-    ++main.launches;
+    if (++main.launches == kMainKernelLaunches) {
+      main.predicted_ns /= 2;
+      main.launches /= 2;
+    }
     return false;
   }
   main.one_of_several = main.one_of_several || main.kernel != nullptr;
@@ -48,7 +55,7 @@ inline bool VoteMainKernel(MainKernel& main, const KernelDesc& kernel, int64_t p
   return true;
 }
 
-// How long a launch of it takes alone, by the mean of the predictions; 0 before the first.
+// How long a launch of it takes alone, by the mean of late predictions; 0 before the first.
 inline int64_t MeanPredictedNs(const MainKernel& main) {
   return main.launches == 0
              ? 0

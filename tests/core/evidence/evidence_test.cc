@@ -513,6 +513,16 @@ TEST_F(EvidenceTest, AnIntervalCountsForAllKnownGraphsBeside) {
 }
 
 // The first kernel's predictions leave with it.
+// A batch of another size counts after some hundred launches, whatever came before.
+TEST(MainKernelTest, ItsTimeFollowsItsLatePredictions) {
+  MainKernel main;
+  KernelDesc kernel;
+  for (int i = 0; i < 100'000; ++i) VoteMainKernel(main, kernel, 100);
+  EXPECT_EQ(MeanPredictedNs(main), 100);
+  for (int i = 0; i < 500; ++i) VoteMainKernel(main, kernel, 400);
+  EXPECT_NEAR(static_cast<double>(MeanPredictedNs(main)), 400, 10);
+}
+
 TEST(MainKernelTest, ItsTimeIsTheMeanOfItsPredictions) {
   MainKernel main;
   EXPECT_EQ(MeanPredictedNs(main), 0);

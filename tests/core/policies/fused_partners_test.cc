@@ -207,6 +207,18 @@ TEST_F(FusedPartnersTest, TheRestOfATaskGoesAlongHoweverShort) {
   EXPECT_TRUE(IsHeld(PlanNow(), lc_head, Reason::kHoldWindow)) << "it waits for the rest too";
 }
 
+// One block task is left, so that a single worker has it. The pair is judged with all of the quota.
+TEST_F(FusedPartnersTest, TheRestOfATaskWithinAQuotaGoesAlong) {
+  const HeadView& lc_head = Gemm(15 * kMs, 7);
+  HeadView& rest = builder.AddBeHead(be, kernel, kUs);
+  rest.whole_ns = kMs;
+  rest.blocks_left = 1;
+  builder.be_apps[0].quota_capsms = 100 / rest.kernel->resources.workers_per_sm_max;
+  EXPECT_FALSE(IsFusedWith(PlanNow(), lc_head, rest)) << "a task that never ran is as short again";
+  rest.resumed = true;
+  EXPECT_TRUE(IsFusedWith(PlanNow(), lc_head, rest));
+}
+
 // Else the next query would find the fast path, and its kernels would all be launched at once.
 TEST_F(FusedPartnersTest, PartnersStayInForceWhileTheLastKernelRunsAlone) {
   builder.AddQuery(lc, 15 * kMs);

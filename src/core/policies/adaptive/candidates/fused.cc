@@ -93,15 +93,15 @@ bool FusedPartners::KeepsReservation(const FusedView& view, bool lc_is_tensor,
 // BE work goes on with as many workers as its quota has left, and slows the LC kernel in
 // proportion: its other fused blocks have no partner, and all blocks share one counter of block
 // tasks. Fewer workers have more of the BE task each: its load ratio in their blocks is larger.
-FusedWay FusedPartners::WithinQuota(const FusedView& view, bool lc_is_tensor, const Pair& pair,
-                                    double ratio) const {
+FusedWay FusedPartners::WithinQuota(const FusedView& view, bool lc_is_tensor,
+                                    const Pair& pair) const {
   const int64_t all = FusedBlocks(snapshot_, *view.kernel) * BlocksOf(*view.kernel, !lc_is_tensor);
   if (!quotas_->BoundsWorkers(*pair.be) || pair.workers_left >= all) {
-    return AtRatio(view, lc_is_tensor, ratio);
+    return AtRatio(view, lc_is_tensor, pair.ratio);
   }
   if (pair.workers_left <= 0) return {};
   const double share = static_cast<double>(pair.workers_left) / static_cast<double>(all);
-  FusedWay way = AtRatio(view, lc_is_tensor, ratio / share);
+  FusedWay way = AtRatio(view, lc_is_tensor, pair.ratio / share);
   way.partner_workers = pair.workers_left;
   way.work *= share;
   way.slowdown = 1 + share * (way.slowdown - 1);
@@ -113,27 +113,34 @@ int32_t FusedPartners::QuotaWorkers(const HeadView& be) const {
   return snapshot_.be_apps[static_cast<size_t>(be.app)].quota_capsms * WorkersOfSm(be.kernel);
 }
 
-FusedWay FusedPartners::WayAt(const FusedView& view, const Pair& pair, double ratio) const {
+FusedWay FusedPartners::WayAt(const FusedView& view, const Pair& pair) const {
   const bool lc_is_tensor = view.kernel->tensor_part == pair.lc;
-  FusedWay way = WithinQuota(view, lc_is_tensor, pair, ratio);
+  FusedWay way = WithinQuota(view, lc_is_tensor, pair);
   if (way.view != nullptr) way.slowdown += pair.turn;
   return way;
 }
 
-// The rest of a task is judged by what the pair gains, however short it is: the app's next task is
-// behind it, and without it all LC kernels that wait would go alone.
+// The rest of a task is judged by what the pair gains with all workers of the quota, however short
+// it is: the app's next task is behind it, and without it all LC kernels that wait would go alone.
 FusedWay FusedPartners::BestWay(const Pair& pair) const {
   FusedWay best;
   double most = 0;
   if (!pair.lc || !(pair.ratio > 0)) return best;
+  Pair judged = pair;
+  if (pair.is_rest) {
+    judged.ratio = kEndless;
+    judged.workers_left = QuotaWorkers(*pair.be);
+  }
   for (const FusedView& view : snapshot_.fused) {
     const bool lc_is_tensor = view.kernel->tensor_part == pair.lc;
     if (!Joins(*view.kernel, pair.lc, pair.be->kernel->id)) continue;
     if (!KeepsReservation(view, lc_is_tensor, pair.lc_kernel)) continue;
-    const double gain = WayAt(view, pair, pair.is_rest ? kEndless : pair.ratio).gain();
+    const double gain = WayAt(view, judged).gain();
     if (gain <= most) continue;
+    const FusedWay way = WayAt(view, pair);
+    if (way.view == nullptr) continue;
     most = gain;
-    best = WayAt(view, pair, pair.ratio);
+    best = way;
   }
   // What it takes to send the partner away must fit the budgets as any eviction.
   const bool leaves =
@@ -306,9 +313,9 @@ void FusedPartners::ReadApps() {
   for (size_t a = 0; a < apps && tasks > 0; ++a) apps_[a].gain /= tasks;
 }
 
-// Not where a query is active that takes no partner along: nothing of it can. Partners that are in
-// force stay so while the last kernel of a query runs alone: else the queries behind it would be
-// launched at once, and hold BE work until the queue is empty.
+// Not where all queries that are active take no partner along, unless partners are in force. Those
+// stay so while the last kernel of a query runs alone: else the queries behind it would be launched
+// at once, and hold BE work until the queue is empty.
 bool FusedPartners::IsInUse() const {
   const bool active = std::any_of(snapshot_.lc_apps.begin(), snapshot_.lc_apps.end(),
                                   [](const LcAppView& app) { return app.active_queries > 0; });
@@ -337,9 +344,11 @@ LatencyAtSlowdowns FusedPartners::LatencyOfShare(double share, int64_t delay_ns)
   return LatencyAt(snapshot_, {slowdowns.data(), snapshot_.lc_apps.size()}, delay_ns);
 }
 
-// The slack of an app's lag. Before its shadow's p99 is known, that of a target beside the p99 of a
-// queue at the load.
+// The slack of an app's lag. Before its shadow's p99 is known no launch is judged by the lag, and
+// the slack is that of a target beside the p99 of a queue at the load. None where the target is
+// missed alone.
 double FusedPartners::LagSlackOf(const LcAppView& app, double load) const {
+  if (app.shadow_p99_ns >= app.promise.target_ns) return 0;
   const int64_t slack_ns = app.promise.LagSlack(app.solo_ns, app.shadow_p99_ns);
   if (slack_ns != kNever) return static_cast<double>(slack_ns);
   double service_ns = 0;

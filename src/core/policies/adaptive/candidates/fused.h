@@ -121,7 +121,7 @@ class FusedPartners {
     bool is_rest = false;      // of a BE task that was on the device before
     int32_t workers_left = 0;  // that the quota leaves the BE task, where one bounds its workers
   };
-  FusedWay WayAt(const FusedView& view, const Pair& pair, double ratio) const;
+  FusedWay WayAt(const FusedView& view, const Pair& pair) const;
   FusedWay BestWay(const Pair& pair) const;
   // The way of each kernel of the app's nodes beside the BE task, in front of any cost of a cut.
   struct NodeKernelWay {
@@ -137,8 +137,7 @@ class FusedPartners {
   int32_t QuotaWorkers(const HeadView& be) const;
   bool MayBePartner(const HeadView& be) const;
   bool KeepsReservation(const FusedView& view, bool lc_is_tensor, const KernelDesc* lc) const;
-  FusedWay WithinQuota(const FusedView& view, bool lc_is_tensor, const Pair& pair,
-                       double ratio) const;
+  FusedWay WithinQuota(const FusedView& view, bool lc_is_tensor, const Pair& pair) const;
   void ReadApps();
   bool IsInUse() const;
   int64_t LongestEviction() const;
