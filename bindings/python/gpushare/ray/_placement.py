@@ -137,10 +137,11 @@ def _assigned(rows: Sequence[PlacePair], be_kinds: set[str], waiting: Sequence[W
     gpus: list[PlaceGpu] = [
         {'name': str(index), 'memory_bytes': _ANY_MEMORY if room.memory_bytes is None else max(room.memory_bytes, 1)}
         for index, room in enumerate(rooms)]
-    lc_apps: list[PlaceLc] = [{'name': f'lc{index}', 'kind': room.lc_kind, 'load': room.load,
+    lc_apps: list[PlaceLc] = [{'name': f'lc{index}', 'kind': room.lc_kind, 'load': room.load, 'memory_bytes': 0,
                                'p99_bound': room.p99_bound} for index, room in enumerate(rooms)]
     held = [(index, kind) for index, room in enumerate(rooms) for _, kind in room.running if kind in be_kinds]
-    be_apps: list[PlaceBe] = [{'name': f'held{number}', 'kind': kind} for number, (_, kind) in enumerate(held)]
+    be_apps: list[PlaceBe] = [{'name': f'held{number}', 'kind': kind, 'memory_bytes': 0}
+                              for number, (_, kind) in enumerate(held)]
     be_apps += [{'name': f'job{number}', 'kind': job.kind, 'memory_bytes': job.memory_bytes}
                 for number, job in enumerate(waiting)]
     running = {f'lc{index}': (index,) for index in range(len(rooms))}

@@ -365,6 +365,8 @@ double FusedPartners::LagSlackOf(const LcAppView& app, double load) const {
 // (carry_out/fused_heads.cc). So the queue of an app that has a target alone need not keep it as if
 // all launches had partners.
 // As on a split, two queries may not take the slack, and the load stays below what is judged.
+// The pieces of a cut graph took more than they were judged by: at a load of 0.7 the p99 was 16 %
+// above the target.
 bool FusedPartners::LagKeeps(double share) const {
   double load = 0;
   double longer_load = 0;
@@ -375,7 +377,7 @@ bool FusedPartners::LagKeeps(double share) const {
   for (size_t a = 0; a < snapshot_.lc_apps.size(); ++a) {
     const LcAppView& app = snapshot_.lc_apps[a];
     if (HasNeverSent(app) || app.solo_ns <= 0) continue;
-    if (!app.promise.HasOnlyATarget()) return false;
+    if (!app.promise.HasOnlyATarget() || !app.pieces.empty()) return false;
     const double longer_ns = share * (apps_[a].slowdown - 1) * static_cast<double>(app.solo_ns);
     if (2 * longer_ns > LagSlackOf(app, load)) return false;
   }
