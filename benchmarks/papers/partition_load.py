@@ -17,7 +17,7 @@ MS = 1_000_000
 SPIN_NS = 150_000  # before a release: a sleep ends late by about 60 us
 UNFINISHED_MAX = 8  # jobs of an app, beyond which it releases none
 DEPTH = 3  # BE tasks that an app keeps pending
-SLOWEST = 5  # jobs of an app whose parts are told
+SLOWEST = 5  # how many of an app's slowest jobs a row has, with what each one waited for
 JITTER = 0.1  # of a period, the most by which a release is later than it might be
 DRAIN_S = 10.0
 

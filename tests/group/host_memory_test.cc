@@ -94,7 +94,8 @@ TEST_F(HostMemoryTest, MemoryIsUsableWithAndWithoutANode) {
   }
 }
 
-// The system is asked, so that the test needs no second node to see what it was told.
+// Reads the memory policy back from the system, so that a machine with one NUMA node can test it
+// too.
 TEST_F(HostMemoryTest, EveryPageComesFromTheNodeOfTheGpu) {
   if (!MayPreferNode0()) GTEST_SKIP() << "This system lets no process choose a NUMA node.";
   AddDevice("0000:1a:00.0", "0\n");

@@ -121,7 +121,9 @@ PredictedPairs::Prediction PredictedPairs::Predict(const std::string& lc_kind, d
                                                    double p99_limit) const {
   for (const std::string& kind : {lc_kind, be_kind}) {
     const auto reason = reasons_.find(kind);
-    if (reason != reasons_.end()) return not_predicted_.insert(*reason), std::nullopt;
+    if (reason == reasons_.end()) continue;
+    not_predicted_.insert(*reason);
+    return std::nullopt;
   }
   if (load >= kPredictedLoadMax) {
     not_predicted_[lc_kind] = "its load is above 63 / 64";
