@@ -86,7 +86,7 @@ set_target_properties(gpushare_abseil PROPERTIES
   VISIBILITY_INLINES_HIDDEN ON
   CXX_CLANG_TIDY "")
 target_link_libraries(gpushare_abseil PUBLIC Threads::Threads)
-foreach(name IN ITEMS cleanup cord flat_hash_map function_ref span status statusor string_view strings synchronization
+foreach(name IN ITEMS cleanup cord flat_hash_map function_ref hash span status statusor string_view strings synchronization
     time)
   add_library(absl::${name} ALIAS gpushare_abseil)
 endforeach()
